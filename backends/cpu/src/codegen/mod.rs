@@ -1,0 +1,94 @@
+//! From a portable kernel's IR to machine code that runs one whole workgroup.
+//!
+//! What lives here: translation, and the layout of what the generated code reads ([`Context`]). What must not: threads, queues, memory
+//! management of buffers.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use compute_hal::DeviceError;
+use compute_kernel::EntryPoint;
+use compute_kernel::reflection::{Bounds, Location};
+
+/// What the generated code is given besides the workgroup's id. One per (launch, worker).
+#[repr(C)]
+pub(crate) struct Context {
+    /// [`CompiledKernel::scratch_size`] bytes, aligned to 64, this worker's own. Contents unspecified: the generated code zeroes
+    /// workgroup memory and initialises whatever else it reads.
+    pub(crate) scratch: *mut u8,
+    /// One per binding of the reflection, in its order. Unused bindings may be null and empty.
+    pub(crate) bindings: *const BoundRange,
+    /// The immediate block, aligned to 16; null when the kernel has none.
+    pub(crate) immediates: *const u8,
+    /// Where a kernel compiled with `Bounds::Validate` puts its first violation; shared by all workers of a launch; else null.
+    pub(crate) violation: *mut Violation,
+    /// Read at loop back-edges of cancellable kernels: non-zero means return now; else null.
+    pub(crate) cancel: *const AtomicU32,
+    /// Workgroups of the grid.
+    pub(crate) workgroups: [u32; 3],
+}
+
+/// A bound view. `pointer` is aligned to the binding's alignment.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct BoundRange {
+    pub(crate) pointer: *mut u8,
+    pub(crate) size: u64,
+}
+
+/// The first violation of a launch. Zeroed before the launch; whoever swaps `taken` from 0 to 1 fills in the rest; read after the launch.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Violation {
+    pub(crate) taken: AtomicU32,
+    /// Index into the kernel's table of access sites.
+    pub(crate) site: AtomicU32,
+    pub(crate) index: std::sync::atomic::AtomicI64,
+    pub(crate) length: std::sync::atomic::AtomicU64,
+    pub(crate) invocation: [AtomicU32; 3],
+}
+
+/// An access that validate mode may report.
+pub(crate) struct Site {
+    pub(crate) location: Location,
+    /// What is indexed, by its name in the source.
+    pub(crate) what: String,
+}
+
+/// Machine code for one entry point. Dropping it frees the code; nothing may be running it.
+pub(crate) struct CompiledKernel {
+    _private: (),
+}
+
+impl CompiledKernel {
+    /// Translates. Whatever of WGSL is not done yet is refused with the construct, line and column.
+    pub(crate) fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
+        let _ = (entry, bounds, cancellable);
+        Err(DeviceError::Unsupported("portable kernels"))
+    }
+    /// Bytes of scratch that one worker needs: workgroup memory, spilled values and large locals of all invocations.
+    pub(crate) fn scratch_size(&self) -> usize {
+        0
+    }
+    /// A static upper bound on the work of one workgroup, in simple instructions over all its invocations; `None` when some loop's trip
+    /// count is not known. Decides whether a grid runs on the calling thread.
+    pub(crate) fn cost(&self) -> Option<u64> {
+        None
+    }
+    /// Bytes of machine code.
+    pub(crate) fn code_size(&self) -> usize {
+        0
+    }
+    /// The access sites that [`Violation::site`] indexes.
+    pub(crate) fn sites(&self) -> &[Site] {
+        &[]
+    }
+    /// Runs the workgroup `group`. Returns early when cancelled.
+    ///
+    /// # Safety
+    /// `context` and all that it points to is valid as its fields say, for this kernel, until the call returns; its bindings and immediates
+    /// meet the kernel's reflection (sizes, alignment). Only this call uses its scratch.
+    pub(crate) unsafe fn run(&self, context: &Context, group: [u32; 3]) {
+        let _ = (context, group);
+    }
+}

@@ -1,0 +1,394 @@
+//! The device interface: what a device must provide so that the runtime can keep its promises on it.
+//!
+//! The contract between the layers, stated once:
+//!
+//! - **Everything a caller could get wrong has been checked** before a method here is called. A device never validates
+//!   sizes, offsets, limits, overlap or trust. Breaking that is a bug of the runtime, answered by [`DeviceError::Internal`] where it
+//!   is noticed, and never undefined behaviour on the part of `backends/cpu`.
+//! - **Ids are plain integers**, never pointers. A device keeps its own tables.
+//! - **Positions are the runtime's.** Every piece of work on a queue gets a number, strictly increasing per queue, and the device tells
+//!   the highest completed one cheaply ([`Queue::completed`]). Deferred release, events, readbacks, budgets and profile windows
+//!   wait on positions and on nothing else. A position whose work failed still completes.
+//! - **Calls on one queue are serialised by the runtime** (it holds the stream's submission lock); calls on different queues, and
+//!   all of [`Device`], come from any thread at once. `completed`, `wait` and `take_late` of a queue come from any thread at any time.
+//! - **Work on one queue runs in order**, copies and fills included.
+//! - No method blocks for the device, except `wait`, and those whose text says so.
+//!
+//! `docs/device-interface.md` holds the answer of each of the four devices to every method.
+
+mod error;
+mod host;
+mod work;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use compute_kernel as kernel;
+pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
+pub use host::{HostSource, HostTarget};
+pub use work::{Binding, Grid, Launch, Pitched, Region};
+
+use kernel::reflection::Bounds;
+
+/// The number of a piece of work on one queue: strictly increasing, given by the runtime, from 1. 0 is "before everything".
+pub type Position = u64;
+
+/// Names a block of device memory of one device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct MemoryId(pub u64);
+
+/// Names a compiled kernel of one device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct KernelId(pub u64);
+
+/// Names a queue of one device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct QueueId(pub u32);
+
+/// One way to reach devices: a vendor's driver, or the built-in cpu.
+pub trait Driver: Send + Sync {
+    /// `cpu`, `wgpu`, `cuda`, `hip`, or `null` for the device of the benchmarks.
+    fn name(&self) -> &'static str;
+
+    /// Finds devices without initialising more than that needs, or says what was tried and why there are none (F5, F6).
+    fn probe(&self) -> Probe;
+
+    /// Opens the device that `probe` listed under `index`.
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError>;
+}
+
+/// The answer of [`Driver::probe`].
+#[derive(Clone, Debug, Default)]
+pub struct Probe {
+    /// Devices that can be opened; their position is the index for [`Driver::open`].
+    pub devices: Vec<Properties>,
+    /// What was tried, a line each, and why it failed where it did ("libcuda.so.1: not found").
+    pub tried: Vec<String>,
+}
+
+/// What a caller may ask for when a device is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Worker threads of the cpu device; 0: as many as there are processors.
+    pub threads: u32,
+}
+
+/// What kind of hardware a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// The host's own processors.
+    Cpu,
+    /// A GPU that shares the host's memory.
+    IntegratedGpu,
+    /// A GPU with memory of its own.
+    DiscreteGpu,
+    /// Anything else.
+    Other,
+}
+
+/// Who a device is. Stable across runs as far as the driver allows.
+#[derive(Clone, Debug)]
+pub struct Properties {
+    /// Name for people.
+    pub name: String,
+    /// Vendor for people.
+    pub vendor: String,
+    /// Driver name and version for people.
+    pub driver: String,
+    /// The kind of hardware.
+    pub kind: DeviceKind,
+    /// The exact target that code is generated for (`x86_64-avx2`, `sm_90`, `gfx942:sramecc+:xnack-`).
+    pub target: String,
+    /// A stable identity (from UUID or PCI address), zeros when the driver gives none.
+    pub uuid: [u8; 16],
+    /// Bytes of memory in all.
+    pub memory_size: u64,
+    /// Compute units (processors, multiprocessors).
+    pub units: u32,
+    /// Smallest and largest subgroup; 1 and 1 without subgroups.
+    pub subgroup_sizes: [u32; 2],
+}
+
+/// What a device allows. Every number is usable: work that uses exactly the limit runs (DL-06).
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Invocations per workgroup on each axis.
+    pub workgroup_size: [u32; 3],
+    /// Invocations per workgroup in all.
+    pub workgroup_invocations: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory: u64,
+    /// Workgroups per launch on each axis.
+    pub grid: [u32; 3],
+    /// Bindings of one launch (storage and uniform together), internal ones already subtracted.
+    pub bindings: u32,
+    /// Bytes of one storage binding.
+    pub binding_size: u64,
+    /// Bytes of one uniform binding.
+    pub uniform_size: u64,
+    /// Bytes of the immediate block.
+    pub immediate_size: u32,
+    /// Bytes of one allocation.
+    pub allocation_size: u64,
+    /// Required alignment of a storage view's offset, in bytes, whatever the kernel.
+    pub storage_alignment: u32,
+    /// Required alignment of a uniform view's offset, in bytes.
+    pub uniform_alignment: u32,
+}
+
+/// What a device can do beyond the minimum. Data, asked once; an absent ability is never an error in mid-stream.
+#[derive(Clone, Debug, Default)]
+pub struct Capabilities {
+    /// The sources that [`Device::compile`] takes.
+    pub portable: bool,
+    /// Launches can take their grid from memory.
+    pub indirect: bool,
+    /// Over-limit indirect counts are reported as a late failure (L2); otherwise they silently run nothing.
+    pub indirect_reports: bool,
+    /// `Bounds::Validate` works.
+    pub validate: bool,
+    /// A running kernel can be cancelled by a time limit.
+    pub time_limit: bool,
+    /// Accepted work may fail late even without validate mode and time limits (batched submission, delayed driver errors), so
+    /// everything is journaled (T13).
+    pub fails_late: bool,
+    /// Memory is host-visible: `map` works.
+    pub host_visible: bool,
+    /// [`Queue::timestamp`] works.
+    pub timestamps: bool,
+    /// [`Device::recorder`] gives one.
+    pub native_graphs: bool,
+    /// [`Queue::copy_peer`] works directly with some other device.
+    pub peer_copy: bool,
+    /// [`Device::communicator`] works.
+    pub collectives: bool,
+    /// How many native queues may exist at once; streams beyond it share (S1).
+    pub queues: u32,
+}
+
+/// A kernel to be made ready for a device.
+pub struct CompileRequest<'a> {
+    /// What to compile.
+    pub source: CompileSource<'a>,
+    /// Treatment of out-of-range accesses.
+    pub bounds: Bounds,
+    /// Whether it must be possible to cancel it (costs a check per loop round).
+    pub cancellable: bool,
+    /// The caller's label, for messages.
+    pub label: &'a str,
+}
+
+/// The forms a kernel can come in; [`Capabilities`] says which a device takes.
+pub enum CompileSource<'a> {
+    /// A portable kernel, meaning fixed.
+    Portable(&'a Arc<kernel::EntryPoint>),
+    /// Text in a language of the vendor.
+    Text {
+        /// `cuda`, `hip`, `msl`, ...
+        language: &'a str,
+        /// The source.
+        text: &'a str,
+        /// The entry to launch.
+        entry: &'a str,
+    },
+    /// Code of the vendor.
+    Binary {
+        /// `cubin`, `ptx`, `hsaco`, ...
+        format: &'a str,
+        /// The bytes.
+        bytes: &'a [u8],
+        /// The entry to launch.
+        entry: &'a str,
+    },
+}
+
+/// What is known about a compiled kernel only after compilation.
+#[derive(Clone, Debug, Default)]
+pub struct KernelFacts {
+    /// Registers per invocation, where the device says.
+    pub registers: Option<u32>,
+    /// The largest workgroup (in invocations) that this kernel can run with.
+    pub max_invocations: Option<u32>,
+    /// Bytes of workgroup memory that the compiled code needs.
+    pub workgroup_memory: u64,
+    /// Bytes of machine code.
+    pub code_size: u64,
+}
+
+/// A device: memory, kernels, queues.
+pub trait Device: Send + Sync {
+    /// Who it is.
+    fn properties(&self) -> &Properties;
+    /// What it allows.
+    fn limits(&self) -> &Limits;
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Allocates a block of `size` bytes, more than 0, aligned to at least 256. What it holds is unspecified: the runtime's trust
+    /// bookkeeping sees to zeros.
+    fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError>;
+    /// Gives a block back. The runtime has seen every use of it complete.
+    fn free(&self, memory: MemoryId);
+    /// The host address of a block on host-visible devices, valid until it is freed.
+    fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
+        let _ = memory;
+        Err(DeviceError::Unsupported("mapped memory"))
+    }
+    /// Takes over foreign memory (T14). `handle` is in the device's own terms.
+    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+        let _ = (handle, size);
+        Err(DeviceError::Unsupported("imported memory"))
+    }
+    /// The device's own name of a block, for other libraries (T14).
+    fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
+        let _ = memory;
+        Err(DeviceError::Unsupported("exported memory"))
+    }
+
+    /// Compiles. May take long and may be called from several threads at once.
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError>;
+    /// Drops a compiled kernel. The runtime has seen every use of it complete.
+    fn drop_kernel(&self, kernel: KernelId);
+    /// What compilation found out.
+    fn kernel_facts(&self, kernel: KernelId) -> KernelFacts;
+
+    /// Makes a queue, of at most [`Capabilities::queues`].
+    fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError>;
+
+    /// Whether the device is beyond use, and by what (T12). One atomic load when it is well.
+    fn fault(&self) -> Option<FaultCause>;
+
+    /// The recorder for native graphs, when [`Capabilities::native_graphs`] says so.
+    fn recorder(&self) -> Option<&dyn Recorder> {
+        None
+    }
+    /// Whether memory of `other` can be copied from directly.
+    fn can_reach(&self, other: &dyn Device) -> bool {
+        let _ = other;
+        false
+    }
+    /// Joins a collective group, when [`Capabilities::collectives`] says so.
+    fn communicator(&self, rank: u32, size: u32, unique_id: &[u8]) -> Result<Box<dyn Communicator>, DeviceError> {
+        let _ = (rank, size, unique_id);
+        Err(DeviceError::Unsupported("collectives"))
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The position has completed.
+    Done,
+    /// The time ran out first. Never an error of the device.
+    TimedOut,
+}
+
+/// An ordered lane of work. Dropping a queue whose work has not completed is legal and lets that work finish.
+pub trait Queue: Send + Sync {
+    /// Its name on its device.
+    fn id(&self) -> QueueId;
+
+    /// Enqueues a kernel.
+    fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError>;
+    /// Enqueues a copy within the device, of equal sizes, never overlapping.
+    fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError>;
+    /// Enqueues a copy of rows that lie a pitch apart; see [`Pitched`].
+    fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
+        let _ = (at, copy);
+        Err(DeviceError::Unsupported("pitched copies"))
+    }
+    /// Enqueues a copy from memory of another device that [`Device::can_reach`] allows.
+    fn copy_peer(&self, at: Position, from: (&dyn Device, Region), to: Region) -> Result<(), DeviceError> {
+        let _ = (at, from, to);
+        Err(DeviceError::Unsupported("peer copies"))
+    }
+    /// Enqueues a fill with a repeated pattern of 1, 2, 4, 8 or 16 bytes; the last repetition may be cut short.
+    fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError>;
+    /// Enqueues a write of host bytes, which are copied before this returns.
+    fn write(&self, at: Position, to: Region, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Enqueues a write of host bytes that stay valid until `at` completes. The default copies at once.
+    fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError>;
+    /// Enqueues a read into host memory that stays valid until `at` completes.
+    fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError>;
+    /// Makes later work of this queue wait for a position of another queue of the same device, on the device. That position may
+    /// not have been enqueued yet only if its `mark` is certain to follow.
+    fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError>;
+    /// Completes `at` without work, in order. Cannot fail: it is how a position whose work was refused still completes.
+    fn mark(&self, at: Position);
+    /// Sends what is collected to the device. Devices that do not collect do nothing.
+    fn submit(&self) -> Result<(), DeviceError>;
+
+    /// The highest position such that it and all before it have completed. Cheap: an atomic load, or a poll of the driver. After a
+    /// fault of the device it is `Position::MAX`: nothing will ever run again, so nothing is in flight.
+    fn completed(&self) -> Position;
+    /// Blocks until `completed() >= at` or the time is over (`None`: for ever; zero: a poll). Submits what it waits for. Several threads may
+    /// wait and enqueue at once. May run queued work on the calling thread.
+    fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError>;
+    /// Takes the late failures (T13) found since the last call, in order. A failure is here before `completed` reaches its position.
+    fn take_late(&self) -> Vec<LateFailure>;
+    /// Calls `wake` (from any thread, with no lock held) once when `completed() >= at`; at once if it already is.
+    fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>);
+    /// Device time in nanoseconds when the queue reached `at`, for positions enqueued with a timestamp request by `stamp`.
+    fn timestamp(&self, at: Position) -> Option<u64> {
+        let _ = at;
+        None
+    }
+    /// Asks that the next work on this queue be timestamped at its end.
+    fn stamp(&self, at: Position) -> Result<(), DeviceError> {
+        let _ = at;
+        Err(DeviceError::Unsupported("timestamps"))
+    }
+}
+
+/// Names an instantiated native graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GraphId(pub u64);
+
+/// Native graphs. Devices without it are recorded by the runtime itself, which keeps resolved work and plays it back through [`Queue`].
+pub trait Recorder: Send + Sync {
+    /// Starts recording what is enqueued on `queue`.
+    fn begin(&self, queue: QueueId) -> Result<(), DeviceError>;
+    /// Ends it. The queue is usable whatever the answer.
+    fn end(&self, queue: QueueId) -> Result<GraphId, DeviceError>;
+    /// Enqueues a graph as one piece of work.
+    fn replay(&self, queue: QueueId, at: Position, graph: GraphId) -> Result<(), DeviceError>;
+    /// Replaces bindings, inline bytes and grid of node `node`.
+    fn update(&self, graph: GraphId, node: u32, launch: &Launch<'_>) -> Result<(), DeviceError>;
+    /// Destroys a graph. The runtime has seen every replay complete.
+    fn destroy(&self, graph: GraphId);
+}
+
+/// The reductions of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Sum of all members.
+    Sum,
+    /// Sum divided by the number of members; floating types only.
+    Mean,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+}
+
+/// One member's end of a collective group.
+pub trait Communicator: Send + Sync {
+    /// Reduces over all members; `scatter` leaves each with its own part only.
+    fn reduce(&self, queue: &dyn Queue, at: Position, op: Reduction, element: &str, from: Region, to: Region, scatter: bool) -> Result<(), DeviceError>;
+    /// Concatenates all members' parts at every member.
+    fn all_gather(&self, queue: &dyn Queue, at: Position, from: Region, to: Region) -> Result<(), DeviceError>;
+    /// Sends to, or receives from, one member.
+    fn exchange(&self, queue: &dyn Queue, at: Position, peer: u32, send: Option<Region>, receive: Option<Region>) -> Result<(), DeviceError>;
+    /// Gives up, so that members in other processes notice.
+    fn abort(&self);
+}
+
+impl fmt::Debug for dyn Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.properties().name)
+    }
+}

@@ -1,0 +1,191 @@
+//! What a kernel is, as plain data: the answer to L10 and the input of every check at a launch.
+//!
+//! Nothing here knows naga. Whoever fills these in (the portable front ends, or the caller's declaration for a native
+//! kernel) fixes the meaning; validation and the devices only read.
+
+/// How a kernel uses the bytes of one binding (T6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Declared but never touched by this entry point.
+    Unused,
+    /// Only loaded from. Its length may be asked for.
+    Read,
+    /// Only stored to; nothing that it held before can reach any result.
+    Write,
+    /// Loaded from and stored to. Atomics are always of this kind.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether bytes that were there before the launch can influence it.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadWrite)
+    }
+
+    /// Whether the launch may change bytes of the binding.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::ReadWrite)
+    }
+}
+
+/// What kind of resource a binding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BindingKind {
+    /// A storage buffer: any size from `min_size` up, bound by view.
+    Storage,
+    /// A uniform block: read-only, of fixed size, bound by view or given inline as bytes (L4).
+    Uniform,
+}
+
+/// One resource of an entry point. Bindings are sorted by (group, slot); their index in that order is what a launch uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingInfo {
+    /// The `@group` of the declaration; group 0 for parameters of native kernels.
+    pub group: u32,
+    /// The `@binding` of the declaration; the position for parameters of native kernels.
+    pub slot: u32,
+    /// The name in the source, empty when the source gives none.
+    pub name: String,
+    /// Storage or uniform.
+    pub kind: BindingKind,
+    /// How this entry point uses it.
+    pub access: Access,
+    /// The fewest bytes that may be bound: the fixed part, and one element of a runtime-sized tail.
+    pub min_size: u64,
+    /// Required alignment in bytes of the view's offset, from the types inside (at most 16 for portable kernels).
+    pub alignment: u32,
+    /// The stride of a runtime-sized tail array in bytes, 0 when the size is fixed.
+    pub tail_stride: u32,
+    /// The offset of that tail in bytes.
+    pub tail_offset: u32,
+}
+
+/// A scalar type that an override constant can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OverrideType {
+    /// `bool`
+    Bool,
+    /// `i32`
+    I32,
+    /// `u32`
+    U32,
+    /// `f32`
+    F32,
+}
+
+/// An override constant of the module, as the entry point sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverrideInfo {
+    /// The name in the source.
+    pub name: String,
+    /// The `@id`, when one is given.
+    pub id: Option<u16>,
+    /// Its type.
+    pub ty: OverrideType,
+    /// The default, when the source gives a literal or constant one.
+    pub default: Option<f64>,
+    /// Whether the source gives any default, constant or not. Without one a value must be supplied at creation.
+    pub has_default: bool,
+}
+
+/// What one entry point is (L10), after its override constants have been resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reflection {
+    /// Name of the entry point.
+    pub entry: String,
+    /// Invocations per workgroup on each axis. Never zero.
+    pub workgroup_size: [u32; 3],
+    /// The resources, sorted by (group, slot).
+    pub bindings: Vec<BindingInfo>,
+    /// Size in bytes of the immediate block, 0 when there is none.
+    pub immediate_size: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory: u64,
+    /// The override constants of the module, in the order of the source.
+    pub overrides: Vec<OverrideInfo>,
+}
+
+impl Reflection {
+    /// Invocations of one workgroup. Cannot overflow: creation bounds it.
+    pub fn invocations(&self) -> u64 {
+        self.workgroup_size.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// The index of a binding by its place.
+    pub fn find(&self, group: u32, slot: u32) -> Option<usize> {
+        self.bindings.binary_search_by_key(&(group, slot), |b| (b.group, b.slot)).ok()
+    }
+}
+
+/// Where in the kernel's source something is.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Location {
+    /// Line, from 1; 0 when unknown.
+    pub line: u32,
+    /// Column in bytes, from 1; 0 when unknown.
+    pub column: u32,
+}
+
+/// How out-of-range accesses are treated (L5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Bounds {
+    /// A read gives zero, a write is dropped.
+    #[default]
+    Checked,
+    /// The caller vouches that there are none.
+    Unchecked,
+    /// As checked, and the first violation makes the launch fail late with `KERNEL_FAULT`.
+    Validate,
+}
+
+/// The one rule by which a grid is proven to write every byte of a binding (T6a). `None` in [`Coverage`] means "not proven".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinearStore {
+    /// Bytes stored per element; equal to the distance between elements.
+    pub stride: u64,
+    /// Where element 0 starts in the binding. Bytes before it are not covered (so a whole write needs 0).
+    pub offset: u64,
+    /// The index of the element is `x + y*row + z*plane` over the global invocation id.
+    pub row: Extent,
+    /// Multiplier of the z axis; see `row`.
+    pub plane: Extent,
+    /// Invocations whose index is at or past this store nothing.
+    pub guard: Guard,
+    /// Guards of the form `gid.x < w`, `gid.y < h`, `gid.z < d`, one per axis.
+    pub axis_guards: [Guard; 3],
+}
+
+/// A number known from the kernel, the grid, or the inline bytes of the launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The axis is not used by the index: invocations with another coordinate than zero on it store to the same elements.
+    Unused,
+    /// A constant.
+    Constant(u64),
+    /// Invocations of the whole grid along x (`num_workgroups.x * workgroup_size.x`).
+    GridWidth,
+    /// Invocations of the whole grid along x times those along y.
+    GridPlane,
+    /// A u32 in the immediate block at this byte offset.
+    Immediate(u32),
+    /// A u32 of a uniform binding (index, byte offset), known only when the launch gives that binding inline.
+    Uniform(u32, u32),
+}
+
+/// What bounds a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: every invocation stores.
+    None,
+    /// `index < arrayLength(&that very binding)`.
+    OwnLength,
+    /// `index < n` for a number.
+    Below(Extent),
+}
+
+/// Per binding: the store that covers it, when the analysis found one.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// In the order of [`Reflection::bindings`]. `None`: in doubt, so no.
+    pub stores: Vec<Option<LinearStore>>,
+}
