@@ -5,5 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod mark;
+mod sync;
 
 pub use error::{About, Answers, DriverCode, Error, Location};
+pub use mark::{Found, Gate, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};
