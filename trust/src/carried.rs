@@ -68,6 +68,12 @@ impl Carried {
         }
     }
 
+    /// The number of spans of each failure, by id.
+    #[cfg(test)]
+    pub(crate) fn counts_of_spans(&self) -> Vec<(u64, u32)> {
+        self.entries.iter().map(|entry| (entry.failure.id(), entry.spans)).collect()
+    }
+
     pub(crate) fn clear(&mut self) {
         while let Some(entry) = self.entries.pop() {
             self.count_out(&entry.failure);

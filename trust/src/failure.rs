@@ -141,10 +141,8 @@ impl Failure {
             }
         }
         let inherited: u64 = failures.iter().map(|f| f.dropped_members).fold(0, u64::saturating_add);
-        if members.len() == 1 && inherited == 0 {
-            if let Some(only) = members.pop() {
-                return only;
-            }
+        if let (0, [only]) = (inherited, &members[..]) {
+            return only.clone();
         }
         let dropped = inherited.saturating_add(members.len().saturating_sub(KEPT_MEMBERS) as u64);
         let count = dropped.saturating_add(members.len().min(KEPT_MEMBERS) as u64);

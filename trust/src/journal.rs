@@ -1,7 +1,7 @@
 //! T13: accepted work that can still fail, in one order over streams and devices, and what may derive from it.
 
 use crate::ranges::Bytes;
-use crate::{About, Buffer, Failure, NoMemory, Skip};
+use crate::{About, Buffer, Failure, Map, NoMemory, Skip};
 use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -57,7 +57,7 @@ impl Watch {
     }
 }
 
-/// What a late failure claims, to be applied with `Map::claim_late`.
+/// What a late failure does to the map of one allocation.
 #[derive(Clone, Debug)]
 pub struct LateClaim {
     /// The allocation, which may be gone.
@@ -66,6 +66,15 @@ pub struct LateClaim {
     pub range: Range<u64>,
     /// The failure.
     pub failure: Arc<Failure>,
+    /// A newer claim of an untouched failure lies over the bytes and stays, but nothing reinstates them any more.
+    pub beneath: bool,
+}
+
+impl LateClaim {
+    /// Brings the map of the allocation up to date.
+    pub fn apply(&self, map: &mut Map) {
+        if self.beneath { map.spoil(self.range.clone()) } else { map.claim_late(self.range.clone(), &self.failure) }
+    }
 }
 
 /// The operations of the process that have not retired and matter to late failures: those that can fail, and those that may read,
@@ -84,23 +93,37 @@ pub struct Journal {
     unmentioned: Vec<u64>,
 }
 
+// Nearly every slot is work, so a box would only add an allocation to each.
+#[allow(clippy::large_enum_variant)]
 enum Slot {
     Work {
         entry: Entry,
         /// It failed, or used claimed bytes: what it may have written is claimed, and stays so.
         over: bool,
     },
-    Claim {
+    Mark {
         buffer: u64,
         range: Range<u64>,
+        kind: Mark,
     },
+}
+
+/// What else happens to claims in the one order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// Bytes were claimed and may have been overwritten.
+    Claim,
+    /// Bytes were claimed by an untouched failure: they still hold what earlier work wrote, and may be reinstated.
+    Cover,
+    /// They were reinstated.
+    Uncover,
 }
 
 impl Slot {
     fn buffers(&self) -> impl Iterator<Item = u64> + '_ {
         let (touches, claim) = match self {
             Slot::Work { entry, .. } => (entry.reads.iter().chain(&entry.writes), None),
-            Slot::Claim { buffer, .. } => ([].iter().chain(&[]), Some(*buffer)),
+            Slot::Mark { buffer, .. } => ([].iter().chain(&[]), Some(*buffer)),
         };
         touches.map(|touch| touch.buffer.id).chain(claim)
     }
@@ -108,9 +131,11 @@ impl Slot {
     /// Takes the set of bytes that a late failure of earlier work could claim past this slot. Tells whether the slot makes any difference.
     fn pass(&self, possible: &mut Bytes, can_fail: bool) -> bool {
         let (entry, over) = match self {
-            Slot::Claim { buffer, range } => {
+            Slot::Mark { buffer, range, kind } => {
                 let hit = possible.intersects(*buffer, range);
-                possible.remove(*buffer, range);
+                if *kind == Mark::Claim {
+                    possible.remove(*buffer, range);
+                }
                 return hit;
             }
             Slot::Work { entry, over } => (entry, *over),
@@ -139,10 +164,10 @@ impl Journal {
         self.slots.is_empty()
     }
 
-    /// Makes sure that one `record` with this many reads and writes, or one `claimed`, finds its memory.
+    /// Makes sure that one `record` with this many reads and writes, or that many calls of `claimed`, find their memory.
     pub fn reserve(&mut self, touches: usize) -> Result<(), NoMemory> {
-        self.slots.try_reserve(1).map_err(|_| NoMemory)?;
-        self.mentions.try_reserve(touches.max(1)).map_err(|_| NoMemory)?;
+        self.slots.try_reserve(touches.max(1)).map_err(|_| NoMemory)?;
+        self.mentions.try_reserve(touches).map_err(|_| NoMemory)?;
         self.possible.reserve(touches)
     }
 
@@ -153,10 +178,16 @@ impl Journal {
         self.append(Slot::Work { entry, over: false }, can_fail)
     }
 
-    /// Bytes were claimed just now by an immediate failure or a skip: newer than every operation so far, so that late failures of those
-    /// leave the claim alone (T3).
-    pub fn claimed(&mut self, buffer: u64, range: Range<u64>) {
-        self.append(Slot::Claim { buffer, range }, false);
+    /// Bytes were claimed just now because of an immediate failure or a skip: newer than every operation so far, so that late failures of
+    /// those leave the claim alone (T3).
+    pub fn claimed(&mut self, buffer: u64, range: Range<u64>, failure: &Failure) {
+        let kind = if failure.is_untouched() { Mark::Cover } else { Mark::Claim };
+        self.append(Slot::Mark { buffer, range, kind }, false);
+    }
+
+    /// Bytes were reinstated just now (T2): to be called for each range that `Map::reinstatable` told.
+    pub fn reinstated(&mut self, buffer: u64, range: Range<u64>) {
+        self.append(Slot::Mark { buffer, range, kind: Mark::Uncover }, false);
     }
 
     fn append(&mut self, slot: Slot, can_fail: bool) -> u64 {
@@ -172,21 +203,24 @@ impl Journal {
 
     /// An operation that was recorded as one that can fail did fail. Walks forward from it: claims all that it may have written, then, in
     /// order, the outputs of every operation that read claimed bytes, which the failure notes as used; only whole writes and
-    /// claims that came later replace. Operations that failed or used before keep theirs. The claims are final: the caller applies
-    /// each with `Map::claim_late`. Call it before the position counts as completed in `retire`.
+    /// claims that came later replace. Operations that failed or used before keep theirs. The caller applies each result to the map of
+    /// its buffer, if that is still there. Call it before the position counts as completed in `retire`.
     pub fn fail(&mut self, queue: u64, position: u64, failure: &Arc<Failure>) -> Vec<LateClaim> {
         let failed = |slot: &Slot| match slot {
             Slot::Work { entry, over } => !over && entry.queue == queue && (entry.first..=entry.last).contains(&position),
-            Slot::Claim { .. } => false,
+            Slot::Mark { .. } => false,
         };
         let Some(place) = self.slots.iter().position(failed) else { return Vec::new() };
-        let mut claimed = Bytes::default();
+        let mut reached = Reached::default();
         for (index, slot) in self.slots.iter_mut().enumerate().skip(place) {
-            walk(slot, index == place, failure, &mut claimed);
+            reached.walk(slot, index == place, failure);
         }
         self.look_through(|_| 0);
-        let claims = claimed.into_sorted().into_iter();
-        claims.map(|(buffer, range)| LateClaim { buffer, range, failure: failure.clone() }).collect()
+        let late = |bytes: Bytes, beneath| {
+            let claim = move |(buffer, range)| LateClaim { buffer, range, failure: failure.clone(), beneath };
+            bytes.into_sorted().into_iter().map(claim)
+        };
+        late(reached.claimed, false).chain(late(reached.beneath, true)).collect()
     }
 
     /// Drops what no late failure can reach any more, given the highest completed position of each queue. Tells the buffers that do not
@@ -268,37 +302,62 @@ impl Slot {
     fn may_fail(&self, completed: impl Fn(u64) -> u64) -> bool {
         match self {
             Slot::Work { entry, over } => entry.can_fail && !over && completed(entry.queue) < entry.last,
-            Slot::Claim { .. } => false,
+            Slot::Mark { .. } => false,
         }
     }
 }
 
-/// One step of the walk forward from a failed operation.
-fn walk(slot: &mut Slot, failed: bool, failure: &Arc<Failure>, claimed: &mut Bytes) {
-    let (entry, over) = match slot {
-        Slot::Claim { buffer, range } => return claimed.remove(*buffer, range),
-        Slot::Work { entry, over } => (entry, over),
-    };
-    let read = entry.reads.iter().find(|read| !*over && claimed.intersects(read.buffer.id, &read.range));
-    if failed || read.is_some() {
-        *over = true;
-        if let Some(watch) = &entry.watch {
-            let _ = watch.failure.set(failure.clone());
+/// The bytes that a late failure spoiled, as far as its walk has come.
+#[derive(Default)]
+struct Reached {
+    /// Those that it claims.
+    claimed: Bytes,
+    /// Those that a newer claim of an untouched failure covers.
+    beneath: Bytes,
+}
+
+impl Reached {
+    fn mark(&mut self, buffer: u64, range: &Range<u64>, kind: Mark) {
+        match kind {
+            Mark::Claim => self.replace(buffer, range),
+            Mark::Cover => self.claimed.transfer(buffer, range, &mut self.beneath),
+            Mark::Uncover => self.beneath.transfer(buffer, range, &mut self.claimed),
         }
-        if let Some(read) = read.filter(|_| !failed && !entry.writes.is_empty()) {
-            let outputs = entry.writes.iter().map(|write| write.buffer.id).collect();
-            failure.note(Skip { about: entry.about.clone(), needed: read.buffer.clone(), outputs, used: true });
-        }
-        return entry.writes.iter().for_each(|write| claimed.add(write.buffer.id, &write.range));
     }
-    let replaces = |write: &&Touch| *over || write.whole;
-    entry.writes.iter().filter(replaces).for_each(|write| claimed.remove(write.buffer.id, &write.range));
+
+    fn replace(&mut self, buffer: u64, range: &Range<u64>) {
+        self.claimed.remove(buffer, range);
+        self.beneath.remove(buffer, range);
+    }
+
+    /// One step of the walk forward from a failed operation.
+    fn walk(&mut self, slot: &mut Slot, failed: bool, failure: &Arc<Failure>) {
+        let (entry, over) = match slot {
+            Slot::Mark { buffer, range, kind } => return self.mark(*buffer, range, *kind),
+            Slot::Work { entry, over } => (entry, over),
+        };
+        let read = entry.reads.iter().find(|read| !*over && self.claimed.intersects(read.buffer.id, &read.range));
+        if failed || read.is_some() {
+            *over = true;
+            if let Some(watch) = &entry.watch {
+                let _ = watch.failure.set(failure.clone());
+            }
+            if let Some(read) = read.filter(|_| !failed && !entry.writes.is_empty()) {
+                let outputs = entry.writes.iter().map(|write| write.buffer.id).collect();
+                failure.note(Skip { about: entry.about.clone(), needed: read.buffer.clone(), outputs, used: true });
+            }
+            return entry.writes.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
+        }
+        let replaces = |write: &&Touch| *over || write.whole;
+        entry.writes.iter().filter(replaces).for_each(|write| self.replace(write.buffer.id, &write.range));
+    }
 }
 
 /// One step of the walk backward from bytes that somebody wants.
 fn trace(slot: &Slot, wanted: &mut Bytes, waits: &mut SmallVec<[(u64, u64); 4]>) {
     let (entry, over) = match slot {
-        Slot::Claim { buffer, range } => return wanted.remove(*buffer, range),
+        Slot::Mark { buffer, range, kind: Mark::Claim } => return wanted.remove(*buffer, range),
+        Slot::Mark { .. } => return,
         Slot::Work { entry, over } => (entry, *over),
     };
     let written = entry.writes.iter().any(|write| wanted.intersects(write.buffer.id, &write.range));

@@ -315,8 +315,12 @@ impl Map {
 
     /// The never-written parts of a range, sorted: what is zero-filled before somebody reads it or writes a part of it (T1, T6a).
     pub fn unwritten_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.parts(range, State::Unwritten)
+    }
+
+    fn parts(&self, range: Range<u64>, state: State) -> impl Iterator<Item = Range<u64>> + '_ {
         let range = self.clip(range);
-        let spans = self.within(range.clone()).iter().filter(|span| span.state == State::Unwritten);
+        let spans = self.within(range.clone()).iter().filter(move |span| span.state == state);
         spans.map(move |span| span.start.max(range.start)..span.end.min(range.end))
     }
 
@@ -332,7 +336,28 @@ impl Map {
     /// became trusted. Lifts nothing if there is no memory for it.
     pub fn reinstate(&mut self, range: Range<u64>, failure: &Failure) -> u64 {
         let state = State::Claimed { failure: failure.id(), restores: true };
-        self.lift(range, |other| other == state).unwrap_or(0)
+        let lifted = self.lift(range, |other| other == state).unwrap_or(0);
+        self.bound();
+        lifted
+    }
+
+    /// What [`Map::reinstate`] would lift, sorted.
+    pub fn reinstatable(&self, range: Range<u64>, failure: &Failure) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.parts(range, State::Claimed { failure: failure.id(), restores: true })
+    }
+
+    /// The bytes turned out not to hold what they should (T13): claims on them stay, but can not be reinstated any more.
+    pub(crate) fn spoil(&mut self, range: Range<u64>) {
+        let range = self.clip(range);
+        let mut at = range.start;
+        while let Some(&Span { start, end, state }) = self.within(at..range.end).first() {
+            at = end.min(range.end);
+            let State::Claimed { failure, restores: true } = state else { continue };
+            if self.replace(start.max(range.start)..at, Some(State::Claimed { failure, restores: false })).is_err() {
+                return self.exhausted();
+            }
+        }
+        self.bound();
     }
 
     /// Makes those bytes of a range trusted that are in a certain state. All or nothing; tells how many bytes.

@@ -90,6 +90,15 @@ impl Bytes {
         }
     }
 
+    /// Moves what lies in a range to another set.
+    pub(crate) fn transfer(&mut self, buffer: u64, range: &Range<u64>, to: &mut Bytes) {
+        let Some(ranges) = self.buffers.get(&buffer).filter(|_| !range.is_empty()) else { return };
+        for &(start, end) in &ranges.ranges {
+            to.add(buffer, &(start.max(range.start)..end.min(range.end)));
+        }
+        self.remove(buffer, range);
+    }
+
     pub(crate) fn intersects(&self, buffer: u64, range: &Range<u64>) -> bool {
         !range.is_empty() && self.buffers.get(&buffer).is_some_and(|ranges| ranges.intersects(range))
     }
