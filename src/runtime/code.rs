@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 pub const INVALID_ARGUMENT: i32 = -100;
+pub const INVALID_HANDLE: i32 = -101;
 pub const FOREIGN_HANDLE: i32 = -102;
 pub const OUT_OF_RANGE: i32 = -106;
 pub const OVERLAP: i32 = -107;

@@ -331,6 +331,11 @@ impl Device {
         self.exclusive.release()
     }
 
+    /// Whether its handle has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// The handle has ended (F7): callbacks that still wait are told. Work in flight goes on.
     pub fn end(&self) {
         if !self.ended.swap(true, Ordering::AcqRel) {

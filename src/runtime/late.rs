@@ -198,8 +198,3 @@ fn release_all(buffers: &[Arc<Buffer>], found: &[Found]) {
         }
     }
 }
-
-/// Late failures that bytes on their way out may still meet: whether anything they derive from can still fail.
-pub(crate) fn derives(buffer: &Buffer, range: &Range<u64>) -> bool {
-    active() && !STATE.lock().journal.derives(buffer.id, range.clone()).is_empty()
-}

@@ -89,6 +89,7 @@ pub(crate) struct Section<'a> {
     filled: usize,
     first: u64,
     last: u64,
+    journaled: bool,
     settled: bool,
 }
 
@@ -135,6 +136,7 @@ impl<'a> Section<'a> {
             filled: 0,
             first: 0,
             last: 0,
+            journaled: false,
             settled: false,
         };
         if section.held.iter().any(|held| held.found.dirty) {
@@ -149,6 +151,11 @@ impl<'a> Section<'a> {
             section.record(watch);
         }
         Ok(Begun::Go(section))
+    }
+
+    /// Whether what it produces may still fail when its position has completed (T13).
+    pub(crate) fn is_journaled(&self) -> bool {
+        self.journaled
     }
 
     fn operation(&self) -> u64 {
@@ -172,7 +179,11 @@ impl<'a> Section<'a> {
         self.last = self.queue.advance(&mut self.submit, 1);
         self.first = self.last;
         let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.buffer.id).collect();
-        failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
+        // A host read is told itself; only work that leaves something unwritten becomes part of the chain.
+        if self.touches.iter().any(|touch| touch.write != Write::No) {
+            failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
+            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", self.subject.name, needed.label));
+        }
         self.claim_outputs(failure);
         self.end();
     }
@@ -228,6 +239,7 @@ impl<'a> Section<'a> {
 
     /// Writes the work down for failures that come later (T13).
     fn record(&mut self, watch: Option<&Arc<Watch>>) {
+        self.journaled = true;
         let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
         late::record(self.queue, self.first..=self.last, self.subject.fails_late, self.about(), self.touches, fills, watch);
         for held in self.held.iter_mut().filter(|held| held.exclusive) {
