@@ -7,6 +7,7 @@
 //! - [`Failure`]: what a claim carries: the root error and the newest skips that it caused. It lives while some claim carries it.
 //! - [`Report`]: what a read over claimed bytes answers, built when somebody asks.
 //! - [`Journal`]: accepted work that can still fail, in one order, and what may derive from it.
+//! - [`Mark`], [`Gate`], [`Uses`]: who holds an allocation while a call decides, and when it was last used.
 #![forbid(unsafe_code)]
 
 mod carried;
@@ -14,13 +15,19 @@ mod error;
 mod failure;
 mod journal;
 mod map;
+mod mark;
 mod ranges;
 mod report;
 mod room;
+mod sync;
 
 pub use error::{About, Answers, DriverCode, Error, Location};
 pub use failure::{Buffer, Failure, KEPT_MEMBERS, KEPT_SKIPS, Skip, codes};
 pub use journal::{Entry, Journal, LateClaim, Touch, Watch};
 pub use map::{MAX_RANGES, Map};
+pub use mark::{Found, Gate, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};
 pub use report::Report;
 pub use room::NoMemory;
+
+#[cfg(test)]
+mod model;
