@@ -75,9 +75,16 @@ pub(crate) fn is_pending(buffer: u64) -> bool {
 }
 
 /// Tells that a range was claimed just now, by a caller that holds the buffer's mark.
-pub(crate) fn claimed(buffer: u64, range: &Range<u64>) {
+pub(crate) fn claimed(buffer: u64, range: &Range<u64>, failure: &Failure) {
     if active() {
-        STATE.lock().journal.claimed(buffer, range.clone());
+        STATE.lock().journal.claimed(buffer, range.clone(), failure);
+    }
+}
+
+/// Tells that a range was reinstated just now, by a caller that holds the buffer's mark.
+pub(crate) fn reinstated(buffer: u64, range: &Range<u64>) {
+    if active() {
+        STATE.lock().journal.reinstated(buffer, range.clone());
     }
 }
 

@@ -313,7 +313,8 @@ fn is_whole(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>, index: usiz
         Some(Slot::Inline(bytes)) => Some(*bytes),
         _ => None,
     };
-    store.covers(kernel.reflection(), grid, view.size, launch.immediates, &inline)
+    let _ = (store, grid, view, inline);
+    false
 }
 
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {

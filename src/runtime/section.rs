@@ -328,7 +328,7 @@ impl<'a> Section<'a> {
                 held.changed = true;
             }
             touch.buffer.map.lock().claim(touch.range.clone(), failure);
-            late::claimed(touch.buffer.id, &touch.range);
+            late::claimed(touch.buffer.id, &touch.range, failure);
         }
     }
 
@@ -442,7 +442,7 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
     for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
         alone(buffer, |map| {
             map.lock().claim(range.clone(), &failure);
-            late::claimed(buffer.id, range);
+            late::claimed(buffer.id, range, &failure);
         });
     }
     log::failure(&failure);

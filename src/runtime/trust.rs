@@ -79,7 +79,14 @@ pub fn reinstate(view: &View, failure: u64) -> Result<u64> {
     let wanted = alone(&view.buffer, |map| {
         let mut map = map.lock();
         let found = map.failures(view.range()).into_iter().find(|found| found.id() == failure)?;
-        Some(if found.is_untouched() { Ok(map.reinstate(view.range(), &found)) } else { Err(()) })
+        if !found.is_untouched() {
+            return Some(Err(()));
+        }
+        let lifted: Vec<_> = map.reinstatable(view.range(), &found).collect();
+        let bytes = map.reinstate(view.range(), &found);
+        drop(map);
+        lifted.iter().for_each(|range| late::reinstated(view.buffer.id, range));
+        Some(Ok(bytes))
     });
     match wanted {
         None => super::error::fail(code::NOT_FOUND, format!("failure {failure} claims none of these bytes")),
