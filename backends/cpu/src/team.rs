@@ -17,10 +17,8 @@ use crate::work::{Fill, Move, PART};
 
 /// Work expected to take less than this is not offered to other workers: waking them would take as long.
 pub(crate) const SHARE_FROM: u64 = 20_000;
-/// Nanoseconds that a range of a kernel should take at least, where that can be estimated.
-const RANGE_TIME: u64 = 5_000;
-/// Ranges per worker: enough that an unlucky last range does not matter.
-const RANGES_EACH: u64 = 16;
+/// Nanoseconds that a range should take: long against the cost of taking one, short for a worker that should make way for other work.
+const RANGE_TIME: u64 = 50_000;
 
 pub(crate) enum Shareable {
     Kernel(Run),
@@ -34,7 +32,8 @@ pub(crate) struct Team {
     work: Shareable,
     /// Units: workgroups, or parts of [`PART`] bytes.
     total: u64,
-    range: u64,
+    /// Units of a thread's first range; it goes on from there by the time that they take.
+    first: u64,
     next: AtomicU64,
     done: AtomicU64,
     /// Whether other workers can see it.
@@ -44,23 +43,17 @@ pub(crate) struct Team {
 
 impl Team {
     pub(crate) fn kernel(fifo: &Arc<Fifo>, at: Position, run: Run, groups: u64) -> Self {
-        let workers = u64::from(fifo.shared.pool.workers()).max(1);
-        let even = (groups / (workers * RANGES_EACH)).max(1);
-        let range = match run.kernel().estimate(1) {
-            // Small groups come in bunches, but not in so large ones that a worker has nothing.
-            Some(one) => even.max(RANGE_TIME / one.max(1)).min(groups.div_ceil(workers)).max(1),
-            None => even,
-        };
-        Self::new(fifo, at, Shareable::Kernel(run), groups, range)
+        let first = run.kernel().estimate(1).map_or(1, |one| RANGE_TIME / one.max(1));
+        Self::new(fifo, at, Shareable::Kernel(run), groups, first.max(1))
     }
 
     pub(crate) fn bytes(fifo: &Arc<Fifo>, at: Position, work: Shareable, size: usize) -> Self {
         Self::new(fifo, at, work, size.div_ceil(PART) as u64, 1)
     }
 
-    fn new(fifo: &Arc<Fifo>, at: Position, work: Shareable, total: u64, range: u64) -> Self {
+    fn new(fifo: &Arc<Fifo>, at: Position, work: Shareable, total: u64, first: u64) -> Self {
         let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { at, fifo: Arc::clone(fifo), work, total, range, next, done, shared: AtomicBool::new(false), timer: None }
+        Self { at, fifo: Arc::clone(fifo), work, total, first, next, done, shared: AtomicBool::new(false), timer: None }
     }
 
     /// Starts its time limit, if it has one.
@@ -83,9 +76,22 @@ impl Team {
         self.total > 1 && estimate.is_none_or(|time| time >= SHARE_FROM)
     }
 
-    /// How many ranges nobody has taken.
+    /// How many units nobody has taken.
     pub(crate) fn left(&self) -> u64 {
-        self.total.saturating_sub(self.next.load(Ordering::Relaxed)).div_ceil(self.range)
+        self.total.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    /// Takes about `wanted` units, fewer near the end so that all workers end together.
+    fn take(&self, wanted: u64) -> Option<(u64, u64)> {
+        let workers = u64::from(self.fifo.shared.pool.workers()).max(1);
+        let count = wanted.min(self.left() / (workers * 2)).max(1);
+        let begin = self.next.fetch_add(count, Ordering::Relaxed);
+        if begin >= self.total {
+            // Late comers must not wrap the counter round.
+            self.next.fetch_sub(count, Ordering::Relaxed);
+            return None;
+        }
+        Some((begin, begin.saturating_add(count).min(self.total)))
     }
 
     /// Takes ranges until none are left, or, for a worker, until other work waits. True when this call finished the last range: then the caller
@@ -100,36 +106,36 @@ impl Team {
             _ => lease,
         };
         let start = Instant::now();
-        let mut mine = 0;
+        let (mut mine, mut spent, mut wanted) = (0, 0, self.first);
         let finished = loop {
-            let begin = self.next.fetch_add(self.range, Ordering::Relaxed);
-            if begin >= self.total {
-                // Late comers must not wrap the counter round.
-                self.next.fetch_sub(self.range, Ordering::Relaxed);
-                break false;
-            }
-            let end = begin.saturating_add(self.range).min(self.total);
+            let Some((begin, end)) = self.take(wanted) else { break false };
             self.range(begin, end, lease.as_ref());
             mine += end - begin;
+            let before = std::mem::replace(&mut spent, elapsed(start));
+            wanted = match spent - before {
+                ..=RANGE_TIME if end - begin >= wanted => wanted.saturating_mul(2),
+                time if time > 4 * RANGE_TIME => (wanted / 2).max(1),
+                _ => wanted,
+            };
             // Release: whoever sees the total sees all that was written. Acquire: the last one sees it all.
             if self.done.fetch_add(end - begin, Ordering::AcqRel) + (end - begin) == self.total {
                 break true;
             }
-            if self.range_over(seat, start) {
+            if self.make_way(seat, spent) {
                 break false;
             }
         };
         if let Shareable::Kernel(run) = &self.work {
-            run.kernel().observe(mine, elapsed(start));
+            run.kernel().observe(mine, spent);
         }
         finished
     }
 
     /// Between two ranges: shares work that turns out long, and says whether to leave for other work.
-    fn range_over(self: &Arc<Self>, seat: Seat, start: Instant) -> bool {
+    fn make_way(self: &Arc<Self>, seat: Seat, spent: u64) -> bool {
         let pool = &self.fifo.shared.pool;
         let leave = matches!(seat, Seat::Worker(_)) && pool.busy();
-        if !self.shared.load(Ordering::Relaxed) && (leave || elapsed(start) > SHARE_FROM) {
+        if !self.shared.load(Ordering::Relaxed) && (leave || spent > SHARE_FROM) {
             pool.share(self);
         }
         leave

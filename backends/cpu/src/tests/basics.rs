@@ -90,7 +90,7 @@ fn a_write_behind_other_work_has_copied_its_bytes_before_it_returns() {
     let mut bytes = vec![5_u8; 1 << 20];
     queue.write(3, region(memory, 0, 1 << 20), &bytes).unwrap();
     bytes.fill(6);
-    assert_eq!(queue.completed(), 1);
+    assert!(queue.completed() < 2);
     gate.open();
     assert!(read(&*queue, 4, region(memory, 0, 1 << 20)).iter().all(|&byte| byte == 5));
 }
@@ -336,13 +336,15 @@ fn five_hundred_devices_leave_no_threads_files_or_memory_behind() {
         queues[1].wait_for(queues[0].id(), 1).unwrap();
     };
     cycle();
+    // A thread that ended by itself may take a moment.
+    let settle = || std::thread::sleep(Duration::from_millis(200));
+    settle();
     let resident = || std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').nth(1).unwrap().parse::<usize>().unwrap();
     let (before, pages) = (held(), resident());
     for _ in 0..500 {
         cycle();
     }
-    // A thread that ended by itself may take a moment.
-    std::thread::sleep(Duration::from_millis(100));
+    settle();
     assert_eq!(held(), before);
     assert!(resident() < pages + 2048, "{} pages grew to {}", pages, resident());
 }
@@ -350,20 +352,25 @@ fn five_hundred_devices_leave_no_threads_files_or_memory_behind() {
 #[test]
 fn workers_take_none_of_the_hosts_signals() {
     let _device = open(2);
-    let mut found = 0;
-    for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
-        if read("comm").starts_with("compute-cpu-") {
-            let status = read("status");
-            let Some(mask) = status.lines().find_map(|line| line.strip_prefix("SigBlk:")) else { continue };
-            let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGALRM, libc::SIGCHLD, libc::SIGUSR1] {
-                assert_ne!(mask >> (signal - 1) & 1, 0, "signal {signal}");
-            }
-            found += 1;
+    let masks = || -> Vec<u64> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        tasks
+            .filter_map(|task| {
+                let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
+                let status = read("comm").starts_with("compute-cpu-").then(|| read("status"))?;
+                u64::from_str_radix(status.lines().find_map(|line| line.strip_prefix("SigBlk:"))?.trim(), 16).ok()
+            })
+            .collect()
+    };
+    // A thread gives itself its name, a moment after it started.
+    while masks().len() < 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for mask in masks() {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGALRM, libc::SIGCHLD, libc::SIGUSR1] {
+            assert_ne!(mask >> (signal - 1) & 1, 0, "signal {signal}");
         }
     }
-    assert!(found >= 2);
 }
 
 #[test]

@@ -213,7 +213,12 @@ fn a_panic_in_a_job_poisons_the_device_wakes_everybody_and_hangs_nobody() {
             let told = Arc::new(AtomicUsize::new(0));
             for queue in [&queue, &other] {
                 let told = Arc::clone(&told);
-                queue.notify(1000, Box::new(move || drop(told.fetch_add(1, Ordering::SeqCst))));
+                queue.notify(
+                    1000,
+                    Box::new(move || {
+                        told.fetch_add(1, Ordering::SeqCst);
+                    }),
+                );
             }
             other.wait_for(queue.id(), 500).unwrap();
             let _ = launch(&*queue, 2, kernel, grid, words(memory, 1));

@@ -116,7 +116,7 @@ fn thr01_s1_eight_threads_on_eight_queues_with_edges_keep_every_byte_in_order() 
         for seed in 1..9 {
             let world = &world;
             scope.spawn(move || {
-                let mut random = Random(seed * 0x9E37_79B9_7F4A_7C15);
+                let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ seed);
                 for _ in 0..1500 {
                     world.step(&mut random);
                 }
