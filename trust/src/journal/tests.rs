@@ -1,4 +1,5 @@
 //! The sentences of T13. That the walks are right byte by byte is checked in `model.rs`.
+#![allow(clippy::single_range_in_vec_init)]
 
 use super::*;
 use crate::{Answers, Error, Report};

@@ -1,4 +1,5 @@
 //! One map against a byte-by-byte model, and the sentences of T1 to T4 that are about one allocation.
+#![allow(clippy::single_range_in_vec_init)]
 
 use super::*;
 use crate::room::denial;
