@@ -4,8 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute::registry;
-use compute::runtime::{self, Buffer, BufferOptions, Device, DeviceOptions, Place, Source, Stream, Wait, code};
+use compute::runtime::{
+    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Outcome,
+    Place, Source, Stream, Wait, code,
+};
 use compute_hal::HostTarget;
+use compute_kernel::Language;
+use compute_kernel::reflection::Bounds;
 
 fn device() -> Arc<Device> {
     let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
@@ -132,4 +137,65 @@ fn s2_an_event_is_over_after_the_work_before_it_and_a_wait_without_time_is_a_pol
     let _ = event.poll().unwrap();
     assert_eq!(event.wait(Some(Duration::from_secs(60))).unwrap(), Wait::Done);
     assert_eq!(event.poll().unwrap(), Wait::Done);
+}
+
+const ADD: &str = "
+@group(0) @binding(0) var<storage, read> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> o: array<u32>;
+@group(0) @binding(2) var<uniform> n: u32;
+@compute @workgroup_size(64) fn add(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x >= arrayLength(&o)) { return; }
+    o[id.x] = a[id.x] + n;
+}";
+
+fn kernel(device: &Arc<Device>, source: &str) -> Arc<Kernel> {
+    let options = KernelOptions {
+        language: Language::Wgsl,
+        source: source.into(),
+        entry: None,
+        label: String::new(),
+        constants: Vec::new(),
+        bounds: Bounds::Checked,
+        lazy: false,
+        time_limit: 0,
+    };
+    Kernel::new(device, &options).unwrap()
+}
+
+fn bind(slot: u32, place: Place<'_>) -> Binding<'_> {
+    Binding { group: 0, slot, given: Given::Place(place), write_all: false }
+}
+
+#[test]
+fn a_kernel_adds_and_a_launch_that_reads_claimed_bytes_is_skipped() {
+    let device = device();
+    let stream = Stream::new(&device, "s").unwrap();
+    let add = kernel(&device, ADD);
+    let (a, o) = (buffer(&device, 4000, "a"), buffer(&device, 4000, "o"));
+    let input: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+    runtime::write(Some(&stream), whole(&a), Source::Copied(&input)).unwrap();
+    let n = 5_u32.to_le_bytes();
+    let uniform = Binding { group: 0, slot: 2, given: Given::Inline(&n), write_all: false };
+    let bindings = [bind(1, whole(&o)), bind(0, whole(&a)), uniform];
+    let launch = Launch {
+        kernel: Some(&add),
+        grid: Grid::Direct([16, 1, 1]),
+        bindings: &bindings,
+        immediates: &[],
+        label: "",
+        mode: Mode::Execute,
+    };
+    assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Enqueued);
+    let expected: Vec<u8> = (5..1005_u32).flat_map(u32::to_le_bytes).collect();
+    assert_eq!(read(&stream, whole(&o), 4000).unwrap(), expected);
+    // A refused write of one byte of the input, and the launch does not run.
+    let refused = runtime::write(Some(&stream), part(&a, 100, 1), Source::Copied(&[1; 2])).unwrap_err();
+    assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Skipped);
+    let answer = read(&stream, whole(&o), 4000).unwrap_err();
+    assert_eq!(answer.failure, refused.failure);
+    assert_eq!(&*answer.report.as_ref().unwrap().chain[0].about.kernel, "add");
+    // Repaired.
+    runtime::write(Some(&stream), whole(&a), Source::Copied(&input)).unwrap();
+    assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Enqueued);
+    assert_eq!(read(&stream, whole(&o), 4000).unwrap(), expected);
 }
