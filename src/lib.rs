@@ -1,1 +1,4 @@
-//! placeholder
+//! libcompute: an embeddable GPU compute runtime with a plain C ABI.
+
+#[forbid(unsafe_code)]
+pub mod runtime;
