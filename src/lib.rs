@@ -1,4 +1,6 @@
 //! libcompute: an embeddable GPU compute runtime with a plain C ABI.
 
 #[forbid(unsafe_code)]
+pub mod registry;
+#[forbid(unsafe_code)]
 pub mod runtime;

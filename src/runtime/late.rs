@@ -172,7 +172,7 @@ fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
         let failure = Failure::new(Arc::new(from_late(told.cause, about)), false);
         for claim in state.journal.fail(queue, told.position, &failure) {
             if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
-                buffers[index].map.lock().claim_late(claim.range, &claim.failure);
+                claim.apply(&mut buffers[index].map.lock());
             }
         }
         failures.push(failure);

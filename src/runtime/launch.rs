@@ -120,12 +120,18 @@ fn prepare(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     Ok(Outcome::Enqueued)
 }
 
-fn check<'a>(stream: Option<&'a Stream>, launch: &Launch<'a>) -> std::result::Result<(&'a Stream, &'a Arc<Kernel>, Bound<'a>), Error> {
+fn check<'a>(
+    stream: Option<&'a Stream>,
+    launch: &Launch<'a>,
+) -> std::result::Result<(&'a Stream, &'a Arc<Kernel>, Bound<'a>), Error> {
     let stream = stream.ok_or_else(|| error(code::INVALID_HANDLE, "the stream handle is not a live stream"))?;
     let kernel = launch.kernel.ok_or_else(|| error(code::INVALID_HANDLE, "the kernel handle is not a live kernel"))?;
     stream.device.check().map_err(|failed| (*failed.error).clone())?;
     if !Arc::ptr_eq(&kernel.device, &stream.device) {
-        return Err(error(code::FOREIGN_HANDLE, format!("kernel `{}` was made for another device than the stream's", kernel.name)));
+        return Err(error(
+            code::FOREIGN_HANDLE,
+            format!("kernel `{}` was made for another device than the stream's", kernel.name),
+        ));
     }
     let reflection = kernel.reflection();
     let slots = bind(&stream.device, reflection, launch.bindings)?;
@@ -136,7 +142,11 @@ fn check<'a>(stream: Option<&'a Stream>, launch: &Launch<'a>) -> std::result::Re
 }
 
 /// Puts what was given in the order of the kernel's bindings.
-fn bind<'a>(device: &Arc<Device>, reflection: &Reflection, given: &[Binding<'a>]) -> std::result::Result<SmallVec<[Slot<'a>; 8]>, Error> {
+fn bind<'a>(
+    device: &Arc<Device>,
+    reflection: &Reflection,
+    given: &[Binding<'a>],
+) -> std::result::Result<SmallVec<[Slot<'a>; 8]>, Error> {
     let mut slots: SmallVec<[Option<Slot<'a>>; 8]> = SmallVec::from_elem(None, reflection.bindings.len());
     for binding in given {
         let place = || format!("@group({}) @binding({})", binding.group, binding.slot);
@@ -193,7 +203,8 @@ fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> std::result::Result<S
     }
     let (size, least) = (bytes.len() as u64, info.min_size);
     if size < least || size > least.next_multiple_of(16) {
-        let message = format!("{} has {least} bytes, {size} were given inline (padding up to a multiple of 16 is fine)", describe(info));
+        let message =
+            format!("{} has {least} bytes, {size} were given inline (padding up to a multiple of 16 is fine)", describe(info));
         return Err(error(code::BINDING, message));
     }
     Ok(if info.access == Access::Unused { Slot::Unused } else { Slot::Inline(bytes) })
@@ -210,7 +221,8 @@ fn check_view(device: &Device, info: &BindingInfo, view: &View) -> std::result::
         return Err(error(code::BINDING, message));
     }
     if view.size > most {
-        let message = format!("{}: the view has {} bytes, the device allows {most} for such a binding", describe(info), view.size);
+        let message =
+            format!("{}: the view has {} bytes, the device allows {most} for such a binding", describe(info), view.size);
         return Err(error(code::LIMIT, message));
     }
     let alignment = u64::from(info.alignment.max(device_alignment).max(1));
@@ -226,17 +238,23 @@ fn check_immediates(reflection: &Reflection, immediates: &[u8]) -> std::result::
     if immediates.len() as u64 == expected {
         return Ok(());
     }
-    let message = format!("kernel `{}` has an immediate block of {expected} bytes, {} were given", reflection.entry, immediates.len());
+    let message =
+        format!("kernel `{}` has an immediate block of {expected} bytes, {} were given", reflection.entry, immediates.len());
     Err(error(code::BINDING, message))
 }
 
-fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> std::result::Result<Option<(View, &'a Arc<Buffer>)>, Error> {
+fn check_grid<'a>(
+    device: &Arc<Device>,
+    kernel: &Kernel,
+    grid: &Grid<'a>,
+) -> std::result::Result<Option<(View, &'a Arc<Buffer>)>, Error> {
     let limits = device.limits();
     match grid {
         Grid::Direct(counts) => {
             for (axis, (&asked, &allowed)) in ["x", "y", "z"].iter().zip(counts.iter().zip(&limits.grid)) {
                 if asked > allowed {
-                    let message = format!("kernel `{}`: {asked} workgroups on the {axis} axis, the device allows {allowed}", kernel.name);
+                    let message =
+                        format!("kernel `{}`: {asked} workgroups on the {axis} axis, the device allows {allowed}", kernel.name);
                     return Err(error(code::LIMIT, message));
                 }
             }
@@ -248,10 +266,16 @@ fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> std
             }
             let (view, buffer) = place.check(device, || "indirect grid".into())?;
             if view.size != 12 {
-                return Err(error(code::OUT_OF_RANGE, format!("an indirect grid is 12 bytes (three u32), the view has {}", view.size)));
+                return Err(error(
+                    code::OUT_OF_RANGE,
+                    format!("an indirect grid is 12 bytes (three u32), the view has {}", view.size),
+                ));
             }
             if !view.offset.is_multiple_of(4) {
-                return Err(error(code::MISALIGNED, format!("offset {} of the indirect grid is not a multiple of 4", view.offset)));
+                return Err(error(
+                    code::MISALIGNED,
+                    format!("offset {} of the indirect grid is not a multiple of 4", view.offset),
+                ));
             }
             Ok(Some((view, buffer)))
         }
@@ -259,7 +283,11 @@ fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> std
 }
 
 /// L9: views that overlap are fine when nobody writes there. The indirect grid counts as read.
-fn check_overlap(reflection: &Reflection, slots: &[Slot<'_>], indirect: Option<&(View, &Arc<Buffer>)>) -> std::result::Result<(), Error> {
+fn check_overlap(
+    reflection: &Reflection,
+    slots: &[Slot<'_>],
+    indirect: Option<&(View, &Arc<Buffer>)>,
+) -> std::result::Result<(), Error> {
     let bound = |(slot, info)| match (slot, info) {
         (&Slot::View { ref view, .. }, info) => Some((view, info)),
         _ => None,
@@ -268,7 +296,12 @@ fn check_overlap(reflection: &Reflection, slots: &[Slot<'_>], indirect: Option<&
         let earlier = slots.iter().zip(&reflection.bindings).filter_map(bound).take(index);
         for (other, other_info) in earlier {
             if (info.access.writes() || other_info.access.writes()) && view.overlaps(other) {
-                let message = format!("{} and {} overlap in buffer `{}` and one of them is written", describe(other_info), describe(info), view.buffer.label);
+                let message = format!(
+                    "{} and {} overlap in buffer `{}` and one of them is written",
+                    describe(other_info),
+                    describe(info),
+                    view.buffer.label
+                );
                 return Err(error(code::OVERLAP, message));
             }
         }
@@ -322,7 +355,8 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
     let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
     let subject = Subject { name: &kernel.name, label, fails_late };
-    let begun = Section::begin(stream, &subject, &touches, None).map_err(|failed| super::transfer::late_refusal(&failed, &touches))?;
+    let begun =
+        Section::begin(stream, &subject, &touches, None).map_err(|failed| super::transfer::late_refusal(&failed, &touches))?;
     let Begun::Go(section) = begun else { return Ok(Outcome::Skipped) };
     section.run(|queue, at| {
         let bindings = native_bindings(bound)?;
@@ -331,7 +365,8 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
             (Grid::Direct(counts), None) => hal::Grid::Direct(*counts),
             (Grid::Indirect(_), None) => return Err(hal::DeviceError::Internal("an indirect grid that was not checked".into())),
         };
-        let native = hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
+        let native =
+            hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
         queue.launch(at, &native)
     })?;
     log::line(log::LAUNCHES, || format!("launched `{}` `{label}` on stream {}", kernel.name, stream.id));
@@ -357,7 +392,9 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
     let reflection = launch.kernel.map(|kernel| kernel.reflection());
     let is_output = |binding: &&Binding<'_>| match reflection {
         None => true,
-        Some(reflection) => reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes()),
+        Some(reflection) => {
+            reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
+        }
     };
     let outputs: Vec<(Arc<Buffer>, Range<u64>)> = launch
         .bindings

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use compute_trust::Error;
 
 use super::buffer::{Buffer, View};
+use super::code;
 use super::device::Device;
 use super::error::error;
-use super::code;
 
 /// A view as the caller gave it.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +34,14 @@ impl<'a> Place<'a> {
         let Self::View { buffer, offset, size } = *self else {
             return Err(error(code::INVALID_HANDLE, format!("the buffer handle of the {} is not a live buffer", role())));
         };
-        let view = buffer.view(offset, size).map_err(|failed| Error { message: format!("{}: {}", role(), failed.error), ..(*failed.error).clone() })?;
+        let view = buffer
+            .view(offset, size)
+            .map_err(|failed| Error { message: format!("{}: {}", role(), failed.error), ..(*failed.error).clone() })?;
         if !Arc::ptr_eq(&buffer.device, device) {
-            return Err(error(code::FOREIGN_HANDLE, format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role())));
+            return Err(error(
+                code::FOREIGN_HANDLE,
+                format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role()),
+            ));
         }
         Ok((view, buffer))
     }

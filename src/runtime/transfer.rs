@@ -82,7 +82,9 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
-    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))? else {
+    let Begun::Go(section) =
+        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
+    else {
         return Ok(stream.queue.last());
     };
     section.run(|queue, at| {
@@ -122,7 +124,9 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     }
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.fill);
-    if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))? {
+    if let Begun::Go(section) =
+        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
+    {
         section.run(|queue, at| queue.fill(at, region(buffer, &view.range())?, pattern))?;
     }
     Ok(())
@@ -137,7 +141,12 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
         let (from, from_buffer) = from.check(&stream.device, || "source".into())?;
         same_size("source", &to, from.size)?;
         if from.overlaps(&to) {
-            let message = format!("source {:?} and destination {:?} of the copy overlap in buffer `{}`", from.range(), to.range(), to.buffer.label);
+            let message = format!(
+                "source {:?} and destination {:?} of the copy overlap in buffer `{}`",
+                from.range(),
+                to.range(),
+                to.buffer.label
+            );
             return Err(error(code::OVERLAP, message));
         }
         Ok((stream, (from, from_buffer), (to, to_buffer)))

@@ -181,7 +181,9 @@ impl Journal {
     /// What the unretired operation at a position is, for the error of its late failure.
     pub fn about(&self, queue: u64, position: u64) -> Option<About> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => Some(entry.about.clone()),
+            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => {
+                Some(entry.about.clone())
+            }
             _ => None,
         })
     }
