@@ -60,8 +60,8 @@ TEST(dl_02_every_invocation_knows_its_place_in_a_grid_of_three_axes)
 {
     set_up();
     compute_kernel place = make_kernel(device,
-        "struct R { n: atomic<u32>, x: atomic<u32>, y: atomic<u32>, z: atomic<u32>, groups: array<u32, 3> }\n"
-        "@group(0) @binding(0) var<storage, read_write> R: R;\n"
+        "struct Places { n: atomic<u32>, x: atomic<u32>, y: atomic<u32>, z: atomic<u32>, groups: array<u32, 3> }\n"
+        "@group(0) @binding(0) var<storage, read_write> R: Places;\n"
         "@compute @workgroup_size(2) fn place(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {\n"
         "  atomicAdd(&R.n, 1u); atomicMax(&R.x, g.x); atomicMax(&R.y, g.y); atomicMax(&R.z, g.z);\n"
         "  if g.x + g.y + g.z == 0u { R.groups[0] = n.x; R.groups[1] = n.y; R.groups[2] = n.z; } }");
@@ -301,7 +301,7 @@ TEST(l3_bindings_that_do_not_match_the_kernel_are_refused)
 {
     set_up();
     uint32_t block[4] = { 1, 0, 0, 0 };
-    compute_binding good[4] = { bind(0, in), bind(1, out), bind_bytes(2, block, 16), bind(1, in) };
+    compute_binding good[4] = { bind(0, in), bind(1, out), bind_bytes(2, block, 16), bind(1, out) };
     OK(launch(stream, add, 4, good, 3));
     IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, good, 2)); /* missing */
     IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, good, 4)); /* twice */
