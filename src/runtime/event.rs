@@ -58,7 +58,14 @@ impl Event {
         let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(position).is_ok();
         stream.queue.native.mark(position);
         drop(submit);
-        Ok(Arc::new(Self { device: Arc::clone(&stream.device), queue: Arc::clone(&stream.queue), position, stamped, read: None }))
+        Ok(Arc::new(Self {
+            device: Arc::clone(&stream.device),
+            queue: Arc::clone(&stream.queue),
+            position,
+            stamped,
+            borrows: false,
+            read: None,
+        }))
     }
 
     /// The end of work at a position that borrows host memory; of a read, when `read` is given.
