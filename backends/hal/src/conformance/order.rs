@@ -1,5 +1,6 @@
 //! Order within a queue, between queues, and over their end.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::bench::{Bench, ensure, part, pattern, read, same, wait};
@@ -92,10 +93,11 @@ pub(super) fn s1_as_many_queues_as_are_reported_can_be_used(subject: &Subject<'_
     for (n, queue) in queues.iter().enumerate() {
         queue.fill(100, part(block, n as u64 * 4, 4), &(n as u32 + 1).to_le_bytes())?;
     }
-    for (n, queue) in queues.iter().enumerate() {
+    for queue in &queues {
         wait(&**queue, 100)?;
-        ensure!(queues.iter().filter(|other| other.id() == queue.id()).count() == 1, "queue {n} shares its id");
     }
+    let ids: HashSet<_> = queues.iter().map(|queue| queue.id()).collect();
+    ensure!(ids.len() == queues.len(), "{} ids for {} queues", ids.len(), queues.len());
     let expected: Vec<u8> = (1..=count).flat_map(u32::to_le_bytes).collect();
     same(&read(&*bench.queue, 101, block)?, &expected, "what the queues wrote")
 }
