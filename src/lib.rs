@@ -1,1 +1,3 @@
-//! placeholder
+//! libcompute: an embeddable GPU compute runtime with a plain C ABI.
+
+pub mod capi;
