@@ -16,12 +16,25 @@ pub struct Answers {
     pub skip: bool,
 }
 
+impl Answers {
+    /// The answers of a group: refusal and reclaimable need every member, poisoned and skip any; an empty group is none of them.
+    pub fn of_group(members: impl IntoIterator<Item = Answers>) -> Answers {
+        let both = |a: Answers, b: Answers| Answers {
+            refusal: a.refusal && b.refusal,
+            poisoned: a.poisoned || b.poisoned,
+            reclaimable: a.reclaimable && b.reclaimable,
+            skip: a.skip || b.skip,
+        };
+        members.into_iter().reduce(both).unwrap_or_default()
+    }
+}
+
 /// The driver's own words for a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverCode {
     /// Its number.
     pub code: i64,
-    /// Its name of it.
+    /// Its name.
     pub name: String,
 }
 

@@ -4,6 +4,21 @@
 //! what every byte really holds. It is a crate of its own so that the compiler enforces that, and so that its thread models build in seconds.
 #![forbid(unsafe_code)]
 
+mod carried;
 mod error;
+mod failure;
+mod journal;
+mod map;
+mod mark;
+mod ranges;
+mod report;
+mod room;
+mod sync;
 
 pub use error::{About, Answers, DriverCode, Error, Location};
+pub use failure::{Buffer, Failure, KEPT_MEMBERS, KEPT_SKIPS, Skip, codes};
+pub use journal::{Entry, Journal, LateClaim, Touch, Watch};
+pub use map::{MAX_RANGES, Map};
+pub use mark::{Found, Gate, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};
+pub use report::Report;
+pub use room::NoMemory;
