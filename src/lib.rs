@@ -1,3 +1,5 @@
 //! libcompute: an embeddable GPU compute runtime with a plain C ABI.
 
 pub mod capi;
+#[forbid(unsafe_code)]
+pub mod runtime;

@@ -10,10 +10,10 @@ use compute_trust::{Failure, Map, Mark, Use, Uses};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+use super::code;
 use super::device::Device;
 use super::error::{Failed, Result, error, fail, from_device};
 use super::memory::Block;
-use super::code;
 
 /// How to make a buffer.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! A device: its queues, its memory, what is wrong with it, and what has to be given back once work is over.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -134,6 +134,11 @@ impl Device {
         self.native.capabilities()
     }
 
+    /// The caller's name for it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
     /// Number of the device, unique in the process.
     pub fn id(&self) -> u64 {
         self.id
@@ -171,7 +176,10 @@ impl Device {
     pub fn set_queues(&self, count: u32) -> Result<()> {
         let allowed = self.native.capabilities().queues.max(1);
         if count == 0 || count > allowed {
-            return fail(code::INVALID_ARGUMENT, format!("{count} native queues asked for; 1 to {allowed} are possible on this device"));
+            return fail(
+                code::INVALID_ARGUMENT,
+                format!("{count} native queues asked for; 1 to {allowed} are possible on this device"),
+            );
         }
         let mut policy = self.policy.lock();
         if policy.streams_made && policy.limit != count {
@@ -384,6 +392,3 @@ impl fmt::Debug for Device {
         write!(f, "Device({}, {})", self.id, self.native.properties().name)
     }
 }
-
-/// Kernels by what they were made from (L7, in the process).
-pub(crate) type ByKey<K, V> = Mutex<HashMap<K, V>>;

@@ -123,13 +123,18 @@ pub(crate) fn from_late(cause: LateCause, about: About) -> Error {
         }
         LateCause::GridLimit { asked: [x, y, z], allowed: [mx, my, mz] } => error(
             code::GRID_LIMIT,
-            format!("the indirect grid of kernel `{kernel}` is ({x}, {y}, {z}), at most ({mx}, {my}, {mz}) is allowed; nothing ran"),
+            format!(
+                "the indirect grid of kernel `{kernel}` is ({x}, {y}, {z}), at most ({mx}, {my}, {mz}) is allowed; nothing ran"
+            ),
         ),
         LateCause::Driver { code: number, name, message } => {
             let text = format!("`{kernel}` failed after it was accepted: {name} ({number}): {message}");
             Error { driver: Some(DriverCode { code: number, name }), ..error(code::DRIVER, text) }
         }
-        _ => error(code::INTERNAL, format!("`{kernel}` failed after it was accepted, for a reason that this version does not know")),
+        _ => error(
+            code::INTERNAL,
+            format!("`{kernel}` failed after it was accepted, for a reason that this version does not know"),
+        ),
     };
     Error { about: Some(about), ..made }
 }

@@ -56,13 +56,7 @@ impl Event {
         let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(position).is_ok();
         stream.queue.native.mark(position);
         drop(submit);
-        Ok(Arc::new(Self {
-            device: Arc::clone(&stream.device),
-            queue: Arc::clone(&stream.queue),
-            position,
-            stamped,
-            read: None,
-        }))
+        Ok(Arc::new(Self { device: Arc::clone(&stream.device), queue: Arc::clone(&stream.queue), position, stamped, read: None }))
     }
 
     /// The end of work at a position; of a read, when `read` is given.
@@ -79,7 +73,10 @@ impl Event {
     /// Makes later work of a stream of the same device wait for it, on the device (S2).
     pub fn hold(&self, stream: &Stream) -> Result<()> {
         if !Arc::ptr_eq(&self.device, &stream.device) {
-            return fail(code::FOREIGN_HANDLE, "the event belongs to another device than the stream; wait for it on the host instead");
+            return fail(
+                code::FOREIGN_HANDLE,
+                "the event belongs to another device than the stream; wait for it on the host instead",
+            );
         }
         let submit = stream.queue.lock(&stream.device)?;
         if Arc::ptr_eq(&self.queue, &stream.queue) || self.queue.native.completed() >= self.position {
@@ -134,7 +131,10 @@ impl Event {
     pub fn time(&self) -> Result<Option<u64>> {
         self.device.check()?;
         if !self.stamped {
-            return fail(code::UNSUPPORTED, "this event carries no time: the device has no timestamps, or the event is that of a read or write");
+            return fail(
+                code::UNSUPPORTED,
+                "this event carries no time: the device has no timestamps, or the event is that of a read or write",
+            );
         }
         Ok(if self.is_over() { self.queue.native.timestamp(self.position) } else { None })
     }
@@ -200,7 +200,10 @@ impl Callbacks {
             let answer = match device.fault() {
                 Some(cause) => Err(Failed::of(poisoned(&cause))),
                 None if event.is_over() => event.finish(),
-                None => Err(Failed::of(error(code::ABANDONED, "the device was destroyed before this event was over; its work goes on"))),
+                None => Err(Failed::of(error(
+                    code::ABANDONED,
+                    "the device was destroyed before this event was over; its work goes on",
+                ))),
             };
             callback(answer);
         }

@@ -11,9 +11,9 @@ use compute_trust::Error;
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
+use super::code;
 use super::device::Device;
 use super::error::{Failed, Result, error, fail, from_device, from_diagnostics};
-use super::code;
 
 /// How to make a kernel.
 #[derive(Clone, Debug)]
@@ -247,7 +247,8 @@ fn check_limits(device: &Device, kernel: &Reflection) -> std::result::Result<(),
     if kernel.immediate_size > limits.immediate_size {
         return over("an immediate block in bytes", kernel.immediate_size.into(), limits.immediate_size.into());
     }
-    let used = kernel.bindings.iter().filter(|binding| binding.access != compute_kernel::reflection::Access::Unused).count() as u64;
+    let used =
+        kernel.bindings.iter().filter(|binding| binding.access != compute_kernel::reflection::Access::Unused).count() as u64;
     if used > limits.bindings.into() {
         return over("a number of bindings", used, limits.bindings.into());
     }

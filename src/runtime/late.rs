@@ -75,9 +75,16 @@ pub(crate) fn is_pending(buffer: u64) -> bool {
 }
 
 /// Tells that a range was claimed just now, by a caller that holds the buffer's mark.
-pub(crate) fn claimed(buffer: u64, range: &Range<u64>) {
+pub(crate) fn claimed(buffer: u64, range: &Range<u64>, failure: &Failure) {
     if active() {
-        STATE.lock().journal.claimed(buffer, range.clone());
+        STATE.lock().journal.claimed(buffer, range.clone(), failure);
+    }
+}
+
+/// Tells that a range was reinstated just now, by a caller that holds the buffer's mark.
+pub(crate) fn reinstated(buffer: u64, range: &Range<u64>) {
+    if active() {
+        STATE.lock().journal.reinstated(buffer, range.clone());
     }
 }
 
@@ -165,7 +172,7 @@ fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
         let failure = Failure::new(Arc::new(from_late(told.cause, about)), false);
         for claim in state.journal.fail(queue, told.position, &failure) {
             if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
-                buffers[index].map.lock().claim_late(claim.range, &claim.failure);
+                claim.apply(&mut buffers[index].map.lock());
             }
         }
         failures.push(failure);

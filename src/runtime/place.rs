@@ -8,9 +8,9 @@ use std::sync::Arc;
 use compute_trust::Error;
 
 use super::buffer::{Buffer, View};
+use super::code;
 use super::device::Device;
 use super::error::error;
-use super::code;
 
 /// A view as the caller gave it.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +30,18 @@ pub enum Place<'a> {
 
 impl<'a> Place<'a> {
     /// The view, if it is inside its buffer and the buffer is on `device`. `role` names it in the error.
-    pub(crate) fn check(&self, device: &Arc<Device>, role: &str) -> Result<(View, &'a Arc<Buffer>), Error> {
+    pub(crate) fn check(&self, device: &Arc<Device>, role: impl Fn() -> String) -> Result<(View, &'a Arc<Buffer>), Error> {
         let Self::View { buffer, offset, size } = *self else {
-            return Err(error(code::INVALID_HANDLE, format!("the buffer handle of the {role} is not a live buffer")));
+            return Err(error(code::INVALID_HANDLE, format!("the buffer handle of the {} is not a live buffer", role())));
         };
-        let view = buffer.view(offset, size).map_err(|failed| Error { message: format!("{role}: {}", failed.error), ..(*failed.error).clone() })?;
+        let view = buffer
+            .view(offset, size)
+            .map_err(|failed| Error { message: format!("{}: {}", role(), failed.error), ..(*failed.error).clone() })?;
         if !Arc::ptr_eq(&buffer.device, device) {
-            return Err(error(code::FOREIGN_HANDLE, format!("buffer `{}` of the {role} belongs to another device than the stream", buffer.label)));
+            return Err(error(
+                code::FOREIGN_HANDLE,
+                format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role()),
+            ));
         }
         Ok((view, buffer))
     }

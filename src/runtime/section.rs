@@ -118,7 +118,12 @@ pub(crate) fn refused_operation() -> u64 {
 
 impl<'a> Section<'a> {
     /// Takes the marks of all that `touches` names, and decides.
-    pub(crate) fn begin(stream: &'a Stream, subject: &'a Subject<'a>, touches: &'a [Touch<'a>], watch: Option<&Arc<Watch>>) -> Result<Begun<'a>> {
+    pub(crate) fn begin(
+        stream: &'a Stream,
+        subject: &'a Subject<'a>,
+        touches: &'a [Touch<'a>],
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Begun<'a>> {
         if late::active() {
             late::settle();
         }
@@ -248,7 +253,10 @@ impl<'a> Section<'a> {
     }
 
     /// Makes the driver's calls: waits, fills, then `work` with its position. Settles either way.
-    pub(crate) fn run(mut self, work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>) -> Result<u64> {
+    pub(crate) fn run(
+        mut self,
+        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
+    ) -> Result<u64> {
         match self.call(work) {
             Ok(()) => {
                 self.succeed();
@@ -258,7 +266,10 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn call(&mut self, work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>) -> std::result::Result<(), DeviceError> {
+    fn call(
+        &mut self,
+        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
+    ) -> std::result::Result<(), DeviceError> {
         let waits = std::mem::take(&mut self.waits);
         for other in waits {
             self.wait_for(other)?;
@@ -328,7 +339,7 @@ impl<'a> Section<'a> {
                 held.changed = true;
             }
             touch.buffer.map.lock().claim(touch.range.clone(), failure);
-            late::claimed(touch.buffer.id, &touch.range);
+            late::claimed(touch.buffer.id, &touch.range, failure);
         }
     }
 
@@ -356,7 +367,8 @@ impl Drop for Section<'_> {
 fn take_marks<'a>(stream: &Stream, touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
     let mut held = merge(touches);
     loop {
-        let Some((taken, exclusive)) = (0..held.len()).find_map(|index| take(&mut held[index]).err().map(|exclusive| (index, exclusive)))
+        let Some((taken, exclusive)) =
+            (0..held.len()).find_map(|index| take(&mut held[index]).err().map(|exclusive| (index, exclusive)))
         else {
             return held;
         };
@@ -442,7 +454,7 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
     for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
         alone(buffer, |map| {
             map.lock().claim(range.clone(), &failure);
-            late::claimed(buffer.id, range);
+            late::claimed(buffer.id, range, &failure);
         });
     }
     log::failure(&failure);

@@ -70,7 +70,7 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
     let checked = (|| {
         let Some(stream) = stream else { return no_stream() };
         stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = to.check(&stream.device, "destination")?;
+        let (view, buffer) = to.check(&stream.device, || "destination".into())?;
         same_size("source", &view, source.size())?;
         Ok((stream, view, buffer))
     })();
@@ -82,7 +82,9 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
-    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))? else {
+    let Begun::Go(section) =
+        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
+    else {
         return Ok(stream.queue.last());
     };
     section.run(|queue, at| {
@@ -109,7 +111,7 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     let checked = (|| {
         let Some(stream) = stream else { return no_stream() };
         stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = to.check(&stream.device, "destination")?;
+        let (view, buffer) = to.check(&stream.device, || "destination".into())?;
         if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
             let message = format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
             return Err(error(code::INVALID_ARGUMENT, message));
@@ -122,7 +124,9 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     }
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.fill);
-    if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))? {
+    if let Begun::Go(section) =
+        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
+    {
         section.run(|queue, at| queue.fill(at, region(buffer, &view.range())?, pattern))?;
     }
     Ok(())
@@ -133,11 +137,16 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
     let checked = (|| {
         let Some(stream) = stream else { return no_stream() };
         stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (to, to_buffer) = to.check(&stream.device, "destination")?;
-        let (from, from_buffer) = from.check(&stream.device, "source")?;
+        let (to, to_buffer) = to.check(&stream.device, || "destination".into())?;
+        let (from, from_buffer) = from.check(&stream.device, || "source".into())?;
         same_size("source", &to, from.size)?;
         if from.overlaps(&to) {
-            let message = format!("source {:?} and destination {:?} of the copy overlap in buffer `{}`", from.range(), to.range(), to.buffer.label);
+            let message = format!(
+                "source {:?} and destination {:?} of the copy overlap in buffer `{}`",
+                from.range(),
+                to.range(),
+                to.buffer.label
+            );
             return Err(error(code::OVERLAP, message));
         }
         Ok((stream, (from, from_buffer), (to, to_buffer)))
@@ -180,7 +189,7 @@ pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) ->
     let checked = (|| {
         let Some(stream) = stream else { return no_stream() };
         stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = from.check(&stream.device, "source")?;
+        let (view, buffer) = from.check(&stream.device, || "source".into())?;
         same_size("host memory", &view, into.size() as u64)?;
         Ok((stream, view, buffer))
     })();

@@ -10,7 +10,7 @@ use super::section::alone;
 use super::{code, late};
 
 /// Whether bytes can be trusted, as far as it is known now (T8). Several failures answer `SEVERAL`, each once.
-pub fn check(views: &[View]) -> Result<()> {
+pub(crate) fn check(views: &[View]) -> Result<()> {
     let mut found: Vec<(Arc<Failure>, u64)> = Vec::new();
     for view in views {
         view.buffer.device.check()?;
@@ -51,7 +51,12 @@ pub(crate) fn unwritten(failure: &Failure, buffer: u64) -> Arc<Failed> {
         1 => "; 1 operation that needed them was skipped".to_owned(),
         n => format!("; {n} operations that needed them were skipped"),
     };
-    answer(code::UNWRITTEN, format!("the bytes asked for were left unwritten by a failure{skipped}. The failure: {root}"), report, failure)
+    answer(
+        code::UNWRITTEN,
+        format!("the bytes asked for were left unwritten by a failure{skipped}. The failure: {root}"),
+        report,
+        failure,
+    )
 }
 
 fn several_text(count: usize) -> String {
@@ -61,7 +66,8 @@ fn several_text(count: usize) -> String {
 fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
     let group = Failure::group(&found.iter().map(|(failure, _)| Arc::clone(failure)).collect::<Vec<_>>());
     let members = found.iter().map(|(failure, buffer)| Report::of(failure, *buffer)).collect();
-    let report = Report { members, ..Report::of(&group, 0) };
+    let mut report = Report::of(&group, 0);
+    report.members = members;
     answer(code::SEVERAL, several_text(found.len()), report, &group)
 }
 
@@ -69,7 +75,13 @@ fn answer(number: i32, message: String, report: Report, failure: &Failure) -> Ar
     let untouched = report.untouched;
     let about = report.root.about.clone();
     let location = report.root.location;
-    let made = compute_trust::Error { about, location, driver: report.root.driver.clone(), answers: report.answers(), ..error(number, message) };
+    let made = compute_trust::Error {
+        about,
+        location,
+        driver: report.root.driver.clone(),
+        answers: report.answers(),
+        ..error(number, message)
+    };
     Arc::new(Failed { error: Arc::new(made), report: Some(Arc::new(report)), failure: failure.id(), untouched })
 }
 
@@ -79,13 +91,21 @@ pub fn reinstate(view: &View, failure: u64) -> Result<u64> {
     let wanted = alone(&view.buffer, |map| {
         let mut map = map.lock();
         let found = map.failures(view.range()).into_iter().find(|found| found.id() == failure)?;
-        Some(if found.is_untouched() { Ok(map.reinstate(view.range(), &found)) } else { Err(()) })
+        if !found.is_untouched() {
+            return Some(Err(()));
+        }
+        let lifted: Vec<_> = map.reinstatable(view.range(), &found).collect();
+        let bytes = map.reinstate(view.range(), &found);
+        drop(map);
+        lifted.iter().for_each(|range| late::reinstated(view.buffer.id, range));
+        Some(Ok(bytes))
     });
     match wanted {
         None => super::error::fail(code::NOT_FOUND, format!("failure {failure} claims none of these bytes")),
-        Some(Err(())) => {
-            super::error::fail(code::BUSY, format!("failure {failure} happened after work had reached the device; write the bytes anew instead"))
-        }
+        Some(Err(())) => super::error::fail(
+            code::BUSY,
+            format!("failure {failure} happened after work had reached the device; write the bytes anew instead"),
+        ),
         Some(Ok(bytes)) => Ok(bytes),
     }
 }

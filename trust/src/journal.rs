@@ -178,6 +178,16 @@ impl Journal {
         self.append(Slot::Work { entry, over: false }, can_fail)
     }
 
+    /// What the unretired operation at a position is, for the error of its late failure.
+    pub fn about(&self, queue: u64, position: u64) -> Option<About> {
+        self.slots.iter().find_map(|slot| match slot {
+            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => {
+                Some(entry.about.clone())
+            }
+            _ => None,
+        })
+    }
+
     /// Bytes were claimed just now because of an immediate failure or a skip: newer than every operation so far, so that late failures of
     /// those leave the claim alone (T3).
     pub fn claimed(&mut self, buffer: u64, range: Range<u64>, failure: &Failure) {

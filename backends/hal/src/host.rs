@@ -18,6 +18,7 @@ pub struct HostTarget {
     pointer: *mut u8,
     size: usize,
     /// Keeps staging memory alive for as long as a device may write there.
+    #[allow(dead_code, reason = "held, never looked at")]
     staging: Option<Arc<Staging>>,
 }
 

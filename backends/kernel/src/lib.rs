@@ -7,12 +7,22 @@
 //! No device, no driver, no `unsafe`.
 #![forbid(unsafe_code)]
 
+mod access;
+mod diagnostics;
+mod entry;
+mod limits;
+mod parse;
+mod reflect;
 pub mod reflection;
+mod scan;
+mod support;
 
 use std::sync::Arc;
 
+pub use diagnostics::{Diagnostic, Diagnostics};
 pub use naga;
 
+use parse::Parsed;
 use reflection::{Coverage, Location, Reflection};
 
 /// The languages of portable kernels.
@@ -22,29 +32,9 @@ pub enum Language {
     Wgsl,
 }
 
-/// One thing wrong with a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// What is wrong, what was expected: one or two sentences.
-    pub message: String,
-    /// Where.
-    pub location: Option<Location>,
-}
-
-/// Everything found wrong, never empty. `Display` shows each with its source line and a caret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostics {
-    /// In the order of the source.
-    pub list: Vec<Diagnostic>,
-    /// The rendered text.
-    pub text: String,
-    /// False when a failure of ours (a crashed front end, no memory) rather than the source is to blame: then it is no refusal.
-    pub refusal: bool,
-}
-
 /// A parsed and validated source with all its entry points.
 pub struct Module {
-    _private: (),
+    parsed: Parsed,
 }
 
 /// One entry point with its override constants resolved: what a device compiles.
@@ -69,21 +59,23 @@ pub struct Constant {
 
 impl Module {
     /// Parses, validates, repairs and analyses a source. Any bytes give an answer; see `docs/kernels.md` for the bounds on size, depth
-    /// and time.
+    /// and time. Works on a thread of its own, so the caller's stack may be small.
     pub fn parse(language: Language, source: &str) -> Result<Arc<Self>, Diagnostics> {
-        let _ = (language, source);
-        Ok(Arc::new(Self { _private: () }))
+        let parsed = match language {
+            Language::Wgsl => parse::on_large_stack(|| parse::wgsl(source))?,
+        };
+        Ok(Arc::new(Self { parsed }))
     }
 
     /// The names of the compute entry points, in the order of the source.
     pub fn entry_points(&self) -> Vec<&str> {
-        Vec::new()
+        self.parsed.module.entry_points.iter().map(|e| e.name.as_str()).collect()
     }
 
-    /// Resolves one entry point. `name` may be `None` when there is just one.
+    /// Resolves one entry point. `name` may be `None` when there is just one. Refused: an unknown or ambiguous name; constants that are unknown,
+    /// given twice, missing or not values of their type; sizes that they make wrong.
     pub fn entry_point(&self, name: Option<&str>, constants: &[Constant]) -> Result<Arc<EntryPoint>, Diagnostics> {
-        let _ = (name, constants);
-        Err(Diagnostics { list: Vec::new(), text: String::new(), refusal: false })
+        parse::on_large_stack(|| entry::resolve(&self.parsed, name, constants)).map(Arc::new)
     }
 }
 
@@ -116,9 +108,11 @@ impl EntryPoint {
     pub fn index(&self) -> usize {
         self.index
     }
-    /// Where in the source a span of the IR is.
+    /// Where in the source a span of the IR is; zeros when it is nowhere.
     pub fn location(&self, span: naga::Span) -> Location {
-        let l = span.location(&self.source);
-        Location { line: l.line_number, column: l.line_position }
+        match span.to_range() {
+            Some(range) => diagnostics::location(&self.source, range.start),
+            None => Location::default(),
+        }
     }
 }

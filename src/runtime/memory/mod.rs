@@ -53,7 +53,8 @@ impl Pool {
     /// A block of at least `size` bytes, more than 0. Out of memory is tried again once after giving back what is kept (M2).
     pub(crate) fn allocate(&mut self, device: &dyn Device, size: u64) -> Result<Block, DeviceError> {
         let limit = device.limits().allocation_size;
-        let capacity = class(size).filter(|_| size <= limit).ok_or(DeviceError::TooLarge { asked: size, limit })?.min(limit.max(size));
+        let capacity =
+            class(size).filter(|_| size <= limit).ok_or(DeviceError::TooLarge { asked: size, limit })?.min(limit.max(size));
         if let Some(memory) = self.kept.get_mut(&capacity).and_then(Vec::pop) {
             self.kept_bytes -= capacity;
             return Ok(Block { memory, capacity });

@@ -1,0 +1,177 @@
+//! From a parsed module and values for its override constants to one resolved entry point.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use naga::Handle;
+use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
+
+use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::parse::{self, Parsed};
+use crate::reflection::{Access, Coverage, OverrideType, Reflection};
+use crate::{Constant, EntryPoint, access, limits, reflect, scan};
+
+/// Makes one entry point. Call on a large stack.
+pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
+    let refuse = |finding: Finding| diagnostics::refuse(&parsed.source, vec![finding]);
+    let refuse_all = |findings| diagnostics::refuse(&parsed.source, findings);
+    let name = choose(parsed, name).map_err(refuse)?;
+    let values = values(parsed, constants).map_err(refuse_all)?;
+    let at = scan::find_entry(&parsed.source, &name);
+
+    let mut pipeline = naga::back::PipelineConstants::default();
+    pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
+    let stage = naga::ShaderStage::Compute;
+    let (module, _) = process_overrides(&parsed.module, &parsed.info, Some((stage, &name)), &pipeline)
+        .map_err(|error| refuse(override_error(parsed, &error, at.clone())))?;
+    let module = module.into_owned();
+    let info = parse::validator().validate_resolved_overrides(&module).map_err(|e| refuse(parse::validation_error(&e)))?;
+    let Some(index) = module.entry_points.iter().position(|e| e.name == name) else {
+        return Err(diagnostics::internal(format!("entry point `{name}` was lost while its constants were resolved")));
+    };
+    let mut findings = limits::check(&module, &info);
+    let entry = &module.entry_points[index];
+    limits::workgroup_size(entry, at, &mut findings);
+    if !findings.is_empty() {
+        return Err(refuse_all(findings));
+    }
+
+    let reflection = reflection(parsed, &module, &info, index).map_err(refuse_all)?;
+    let coverage = Coverage { stores: vec![None; reflection.bindings.len()] };
+    let hash = digest(&parsed.source, &name, &values);
+    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: Arc::clone(&parsed.source) })
+}
+
+fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {
+    let names: Vec<&str> = parsed.module.entry_points.iter().map(|e| e.name.as_str()).collect();
+    let list = || names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    match (name, names.as_slice()) {
+        (_, []) => Err(Finding::new("the source has no entry point; mark a function with `@compute @workgroup_size(...)`", None)),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(Finding::new(format!("the source has several entry points, say which: {}", list()), None)),
+        (Some(name), names) if names.contains(&name) => Ok(name.to_owned()),
+        (Some(name), _) => Err(Finding::new(format!("there is no entry point `{name}`; there is {}", list()), None)),
+    }
+}
+
+/// Values by the key that the front end uses: the id where there is one, else the name. Sorted by key.
+type Values = Vec<(String, f64)>;
+
+fn values(parsed: &Parsed, constants: &[Constant]) -> Result<Values, Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut values: HashMap<String, f64> = HashMap::new();
+    for constant in constants {
+        match value(parsed, constant) {
+            Ok((key, value)) => {
+                if values.insert(key, value).is_some() {
+                    findings.push(Finding::new(format!("the override constant `{}` is given twice", constant.key), None));
+                }
+            }
+            Err(finding) => findings.push(finding),
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let mut values: Values = values.into_iter().collect();
+    values.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(values)
+}
+
+fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, f64), Finding> {
+    let key = constant.key.as_str();
+    let id = key.parse::<u16>().ok();
+    let overrides = &parsed.module.overrides;
+    let named = overrides.iter().find(|(_, o)| o.name.as_deref() == Some(key) || (o.id.is_some() && o.id == id));
+    let Some((handle, found)) = named else {
+        let names: Vec<String> = reflect::overrides(&parsed.module).iter().map(|o| format!("`{}`", o.name)).collect();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Finding::new(format!("there is no override constant `{key}`; there is {there}"), None));
+    };
+    let at = overrides.get_span(handle);
+    let ty = reflect::override_type(&parsed.module, found.ty);
+    let value = constant.value;
+    let whole = value.fract() == 0.0;
+    let (fits, wanted) = match ty {
+        Some(OverrideType::Bool) => (value == 0.0 || value == 1.0, "bool (0 or 1)"),
+        Some(OverrideType::I32) => (whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "i32"),
+        Some(OverrideType::U32) => (whole && (0.0..=f64::from(u32::MAX)).contains(&value), "u32"),
+        Some(OverrideType::F32) => (value.abs() <= f64::from(f32::MAX), "f32"),
+        None => (false, "any supported type"),
+    };
+    if !fits {
+        return Err(Finding::span(format!("{value} is not a value of the override constant `{key}`, which is {wanted}"), at));
+    }
+    let canonical = match (found.id, &found.name) {
+        (Some(id), _) => id.to_string(),
+        (None, Some(name)) => name.clone(),
+        (None, None) => key.to_owned(),
+    };
+    Ok((canonical, value))
+}
+
+fn override_error(parsed: &Parsed, error: &PipelineConstantError, at: Option<std::ops::Range<usize>>) -> Finding {
+    match error {
+        PipelineConstantError::MissingValue(key) => {
+            let id = key.parse::<u16>().ok();
+            let missing = parsed
+                .module
+                .overrides
+                .iter()
+                .find(|(_, o)| if o.id.is_some() { o.id == id } else { o.name.as_ref() == Some(key) });
+            let name = missing.and_then(|(_, o)| o.name.clone()).unwrap_or_else(|| key.clone());
+            let span = missing.and_then(|(handle, _): (Handle<_>, _)| parsed.module.overrides.get_span(handle).to_range());
+            Finding::new(format!("the override constant `{name}` has no default: give it a value"), span)
+        }
+        PipelineConstantError::ValidationError(error) => parse::validation_error(error),
+        PipelineConstantError::NegativeWorkgroupSize => Finding::new("the workgroup size must be at least 1 on every axis", at),
+        other => Finding::new(format!("the override constants cannot be resolved: {other}"), at),
+    }
+}
+
+fn reflection(
+    parsed: &Parsed,
+    module: &naga::Module,
+    info: &naga::valid::ModuleInfo,
+    index: usize,
+) -> Result<Reflection, Vec<Finding>> {
+    let layout = reflect::Layout::of(module).map_err(|f| vec![f])?;
+    let entry = &module.entry_points[index];
+    let uses = access::analyse(module, info, index);
+    let mut bindings: Vec<_> = reflect::bindings(&layout, &uses)?.into_iter().map(|(info, _)| info).collect();
+    // Resolving drops what the entry point does not mention. The layout of a launch is the module's, so it comes back as unused.
+    let whole = reflect::Layout::of(&parsed.module).map_err(|f| vec![f])?;
+    for info in reflect::declared(&whole) {
+        if !bindings.iter().any(|b| (b.group, b.slot) == (info.group, info.slot)) {
+            bindings.push(info);
+        }
+    }
+    bindings.sort_by_key(|b| (b.group, b.slot));
+    debug_assert!(bindings.iter().all(|b| b.access != Access::Unused || b.min_size > 0));
+    Ok(Reflection {
+        entry: entry.name.clone(),
+        workgroup_size: entry.workgroup_size,
+        bindings,
+        immediate_size: layout.immediate_size(&uses),
+        workgroup_memory: layout.workgroup_memory(&uses),
+        overrides: reflect::overrides(&parsed.module),
+    })
+}
+
+/// Everything that determines the meaning, each part with its length before it.
+fn digest(source: &str, entry: &str, values: &[(String, f64)]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    let mut part = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    part(concat!("compute-kernel ", env!("CARGO_PKG_VERSION")).as_bytes());
+    part(b"wgsl");
+    part(source.as_bytes());
+    part(entry.as_bytes());
+    for (key, value) in values {
+        part(key.as_bytes());
+        part(&value.to_bits().to_le_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}

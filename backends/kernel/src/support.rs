@@ -1,0 +1,225 @@
+//! What this library translates of WGSL, and the refusal of the rest with the construct and its place. Runs before validation, so that a reader
+//! is told "not supported yet" rather than which switch of the front end is off.
+//!
+//! The list for readers is in `docs/kernels.md`; change both together.
+
+use naga::{AddressSpace, BuiltIn, Expression, Handle, ScalarKind, ShaderStage, Span, Statement, Type, TypeInner};
+
+use crate::diagnostics::Finding;
+use crate::scan;
+
+/// What the validator may let through.
+pub(crate) const CAPABILITIES: naga::valid::Capabilities = naga::valid::Capabilities::IMMEDIATES;
+
+/// Everything in `module` that is not supported.
+pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
+    let mut check = Check { module, source, findings: Vec::new() };
+    for (handle, ty) in module.types.iter() {
+        check.ty(&ty.inner, module.types.get_span(handle));
+    }
+    for (handle, variable) in module.global_variables.iter() {
+        check.global(variable, module.global_variables.get_span(handle));
+    }
+    for (handle, expression) in module.global_expressions.iter() {
+        check.expression(expression, module.global_expressions.get_span(handle));
+    }
+    for (_, function) in module.functions.iter() {
+        check.function(function);
+    }
+    for entry in &module.entry_points {
+        check.entry(entry);
+    }
+    check.findings.dedup_by(|a, b| a.message == b.message && a.at == b.at);
+    check.findings
+}
+
+/// The construct that a word of WGSL stands for, when it is one that is not supported.
+pub(crate) fn unsupported_word(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "f16" | "vec2h" | "vec3h" | "vec4h" => "16-bit floats (`f16`)",
+        "i16" | "u16" | "wgpu_int16" => "16-bit integers",
+        "f64" => "64-bit floats (`f64`)",
+        "i64" | "u64" => "64-bit integers",
+        "sampler" | "sampler_comparison" => "samplers",
+        "subgroups" => "subgroup operations",
+        "ray_query" | "acceleration_structure" | "wgpu_ray_query" => "ray queries",
+        "binding_array" | "wgpu_binding_array" => "arrays of bindings",
+        "wgpu_cooperative_matrix" => "cooperative matrices",
+        _ if word.starts_with("mat") && word.ends_with('h') && word.len() == 7 => "16-bit floats (`f16`)",
+        _ if word.starts_with("texture_") => "textures",
+        _ if word.starts_with("subgroup") || word.starts_with("quadSwap") || word == "quadBroadcast" => "subgroup operations",
+        _ if word.starts_with("coop_mat") || word.starts_with("coopLoad") => "cooperative matrices",
+        _ => return None,
+    })
+}
+
+pub(crate) fn not_supported(construct: &str) -> String {
+    format!("{construct} are not supported yet")
+}
+
+struct Check<'a> {
+    module: &'a naga::Module,
+    source: &'a str,
+    findings: Vec<Finding>,
+}
+
+impl Check<'_> {
+    fn refuse(&mut self, construct: &str, span: Span) {
+        // Types that are spelled without a declaration have no place of their own in the IR: the first word that stands for it is close enough.
+        let at = span.to_range().or_else(|| scan::find_word(self.source, |word| unsupported_word(word) == Some(construct)));
+        self.findings.push(Finding::new(not_supported(construct), at));
+    }
+
+    fn ty(&mut self, inner: &TypeInner, span: Span) {
+        match inner {
+            TypeInner::Scalar(scalar)
+            | TypeInner::Vector { scalar, .. }
+            | TypeInner::Matrix { scalar, .. }
+            | TypeInner::Atomic(scalar)
+            | TypeInner::ValuePointer { scalar, .. } => self.scalar(*scalar, matches!(inner, TypeInner::Atomic(_)), span),
+            TypeInner::Array { .. } | TypeInner::Struct { .. } | TypeInner::Pointer { .. } => {}
+            TypeInner::Image { .. } => self.refuse("textures", span),
+            TypeInner::Sampler { .. } => self.refuse("samplers", span),
+            TypeInner::AccelerationStructure { .. } | TypeInner::RayQuery { .. } => self.refuse("ray queries", span),
+            TypeInner::BindingArray { .. } => self.refuse("arrays of bindings", span),
+            TypeInner::CooperativeMatrix { .. } => self.refuse("cooperative matrices", span),
+        }
+    }
+
+    fn scalar(&mut self, scalar: naga::Scalar, atomic: bool, span: Span) {
+        match (scalar.kind, scalar.width) {
+            (ScalarKind::Float, 2) => self.refuse("16-bit floats (`f16`)", span),
+            (ScalarKind::Float, 8) => self.refuse("64-bit floats (`f64`)", span),
+            (ScalarKind::Sint | ScalarKind::Uint, 2) => self.refuse("16-bit integers", span),
+            (ScalarKind::Sint | ScalarKind::Uint, 8) => self.refuse("64-bit integers", span),
+            (ScalarKind::Float, _) if atomic => self.refuse("atomics of floats", span),
+            _ => {}
+        }
+    }
+
+    fn global(&mut self, variable: &naga::GlobalVariable, span: Span) {
+        match variable.space {
+            AddressSpace::Private
+            | AddressSpace::WorkGroup
+            | AddressSpace::Uniform
+            | AddressSpace::Storage { .. }
+            | AddressSpace::Immediate
+            | AddressSpace::Function
+            // Textures and samplers, refused by their types.
+            | AddressSpace::Handle => {}
+            AddressSpace::TaskPayload | AddressSpace::RayPayload | AddressSpace::IncomingRayPayload => {
+                self.refuse("variables of mesh and ray stages", span);
+            }
+        }
+        if !variable.memory_decorations.is_empty() {
+            self.refuse("coherent and volatile variables", span);
+        }
+    }
+
+    fn entry(&mut self, entry: &naga::EntryPoint) {
+        if entry.stage != ShaderStage::Compute {
+            let at = scan::find_entry(self.source, &entry.name);
+            let message = format!("entry point `{}` is not a compute entry point; only `@compute` is supported", entry.name);
+            self.findings.push(Finding::new(message, at));
+        }
+        for argument in &entry.function.arguments {
+            self.builtins(argument.binding.as_ref(), argument.ty);
+        }
+        self.function(&entry.function);
+    }
+
+    /// An argument of an entry point is a builtin or a structure of them.
+    fn builtins(&mut self, binding: Option<&naga::Binding>, ty: Handle<Type>) {
+        self.builtin(binding, self.module.types.get_span(ty));
+        if let TypeInner::Struct { members, .. } = &self.module.types[ty].inner {
+            for member in members {
+                self.builtin(member.binding.as_ref(), self.module.types.get_span(ty));
+            }
+        }
+    }
+
+    fn builtin(&mut self, binding: Option<&naga::Binding>, span: Span) {
+        match binding {
+            Some(naga::Binding::BuiltIn(
+                BuiltIn::GlobalInvocationId
+                | BuiltIn::LocalInvocationId
+                | BuiltIn::LocalInvocationIndex
+                | BuiltIn::WorkGroupId
+                | BuiltIn::NumWorkGroups,
+            ))
+            | None => {}
+            Some(naga::Binding::BuiltIn(
+                BuiltIn::NumSubgroups | BuiltIn::SubgroupId | BuiltIn::SubgroupSize | BuiltIn::SubgroupInvocationId,
+            )) => self.refuse("subgroup operations", Span::default()),
+            Some(_) => self.refuse("builtins and locations of stages other than compute", span),
+        }
+    }
+
+    fn function(&mut self, function: &naga::Function) {
+        for (handle, expression) in function.expressions.iter() {
+            self.expression(expression, function.expressions.get_span(handle));
+        }
+        self.block(&function.body);
+    }
+
+    fn expression(&mut self, expression: &Expression, span: Span) {
+        match expression {
+            Expression::ImageSample { .. } | Expression::ImageLoad { .. } | Expression::ImageQuery { .. } => {
+                self.refuse("textures", span)
+            }
+            Expression::Derivative { .. } => self.refuse("derivatives", span),
+            Expression::RayQueryVertexPositions { .. }
+            | Expression::RayQueryProceedResult
+            | Expression::RayQueryGetIntersection { .. } => self.refuse("ray queries", span),
+            Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => {
+                self.refuse("subgroup operations", span)
+            }
+            Expression::CooperativeLoad { .. } | Expression::CooperativeMultiplyAdd { .. } => {
+                self.refuse("cooperative matrices", span)
+            }
+            Expression::Literal(literal) => self.scalar(literal.scalar(), false, span),
+            Expression::As { kind, convert: Some(width), .. } => {
+                self.scalar(naga::Scalar { kind: *kind, width: *width }, false, span)
+            }
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, block: &naga::Block) {
+        for (statement, &span) in block.span_iter() {
+            self.statement(statement, span);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement, span: Span) {
+        match statement {
+            Statement::Block(block) => self.block(block),
+            Statement::If { accept, reject, .. } => {
+                self.block(accept);
+                self.block(reject);
+            }
+            Statement::Switch { cases, .. } => cases.iter().for_each(|case| self.block(&case.body)),
+            Statement::Loop { body, continuing, .. } => {
+                self.block(body);
+                self.block(continuing);
+            }
+            Statement::Kill => self.refuse("`discard` statements", span),
+            Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => self.refuse("textures", span),
+            Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => self.refuse("ray queries", span),
+            Statement::SubgroupBallot { .. }
+            | Statement::SubgroupGather { .. }
+            | Statement::SubgroupCollectiveOperation { .. } => {
+                self.refuse("subgroup operations", span);
+            }
+            Statement::CooperativeStore { .. } => self.refuse("cooperative matrices", span),
+            Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) => {
+                if flags.contains(naga::Barrier::SUB_GROUP) {
+                    self.refuse("subgroup operations", span);
+                } else if flags.contains(naga::Barrier::TEXTURE) {
+                    self.refuse("textures", span);
+                }
+            }
+            _ => {}
+        }
+    }
+}

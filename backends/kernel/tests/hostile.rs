@@ -1,0 +1,333 @@
+//! Any bytes give an answer, in bounded time, also from a thread with a small stack.
+#![allow(clippy::expect_used, clippy::panic, reason = "tests end that way")]
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use compute_kernel::{Diagnostics, Language, Module};
+use proptest::prelude::*;
+
+/// Parses, and resolves each entry point, on a thread whose stack is small. Panics on anything but an answer; `Ok` when all is accepted.
+fn answer(source: &str) -> Result<(), Diagnostics> {
+    let work = || -> Result<(), Diagnostics> {
+        let module = Module::parse(Language::Wgsl, source)?;
+        for entry in module.entry_points() {
+            module.entry_point(Some(entry), &[])?;
+        }
+        Ok(())
+    };
+    let started = Instant::now();
+    let answer = thread::scope(|scope| {
+        let small = thread::Builder::new().stack_size(256 << 10);
+        small.spawn_scoped(scope, work).expect("a thread").join().expect("no panic reaches the caller")
+    });
+    assert!(started.elapsed() < Duration::from_secs(20), "took {:?}", started.elapsed());
+    answer
+}
+
+fn in_main(body: &str) -> String {
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n@compute @workgroup_size(1) fn main() {{ var x = 1u; {body} }}"
+    )
+}
+
+fn refused(source: &str) -> Diagnostics {
+    let d = answer(source).expect_err("refused");
+    assert!(d.refusal, "not the fault of the source: {d}");
+    d
+}
+
+#[test]
+fn deep_and_long_expressions_are_refused_with_a_place() {
+    let n = 100_000;
+    for body in [
+        format!("x = {}1u{};", "(".repeat(n), ")".repeat(n)),
+        format!("x = 1u{};", " + 1u".repeat(n)),
+        format!("x = {}1u;", "-".repeat(n)),
+        format!("x = {}x;", "!".repeat(n)),
+        format!("x = {}x;", "&*".repeat(n)),
+        format!("x = o{};", "[0]".repeat(n)),
+        format!("x = o{};", ".x".repeat(n)),
+        format!("x = {}1u{};", "f(".repeat(n), ")".repeat(n)),
+        format!("x = {}1u{};", "vec4<".repeat(n), ">".repeat(n)),
+        format!("x = {}1u{};", "u<".repeat(n), ">".repeat(n)),
+        format!("x = {}1u;", "1u<<".repeat(n)),
+    ] {
+        let d = refused(&in_main(&body));
+        assert_eq!(common::place(&d).0, 2, "{}", &d.text[..d.text.len().min(300)]);
+    }
+}
+
+#[test]
+fn deep_and_long_statements_are_refused_with_a_place() {
+    let n = 100_000;
+    for body in [
+        format!("if x == 0u {{}} {}", "else if x == 1u {}".repeat(n / 2)),
+        format!("{}{}", "{".repeat(n), "}".repeat(n)),
+        format!("{}{}", "if true {".repeat(n / 2), "}".repeat(n / 2)),
+        format!("{}{}", "loop {".repeat(n / 2), "}".repeat(n / 2)),
+        format!("{}{}", "switch x { default: {".repeat(n / 10), "}}".repeat(n / 10)),
+        format!("{}{}", "if true {} else {".repeat(n / 10), "}".repeat(n / 10)),
+        format!("{}{}", "for (;;) {".repeat(n / 10), "}".repeat(n / 10)),
+    ] {
+        let d = refused(&in_main(&body));
+        assert_eq!(common::place(&d).0, 2, "{}", &d.text[..d.text.len().min(300)]);
+    }
+}
+
+/// What is just within every bound at once must not need more stack than there is.
+#[test]
+fn the_deepest_source_that_passes_the_scan_is_answered() {
+    let deep = |wrap: &str, close: &str, n: usize, inner: &str| format!("{}{inner}{}", wrap.repeat(n), close.repeat(n));
+    let sum = format!("1u{}", " + x".repeat(1000));
+    for body in [
+        deep("if x == 1u {", "}", 90, &format!("x = {sum};")),
+        deep("loop {", "break; }", 90, &format!("x = {sum};")),
+        deep("switch x { case 1u: {", "} default: {} }", 45, "x = 2u;"),
+        format!("x = {};", deep("(x + x * x - ", ")", 60, "1u")),
+        format!("x = {};", deep("max(x, ", ")", 60, "1u")),
+        format!("x = {}1u;", "~".repeat(1000)),
+        format!("if x == 0u {{}} {}", "else if x == 1u { x = 2u; }".repeat(90)),
+        format!("if x == 0u {{}} {}", deep("else { if x == 1u {} ", "}", 90, "")),
+    ] {
+        let source = in_main(&body);
+        match answer(&source) {
+            Ok(()) => {}
+            Err(d) => assert!(d.refusal, "{d}"),
+        }
+    }
+    answer(&in_main(&format!("x = {sum};"))).expect("a thousand terms are fine");
+}
+
+#[test]
+fn long_chains_of_declarations_are_answered() {
+    let lets: String = (1..40_000).map(|i| format!("let a{i} = a{} + 1u;", i - 1)).collect();
+    answer(&in_main(&format!("let a0 = x; {lets} o[0] = a39999;"))).expect("a long chain of lets is fine");
+    let constants: String = (1..500).rev().map(|i| format!("const c{i} = c{} + 1u;", i - 1)).collect();
+    answer(&format!("const c0 = 1u; {constants} {}", in_main("o[0] = c499;"))).expect("a long chain of constants is fine");
+    let aliases: String = (1..700).rev().map(|i| format!("alias t{i} = t{};", i - 1)).collect();
+    answer(&format!("alias t0 = u32; {aliases} {}", in_main("var y: t699; o[0] = y;"))).expect("a long chain of aliases is fine");
+    let structures: String = (1..4000).rev().map(|i| format!("struct s{i} {{ m: s{} }}", i - 1)).collect();
+    refused(&format!("struct s0 {{ m: u32 }} {structures} {}", in_main("var y: s3999;")));
+    let functions: String = (1..4000).map(|i| format!("fn f{i}() {{ f{}(); }}", i - 1)).collect();
+    refused(&format!("fn f0() {{}} {functions} {}", in_main("f3999();")));
+    let cases: String = (0..20_000).map(|i| format!("case {i}u: {{ x = {i}u; }}")).collect();
+    answer(&in_main(&format!("switch x {{ {cases} default: {{}} }} o[0] = x;"))).expect("many cases are fine");
+}
+
+#[test]
+fn sizes_that_could_exhaust_memory_are_refused() {
+    refused(&in_main("let a = -array<u32, 4294967295>();"));
+    refused(&in_main("let a = array<u32, 1u << 31>() == array<u32, 1u << 31>();"));
+    refused(&in_main("let a = !array<array<u32, 16777216>, 16777216>();"));
+    let mut source = String::from("const c0 = array(1, 2, 3, 4);");
+    for i in 1..12 {
+        source += &format!("const c{i} = array({});", vec![format!("c{}", i - 1); 16].join(","));
+    }
+    refused(&format!("{source} {}", in_main("let y = c11; o[0] = u32(y[0][0][0][0][0][0][0][0][0][0][0][0]);")));
+    let mut source = String::from("struct s0 { a: u32 }");
+    for i in 1..28 {
+        source += &format!("struct s{i} {{ a: s{}, b: s{} }}", i - 1, i - 1);
+    }
+    refused(&format!("{source} {}", in_main("let y = -s27();")));
+    answer(&in_main("let a = -array<u32, 16777216>();")).expect_err("no such operator");
+}
+
+#[test]
+fn odd_bytes_are_answered() {
+    for source in [
+        "",
+        "\0",
+        "\u{feff}",
+        "/*",
+        "/*/",
+        "//",
+        "é",
+        "@",
+        "\"",
+        "fn",
+        "fn f",
+        "fn f(",
+        "}",
+        ">",
+        "<",
+        ">>>>",
+        "array<",
+        "array<,>",
+        "0x",
+        "1e",
+        "1e+",
+        "0x1p",
+        "0xfffffffffffffffffffffffffffff",
+        "1e999999999f",
+        "\r\n\u{2028}",
+        "enable",
+        "enable ;",
+        "diagnostic(off, x);",
+        "requires x;",
+        "const a = 0x1.fffffffffffffffffffp-999999999;",
+        "const_assert false;",
+        "@id(99999) override a: u32;",
+        "override a: vec2<f32>;",
+        "@compute fn f() {}",
+        "@compute @workgroup_size() fn f() {}",
+        "@compute @workgroup_size(-1) fn f() {}",
+        "@compute @workgroup_size(0) fn f() {}",
+        "@compute @workgroup_size(1,2,3,4) fn f() {}",
+        "@group(0) @binding(0) var<storage> x: u32;",
+        "var<workgroup> x: array<u32>;",
+        "alias a = a;",
+        "fn f() { f(); }",
+        "struct s { a: s }",
+        "const a = 1 / 0; const b = i32(1e38);",
+        "const a = 1u << 40u;",
+        "const a = array<u32, 0>();",
+        "const a = array<u32, -1>();",
+    ] {
+        let _ = answer(source);
+    }
+}
+
+/// Words, operators and brackets that real sources are made of.
+const SOUP: &[&str] = &[
+    "fn",
+    "var",
+    "let",
+    "const",
+    "struct",
+    "override",
+    "alias",
+    "if",
+    "else",
+    "loop",
+    "for",
+    "while",
+    "switch",
+    "case",
+    "default",
+    "break",
+    "continue",
+    "return",
+    "continuing",
+    "array",
+    "vec4",
+    "u32",
+    "f32",
+    "i32",
+    "bool",
+    "atomic",
+    "ptr",
+    "function",
+    "storage",
+    "read_write",
+    "workgroup",
+    "uniform",
+    "immediate",
+    "@compute",
+    "@workgroup_size(1)",
+    "@group(0)",
+    "@binding(0)",
+    "@builtin(global_invocation_id)",
+    "main",
+    "a",
+    "b",
+    "x",
+    "i",
+    "1",
+    "2u",
+    "3.0",
+    "0x7fffffff",
+    "1e9",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    ",",
+    ";",
+    ":",
+    "=",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "&",
+    "|",
+    "^",
+    "!",
+    "~",
+    "->",
+    ".",
+    "==",
+    "<=",
+    "&&",
+    "||",
+    "<<",
+    ">>",
+    "+=",
+    "++",
+    "workgroupBarrier()",
+    "arrayLength(&x)",
+    "max(",
+    "select(",
+    "true",
+    "_",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_answered(source in ".{0,200}") {
+        let _ = answer(&source);
+    }
+
+    #[test]
+    fn any_soup_of_tokens_is_answered(picks in prop::collection::vec(0..SOUP.len(), 0..120)) {
+        let soup: Vec<&str> = picks.iter().map(|&i| SOUP[i]).collect();
+        let soup = soup.join(" ");
+        if let Err(d) = answer(&soup) { prop_assert!(d.refusal, "{}\n{}", soup, d) }
+        let _ = answer(&in_main(&soup));
+    }
+
+    /// A real kernel with a few bytes changed gets past the parser far more often than noise does.
+    #[test]
+    fn a_damaged_kernel_is_answered(edits in prop::collection::vec((0usize..700, 0..SOUP.len(), 0usize..12), 1..4)) {
+        let mut source = String::from(REAL);
+        for (at, word, cut) in edits {
+            let from = at.min(source.len());
+            let to = (from + cut).min(source.len());
+            source.replace_range(from..to, SOUP[word]);
+        }
+        if let Err(d) = answer(&source) { prop_assert!(d.refusal, "{}\n{}", source, d) }
+    }
+}
+
+const REAL: &str = "
+struct P { n: u32, k: f32, v: vec3<f32> }
+@group(0) @binding(0) var<uniform> p: P;
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read_write> o: array<f32>;
+var<workgroup> t: array<f32, 64>;
+override S: u32 = 2u;
+const W = array<f32, 3>(0.25, 0.5, 0.25);
+fn w(i: u32) -> f32 { return W[i % 3u] * p.k + p.v.y; }
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) gid: vec3<u32>, @builtin(local_invocation_index) li: u32) {
+    let i = gid.x;
+    if (i >= arrayLength(&o)) { return; }
+    var s = 0.0;
+    for (var j = 0u; j < 3u; j++) { s += a[min(i + j, p.n - 1u)] * w(j); }
+    o[i * S / S] = s;
+}";
+
+#[test]
+fn the_kernel_that_is_damaged_is_accepted_whole() {
+    answer(REAL).expect("accepted");
+}
