@@ -94,6 +94,7 @@ pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
 
 /// What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_device_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -151,6 +152,7 @@ pub struct compute_device_info {
 
 /// How to list devices.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_list_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -166,6 +168,7 @@ pub struct compute_list_desc {
 
 /// How to open a device.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_device_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -201,6 +204,7 @@ pub const COMPUTE_CHAINED_FAULT: u32 = 1;
 
 /// What every struct in a `next` chain begins with.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_chained {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -225,6 +229,7 @@ pub const COMPUTE_FAULT_PANIC: u32 = 5;
 
 /// Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_fault_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -242,6 +247,7 @@ pub struct compute_fault_desc {
 
 /// How to make a stream.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_stream_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -260,6 +266,7 @@ pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
 /// How to make a buffer.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_buffer_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -306,6 +313,7 @@ pub const COMPUTE_COMPILE_LAZY: u32 = 1;
 
 /// The value of an override constant.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_constant {
     /// Name, or `@id` in decimal.
     pub name: *const c_char,
@@ -317,6 +325,7 @@ pub struct compute_constant {
 
 /// How to make a kernel.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_kernel_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -366,6 +375,7 @@ pub const COMPUTE_ACCESS_READ_WRITE: u32 = 3;
 
 /// What a kernel is (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_kernel_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -387,6 +397,7 @@ pub struct compute_kernel_info {
 
 /// One binding of a kernel (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_binding_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -417,6 +428,7 @@ pub const COMPUTE_OVERRIDE_F32: u32 = 4;
 
 /// One override constant of a kernel (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_override_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -466,6 +478,7 @@ pub const COMPUTE_LAUNCH_QUEUE_COMPILATION: u32 = 2;
 
 /// One launch.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_launch_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -520,6 +533,7 @@ pub const COMPUTE_CALLBACK_ON_WORKER: u32 = 1;
 
 /// Memory of a device in use.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_memory_usage {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -535,8 +549,14 @@ pub struct compute_memory_usage {
     pub bytes_in_use_peak: u64,
 }
 
+/// As the form of `compute_error_format`: for people.
+pub const COMPUTE_FORMAT_TEXT: u32 = 0;
+/// As the form of `compute_error_format`: a JSON object.
+pub const COMPUTE_FORMAT_JSON: u32 = 1;
+
 /// What an error says about itself, all but its text.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_error_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -578,6 +598,7 @@ pub struct compute_error_info {
 
 /// One entry of an error's chain: work that was skipped because it needed bytes that had failed.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_chain_entry {
     /// Size of the caller's struct.
     pub struct_size: u32,
