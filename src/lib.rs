@@ -2,4 +2,6 @@
 
 pub mod capi;
 #[forbid(unsafe_code)]
+pub mod registry;
+#[forbid(unsafe_code)]
 pub mod runtime;

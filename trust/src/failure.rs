@@ -260,3 +260,6 @@ impl fmt::Debug for Failure {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

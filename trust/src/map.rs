@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// How many ranges a map keeps (T3); past that it is [`Map::overflowing`] and wants to be compacted.
 pub const MAX_RANGES: usize = 1024;
 
-/// Not even a caller who never compacts gets a map with more than this many times the ranges.
+/// Not even a caller who never compacts gets a map with more than this many times the ranges, and what its own call adds.
 const SLACK: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Map {
     /// Sorted, disjoint, not empty, and neighbours that touch differ in state.
     spans: SmallVec<[Span; 1]>,
     carried: Carried,
+    /// The hard bound on the number of spans until the next `reserve`.
+    ceiling: usize,
     #[cfg(test)]
     pub(crate) limit: usize,
 }
@@ -66,6 +68,7 @@ impl Map {
             size,
             spans,
             carried: Carried::default(),
+            ceiling: SLACK * MAX_RANGES,
             #[cfg(test)]
             limit: MAX_RANGES,
         }
@@ -105,16 +108,19 @@ impl Map {
         MAX_RANGES
     }
 
-    /// Makes sure that the next `more` claims, writes and fills need no memory. A call that covers the whole allocation never needs any.
+    /// Makes sure that the next `more` claims, writes and fills need no memory, and that none of them has to merge claims: called before
+    /// anything is decided on the bytes, so that the decision holds. A call that covers the whole allocation needs no memory anyway.
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
-        let more = more.min(self.limit() * SLACK);
-        // Each call adds at most two boundaries between pieces, and claims may fill the gaps between spans.
-        let spans = if self.spans.is_empty() { (2 * more).saturating_sub(1) } else { self.spans.len() + 2 * more };
-        room(&mut self.spans, spans)?;
-        self.carried.reserve(more)?;
-        if self.spans.len() + 2 * more > self.limit() * SLACK {
+        let hard = SLACK * self.limit();
+        if self.spans.len().saturating_add(more.saturating_mul(2)) > hard && self.spans.len() > self.limit() {
             self.squeeze(self.limit())?;
         }
+        // Each call adds at most two boundaries between pieces, and claims may fill the gaps between spans.
+        let added = more.saturating_mul(2);
+        let spans = if self.spans.is_empty() { added.saturating_sub(1) } else { self.spans.len().saturating_add(added) };
+        room(&mut self.spans, spans)?;
+        self.carried.reserve(more)?;
+        self.ceiling = hard.max(self.spans.len().saturating_add(spans).saturating_add(1));
         Ok(())
     }
 
@@ -453,7 +459,7 @@ impl Map {
 
     /// The bound that holds whatever the caller does.
     fn bound(&mut self) {
-        if self.spans.len() > self.limit() * SLACK && self.squeeze(self.limit()).is_err() {
+        if self.spans.len() > self.ceiling && self.squeeze(self.limit()).is_err() {
             self.exhausted();
         }
     }

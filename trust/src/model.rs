@@ -116,7 +116,7 @@ impl World {
             used: BTreeSet::new(),
             readbacks: Vec::new(),
             next: 1,
-            exact: limit >= SIZE as usize * 2,
+            exact: limit > SIZE as usize,
             limit,
         };
         for _ in 0..BUFFERS {
@@ -134,7 +134,7 @@ impl World {
     fn allocate(&mut self) -> u64 {
         let id = self.id();
         let mut map = Map::unwritten(SIZE);
-        map.limit = self.limit;
+        map.limit_to(self.limit);
         self.maps.insert(id, map);
         for place in places(id, &(0..SIZE)) {
             self.good.insert(place, false);
@@ -193,8 +193,11 @@ impl World {
         });
         if can_fail || !self.journal.is_idle() {
             let about = About { operation: event, label: "".into(), kernel: "k".into(), stream: queue };
-            let (reads, writes) = (reads.iter().cloned().collect(), writes.iter().cloned().collect::<SmallVec<[Touch; 4]>>());
-            self.journal.reserve(reads_len(&reads) + writes.len()).expect("memory is there");
+            let (reads, writes) = (
+                reads.iter().cloned().collect::<SmallVec<[Touch; 4]>>(),
+                writes.iter().cloned().collect::<SmallVec<[Touch; 4]>>(),
+            );
+            self.journal.reserve(reads.len() + writes.len()).expect("memory is there");
             self.journal.record(Entry { queue, first: position, last: position, can_fail, reads, writes, about, watch });
         }
         self.queues[queue as usize].2.push(Pending { position, event, can_fail, failed: can_fail && fails });
@@ -234,6 +237,14 @@ impl World {
         found
     }
 
+    /// Before anything is decided, as the runtime does.
+    fn reserve(&mut self, touches: &[Touch]) {
+        for touch in touches {
+            let more = 2 * touches.iter().filter(|other| other.buffer.id == touch.buffer.id).count();
+            self.map(touch.buffer.id).reserve(more).expect("memory is there");
+        }
+    }
+
     fn launch(&mut self, launch: &Launch) {
         let reads: Vec<Touch> = launch.reads.iter().map(|view| self.touch(view, false)).collect();
         let writes: Vec<Touch> = launch.writes.iter().map(|(view, whole, _)| self.touch(view, *whole)).collect();
@@ -243,6 +254,7 @@ impl World {
         if twice {
             return;
         }
+        self.reserve(&[&reads[..], &writes[..]].concat());
         if let Outcome::Refused { untouched } = launch.outcome {
             let failure = self.failure(untouched);
             if !untouched {
@@ -285,6 +297,7 @@ impl World {
 
     fn read(&mut self, view: &View) {
         let touch = self.touch(view, false);
+        self.reserve(std::slice::from_ref(&touch));
         if self.first_claim(std::slice::from_ref(&touch)).is_some() {
             return;
         }
@@ -463,10 +476,6 @@ impl World {
             assert_eq!(kept.len() as u64, total.min(crate::KEPT_SKIPS as u64));
         }
     }
-}
-
-fn reads_len(reads: &SmallVec<[Touch; 4]>) -> usize {
-    reads.len()
 }
 
 fn a_view() -> impl Strategy<Value = View> {
