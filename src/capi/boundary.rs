@@ -75,6 +75,15 @@ impl Complaint {
         }
     }
 
+    /// The same, now that the outputs of the refused call are claimed (T2) by `claim`.
+    pub(crate) fn claiming(self, claim: impl FnOnce(compute_status, String) -> Arc<Failed>) -> Self {
+        match self {
+            Self::Plain { code, message } => Self::Failed(claim(code, message)),
+            Self::NoMemory => Self::Failed(claim(COMPUTE_ERROR_OUT_OF_MEMORY, String::new())),
+            failed @ Self::Failed(_) => failed,
+        }
+    }
+
     /// The status that the call answers.
     pub(crate) fn status(&self) -> compute_status {
         match self {
@@ -333,6 +342,19 @@ impl<T: Sized32> OutStruct<T> {
         Ok(Self { at, size: struct_size(at)? })
     }
 
+    /// The same for a further struct of an array, whose size the first one told.
+    ///
+    /// # Safety
+    /// `at` is writable for `size` bytes, for as long as this is in use.
+    pub(crate) unsafe fn with_size(at: *mut T, size: usize) -> Self {
+        Self { at, size }
+    }
+
+    /// How large the caller's struct is.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Fills it as far as the caller's struct goes. What only the caller knows becomes zero, `struct_size` stays.
     pub(crate) fn set(&self, value: &T) {
         let known = self.size.min(size_of::<T>());
@@ -510,5 +532,3 @@ pub(crate) fn check_zero(value: u64, name: &str) -> Result<(), Complaint> {
     if value == 0 { Ok(()) } else { refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`{name}` must be zero, not {value:#x}") }
 }
 
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use super::boundary::*;
 use super::objects::{Opened, add, destroy, find, release, retain};
 use super::status::*;
 use super::types::*;
-use crate::registry::{self, Listed};
+use crate::registry::{self, Found};
 use crate::runtime::{self, Device, DeviceOptions};
 
 /// The name of a backend: NULL is all of them.
@@ -20,13 +20,21 @@ use crate::runtime::{self, Device, DeviceOptions};
 unsafe fn read_backend<'a>(name: *const c_char, length: usize) -> Result<Option<&'a str>, Complaint> {
     // SAFETY: as our own caller says.
     let name = unsafe { read_text(name, length, MOST_NAME, "backend") }?;
-    match name.filter(|name| !name.is_empty()) {
-        Some(name) if !registry::names().any(|known| known == name) => {
-            let known: Vec<_> = registry::names().collect();
-            refuse!(COMPUTE_ERROR_NO_DEVICE, "there is no backend `{name}` in this library; it has: {}", known.join(", "))
-        }
-        name => Ok(name),
+    Ok(name.filter(|name| !name.is_empty()))
+}
+
+/// Asks the drivers of that name; there is none is an error.
+fn probe(backend: Option<&str>) -> Result<Vec<Found>, Complaint> {
+    let found = registry::probe(backend);
+    if found.is_empty() {
+        let known: Vec<_> = registry::probe(None).iter().map(|found| found.backend).collect();
+        return refuse!(COMPUTE_ERROR_NO_DEVICE, "there is no backend `{}` here; there are: {}", backend.unwrap_or(""), known.join(", "));
     }
+    Ok(found)
+}
+
+fn devices(found: &[Found]) -> Vec<(&'static str, &Properties)> {
+    found.iter().flat_map(|found| found.probe.devices.iter().map(|properties| (found.backend, properties))).collect()
 }
 
 fn kind_of(kind: DeviceKind) -> u32 {
@@ -114,7 +122,8 @@ pub unsafe extern "C" fn compute_devices_list(
         check_zero(desc.next.addr() as u64, "next")?;
         // SAFETY: as our own caller says.
         let backend = unsafe { read_backend(desc.backend, desc.backend_length) }?;
-        let listed = registry::list(backend);
+        let found = probe(backend)?;
+        let listed = devices(&found);
         count.set(listed.len());
         let wanted = &listed[..listed.len().min(capacity)];
         // SAFETY: as our own caller says.
@@ -125,7 +134,7 @@ pub unsafe extern "C" fn compute_devices_list(
 
 /// # Safety
 /// When `capacity` is not 0, `infos` is writable for that many structs, `stride` bytes apart, of the size that the first one says.
-unsafe fn write_infos(listed: &[Listed], infos: *mut compute_device_info, stride: usize, capacity: usize) -> Result<(), Complaint> {
+unsafe fn write_infos(listed: &[(&str, &Properties)], infos: *mut compute_device_info, stride: usize, capacity: usize) -> Result<(), Complaint> {
     if capacity == 0 {
         return Ok(());
     }
@@ -135,10 +144,10 @@ unsafe fn write_infos(listed: &[Listed], infos: *mut compute_device_info, stride
     if stride < size || stride > isize::MAX as usize / capacity.max(1) {
         return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the stride of `infos` is {stride} bytes; its elements say that they have {size}");
     }
-    for ((index, one), place) in (0..).zip(listed).zip(0_usize..) {
+    for ((index, (backend, properties)), place) in (0..).zip(listed).zip(0_usize..) {
         // SAFETY: `place` is below `capacity`, and the stride was checked against it.
         let out = unsafe { OutStruct::with_size(infos.byte_add(place * stride), size) };
-        out.set(&info_of(one.backend(), index, &one.properties, None));
+        out.set(&info_of(backend, index, properties, None));
     }
     Ok(())
 }
@@ -156,9 +165,9 @@ pub unsafe extern "C" fn compute_drivers_report(
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
-        let all: Vec<_> = registry::tried()
+        let all: Vec<_> = registry::probe(None)
             .into_iter()
-            .map(|tried| json!({ "backend": tried.driver, "devices": tried.devices, "tried": tried.lines }))
+            .map(|found| json!({ "backend": found.backend, "devices": found.probe.devices.len(), "tried": found.probe.tried }))
             .collect();
         // SAFETY: as our own caller says.
         unsafe { write_text(&serde_json::Value::Array(all).to_string(), text, capacity, needed) }
@@ -231,18 +240,6 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
     };
     check_flags(desc.flags, COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN, "device")?;
     let fault = fault.map(|fault| Ok::<_, Complaint>((fault.call, how_of(fault.how)?))).transpose()?;
-    let listed = registry::list(backend);
-    let Some(wanted) = listed.get(desc.index as usize) else {
-        let tried: Vec<String> = registry::tried().into_iter().flat_map(|tried| tried.lines).collect();
-        return refuse!(
-            COMPUTE_ERROR_NO_DEVICE,
-            "device {} was asked for, and there are {}. What was tried: {}",
-            desc.index,
-            listed.len(),
-            tried.join("; ")
-        );
-    };
-    prepare_process()?;
     let options = DeviceOptions {
         label: label.unwrap_or_default().to_owned(),
         strict_unwritten: desc.flags & COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN != 0,
@@ -250,16 +247,16 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         queues: desc.queues,
         open: OpenOptions { threads: desc.threads },
     };
-    let native = wanted.open(&options.open).map_err(runtime::Failed::from_device)?;
-    let (native, faults) = match fault {
-        None => (native, None),
-        Some((call, how)) => {
-            let (native, faults) = registry::wrap(native, call, how);
-            (native, Some(faults))
-        }
+    prepare_process()?;
+    let Some(native) = registry::open(backend, desc.index, &options.open) else {
+        let found = probe(backend)?;
+        let tried: Vec<&str> = found.iter().flat_map(|found| &found.probe.tried).map(String::as_str).collect();
+        let (index, count, tried) = (desc.index, devices(&found).len(), tried.join("; "));
+        return refuse!(COMPUTE_ERROR_NO_DEVICE, "device {index} was asked for, and there are {count}. What was tried: {tried}");
     };
+    let (native, backend) = native.map_err(runtime::Failed::from_device)?;
     let device = Device::new(native, &options)?;
-    Ok(Opened { device, backend: wanted.backend(), index: desc.index, faults })
+    Ok(Opened { device, backend, index: desc.index, faults })
 }
 
 fn how_of(how: u32) -> Result<registry::How, Complaint> {

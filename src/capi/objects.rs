@@ -24,15 +24,25 @@ pub(crate) trait Noun: Sized + 'static {
 /// A looked-up object, alive as long as this is.
 pub(crate) type Live<N> = Guard<'static, Arc<<N as Noun>::Object>>;
 
+/// A device as the C side knows it.
+pub(crate) struct Opened {
+    /// The device.
+    pub(crate) device: Arc<Device>,
+    /// The driver that it was opened by.
+    pub(crate) backend: &'static str,
+    /// Its index in the list.
+    pub(crate) index: u32,
+}
+
 impl Noun for compute_device_s {
-    type Object = Device;
+    type Object = Opened;
     const NAME: &'static str = "device";
-    fn table() -> &'static Table<Arc<Device>> {
-        static TABLE: Table<Arc<Device>> = Table::new(Tag::Device);
+    fn table() -> &'static Table<Arc<Opened>> {
+        static TABLE: Table<Arc<Opened>> = Table::new(Tag::Device);
         &TABLE
     }
-    fn ended(device: &Arc<Device>) {
-        device.end();
+    fn ended(opened: &Arc<Opened>) {
+        opened.device.end();
     }
 }
 
