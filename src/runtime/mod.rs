@@ -35,5 +35,5 @@ pub use launch::{Binding, Given, Grid, Launch, Mode, launch, refuse_launch};
 pub use place::Place;
 pub use section::Outcome;
 pub use stream::{Stream, Wait};
-pub use transfer::{Source, copy, fill, read, read_async, read_within, refuse_write, write};
+pub use transfer::{Source, copy, fill, read, read_async, refuse_write, write};
 pub use trust::{check_now as check, reinstate};

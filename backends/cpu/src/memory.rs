@@ -71,7 +71,7 @@ impl Block {
         let start = usize::try_from(address).ok().filter(|&start| start.checked_add(bytes).is_some());
         let pointer = start.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(start)));
         match pointer {
-            Some(pointer) if address % 16 == 0 && bytes > 0 => Ok(Self { pointer, size: bytes, owner: Owner::Foreign }),
+            Some(pointer) if address.is_multiple_of(16) && bytes > 0 => Ok(Self { pointer, size: bytes, owner: Owner::Foreign }),
             _ => Err(DeviceError::Unsupported("imported memory that is empty, at address 0, or not aligned to 16 bytes")),
         }
     }

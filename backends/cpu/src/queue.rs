@@ -80,7 +80,7 @@ impl Queue for CpuQueue {
     }
 
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
-        let work = Work::Move(Move::read(self.span(from)?, into.pointer(), into.size())?);
+        let work = Work::Move(Move::read(self.span(from)?, into)?);
         self.enqueue(at, work)
     }
 

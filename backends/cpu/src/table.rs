@@ -17,8 +17,10 @@ struct Entry<T> {
     value: Arc<T>,
 }
 
+type Segment<T> = Box<[ArcSwapOption<Entry<T>>]>;
+
 pub(crate) struct Table<T> {
-    segments: [OnceLock<Box<[ArcSwapOption<Entry<T>>]>>; SEGMENTS],
+    segments: [OnceLock<Segment<T>>; SEGMENTS],
     free: Mutex<Free>,
 }
 

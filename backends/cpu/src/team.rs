@@ -20,6 +20,7 @@ pub(crate) const SHARE_FROM: u64 = 20_000;
 /// Nanoseconds that a range should take: long against the cost of taking one, short for a worker that should make way for other work.
 const RANGE_TIME: u64 = 50_000;
 
+#[allow(clippy::large_enum_variant, reason = "kernels are the common case, and lie in the team's one allocation")]
 pub(crate) enum Shareable {
     Kernel(Run),
     Move(Move),

@@ -17,9 +17,11 @@ use crate::device::CpuDevice;
 use crate::driver;
 use crate::kernel::{Code, Kernel};
 
+type RunGroup = Box<dyn Fn(&Context, [u32; 3]) + Send + Sync>;
+
 /// A kernel made of a closure that runs one workgroup.
 pub(crate) struct TestCode {
-    pub(crate) run: Box<dyn Fn(&Context, [u32; 3]) + Send + Sync>,
+    pub(crate) run: RunGroup,
     pub(crate) cost: Option<u64>,
     pub(crate) scratch: usize,
     pub(crate) sites: Vec<Site>,

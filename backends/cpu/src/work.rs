@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use compute_hal::{DeviceError, Pitched, Position};
+use compute_hal::{DeviceError, HostTarget, Pitched, Position};
 
 use crate::fifo::Fifo;
 use crate::launch::Prepared;
@@ -31,8 +31,17 @@ pub(crate) struct Move {
     from: *const u8,
     to: *mut u8,
     size: usize,
-    _spans: [Option<Span>; 2],
-    _owned: Option<Box<[u8]>>,
+    _held: Held,
+}
+
+/// What the addresses of a [`Move`] lie in, as far as it is ours.
+#[allow(dead_code, reason = "held, never looked at")]
+enum Held {
+    Both(Span, Span),
+    Target(Span),
+    Bytes(Box<[u8]>, Span),
+    /// The host's memory may be staging that lives by this.
+    Source(Span, HostTarget),
 }
 
 // SAFETY: its addresses lie in blocks or bytes that it holds, or in host memory that its caller vouched for until the job is done.
@@ -45,36 +54,41 @@ impl Move {
         if from.size() != to.size() {
             return Err(DeviceError::Internal(format!("a copy of {} bytes to {}", from.size(), to.size())));
         }
-        Ok(Self { from: from.pointer(), to: to.pointer(), size: to.size(), _spans: [Some(from), Some(to)], _owned: None })
+        Ok(Self { from: from.pointer(), to: to.pointer(), size: to.size(), _held: Held::Both(from, to) })
     }
 
     /// From host bytes that live until the job is done.
     pub(crate) fn borrowed(from: *const u8, size: usize, to: Span) -> Result<Self, DeviceError> {
-        if size != to.size() {
-            return Err(DeviceError::Internal(format!("a write of {size} bytes to {}", to.size())));
-        }
-        Ok(Self { from, to: to.pointer(), size, _spans: [None, Some(to)], _owned: None })
+        Self::check(size, &to)?;
+        Ok(Self { from, to: to.pointer(), size, _held: Held::Target(to) })
     }
 
     /// From a copy of `bytes`.
     pub(crate) fn owned(bytes: &[u8], to: Span) -> Result<Self, DeviceError> {
+        Self::check(bytes.len(), &to)?;
         let mut copy = Vec::new();
         if copy.try_reserve_exact(bytes.len()).is_err() {
             return Err(DeviceError::OutOfMemory { asked: bytes.len() as u64, free: 0 });
         }
         copy.extend_from_slice(bytes);
         let copy = copy.into_boxed_slice();
-        let mut job = Self::borrowed(copy.as_ptr(), copy.len(), to)?;
-        job._owned = Some(copy);
-        Ok(job)
+        Ok(Self { from: copy.as_ptr(), to: to.pointer(), size: copy.len(), _held: Held::Bytes(copy, to) })
+    }
+
+    fn check(size: usize, to: &Span) -> Result<(), DeviceError> {
+        if size != to.size() {
+            return Err(DeviceError::Internal(format!("a write of {size} bytes to {}", to.size())));
+        }
+        Ok(())
     }
 
     /// Into host memory that lives until the job is done.
-    pub(crate) fn read(from: Span, into: *mut u8, size: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn read(from: Span, into: HostTarget) -> Result<Self, DeviceError> {
+        let size = into.size();
         if size != from.size() {
             return Err(DeviceError::Internal(format!("a read of {} bytes into {size}", from.size())));
         }
-        Ok(Self { from: from.pointer(), to: into, size, _spans: [Some(from), None], _owned: None })
+        Ok(Self { from: from.pointer(), to: into.pointer(), size, _held: Held::Source(from, into) })
     }
 
     pub(crate) fn size(&self) -> usize {

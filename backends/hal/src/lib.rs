@@ -378,6 +378,7 @@ pub enum Reduction {
 /// One member's end of a collective group.
 pub trait Communicator: Send + Sync {
     /// Reduces over all members; `scatter` leaves each with its own part only.
+    #[allow(clippy::too_many_arguments, reason = "one call, plain data: a structure for it would be used once")]
     fn reduce(
         &self,
         queue: &dyn Queue,

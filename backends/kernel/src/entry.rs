@@ -9,7 +9,7 @@ use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::parse::{self, Parsed};
 use crate::reflection::{Access, Coverage, OverrideType, Reflection};
-use crate::{Constant, EntryPoint, access, limits, reflect, scan};
+use crate::{Constant, EntryPoint, access, limits, reflect, scan, uniformity};
 
 /// Makes one entry point. Call on a large stack.
 pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
@@ -36,6 +36,10 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         return Err(refuse_all(findings));
     }
 
+    let findings = uniformity::check(&module, index);
+    if !findings.is_empty() {
+        return Err(refuse_all(findings));
+    }
     let reflection = reflection(parsed, &module, &info, index).map_err(refuse_all)?;
     let coverage = Coverage { stores: vec![None; reflection.bindings.len()] };
     let hash = digest(&parsed.source, &name, &values);

@@ -16,6 +16,7 @@ mod reflect;
 pub mod reflection;
 mod scan;
 mod support;
+mod uniformity;
 
 use std::sync::Arc;
 
