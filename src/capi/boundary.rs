@@ -165,7 +165,10 @@ fn catch<T>(body: impl FnOnce() -> Result<T, Complaint>) -> Result<T, Complaint>
         let message = message.filter(|text| !text.is_empty()).unwrap_or_else(|| panic_text(&*payload).to_owned());
         // The payload's own drop could panic.
         std::mem::forget(payload);
-        refuse!(COMPUTE_ERROR_INTERNAL, "a bug of the library: {message}. What the call was writing stays claimed; please report this")
+        refuse!(
+            COMPUTE_ERROR_INTERNAL,
+            "a bug of the library: {message}. What the call was writing stays claimed; please report this"
+        )
     })
 }
 
@@ -408,10 +411,17 @@ impl<T: Copy> Strided<T> {
             return refuse!(COMPUTE_ERROR_LIMIT, "{count} {name}; at most {most} are allowed");
         }
         if stride < size_of::<T>() {
-            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the stride of `{name}` is {stride} bytes; an element has {}", size_of::<T>());
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "the stride of `{name}` is {stride} bytes; an element has {}",
+                size_of::<T>()
+            );
         }
         if stride.checked_mul(count).is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "{count} {name} with a stride of {stride} bytes do not fit into an address space");
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "{count} {name} with a stride of {stride} bytes do not fit into an address space"
+            );
         }
         Ok(Self { first, count, stride })
     }
@@ -437,7 +447,12 @@ pub(crate) const MOST_NAME: usize = 4096;
 ///
 /// # Safety
 /// When not NULL, `at` is readable for `length` bytes, or up to a NUL byte when that is `COMPUTE_NUL_TERMINATED`, for `'a`.
-pub(crate) unsafe fn read_text<'a>(at: *const c_char, length: usize, most: usize, name: &str) -> Result<Option<&'a str>, Complaint> {
+pub(crate) unsafe fn read_text<'a>(
+    at: *const c_char,
+    length: usize,
+    most: usize,
+    name: &str,
+) -> Result<Option<&'a str>, Complaint> {
     if at.is_null() {
         return match length {
             0 | COMPUTE_NUL_TERMINATED => Ok(None),
@@ -476,7 +491,10 @@ pub(crate) unsafe fn read_bytes<'a>(at: *const u8, size: u64, name: &str) -> Res
 /// Checks a pointer to host memory and its size, without touching it.
 pub(crate) fn check_host<T>(at: *const T, size: u64, name: &str) -> Result<usize, Complaint> {
     if size == COMPUTE_WHOLE {
-        return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the size of `{name}` cannot be COMPUTE_WHOLE: host memory has no end to be known");
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "the size of `{name}` cannot be COMPUTE_WHOLE: host memory has no end to be known"
+        );
     }
     match usize::try_from(size) {
         Ok(0) => Ok(0),
@@ -531,4 +549,3 @@ pub(crate) fn check_flags(flags: u64, known: u64, name: &str) -> Result<(), Comp
 pub(crate) fn check_zero(value: u64, name: &str) -> Result<(), Complaint> {
     if value == 0 { Ok(()) } else { refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`{name}` must be zero, not {value:#x}") }
 }
-

@@ -76,7 +76,11 @@ pub unsafe extern "C" fn compute_buffer_destroy(buffer: compute_buffer, out_erro
 /// # Safety
 /// `size` is writable; `out_error` is writable, or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_buffer_get_size(buffer: compute_buffer, size: *mut u64, out_error: *mut compute_error) -> compute_status {
+pub unsafe extern "C" fn compute_buffer_get_size(
+    buffer: compute_buffer,
+    size: *mut u64,
+    out_error: *mut compute_error,
+) -> compute_status {
     guard(out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(size, "size", 0) }?;
@@ -90,7 +94,11 @@ pub unsafe extern "C" fn compute_buffer_get_size(buffer: compute_buffer, size: *
 /// # Safety
 /// `id` is writable; `out_error` is writable, or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_buffer_get_id(buffer: compute_buffer, id: *mut u64, out_error: *mut compute_error) -> compute_status {
+pub unsafe extern "C" fn compute_buffer_get_id(
+    buffer: compute_buffer,
+    id: *mut u64,
+    out_error: *mut compute_error,
+) -> compute_status {
     guard(out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(id, "id", 0) }?;

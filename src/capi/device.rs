@@ -10,7 +10,7 @@ use super::boundary::*;
 use super::objects::{Opened, add, destroy, find, release, retain};
 use super::status::*;
 use super::types::*;
-use crate::registry::{self, Found};
+use crate::registry::{self, Faults, Found, How};
 use crate::runtime::{self, Device, DeviceOptions};
 
 /// The name of a backend: NULL is all of them.
@@ -28,7 +28,12 @@ fn probe(backend: Option<&str>) -> Result<Vec<Found>, Complaint> {
     let found = registry::probe(backend);
     if found.is_empty() {
         let known: Vec<_> = registry::probe(None).iter().map(|found| found.backend).collect();
-        return refuse!(COMPUTE_ERROR_NO_DEVICE, "there is no backend `{}` here; there are: {}", backend.unwrap_or(""), known.join(", "));
+        return refuse!(
+            COMPUTE_ERROR_NO_DEVICE,
+            "there is no backend `{}` here; there are: {}",
+            backend.unwrap_or(""),
+            known.join(", ")
+        );
     }
     Ok(found)
 }
@@ -134,7 +139,12 @@ pub unsafe extern "C" fn compute_devices_list(
 
 /// # Safety
 /// When `capacity` is not 0, `infos` is writable for that many structs, `stride` bytes apart, of the size that the first one says.
-unsafe fn write_infos(listed: &[(&str, &Properties)], infos: *mut compute_device_info, stride: usize, capacity: usize) -> Result<(), Complaint> {
+unsafe fn write_infos(
+    listed: &[(&str, &Properties)],
+    infos: *mut compute_device_info,
+    stride: usize,
+    capacity: usize,
+) -> Result<(), Complaint> {
     if capacity == 0 {
         return Ok(());
     }
@@ -142,7 +152,10 @@ unsafe fn write_infos(listed: &[(&str, &Properties)], infos: *mut compute_device
     let size = unsafe { OutStruct::new(infos) }?.size();
     let stride = if stride == 0 { size_of::<compute_device_info>() } else { stride };
     if stride < size || stride > isize::MAX as usize / capacity.max(1) {
-        return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the stride of `infos` is {stride} bytes; its elements say that they have {size}");
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "the stride of `infos` is {stride} bytes; its elements say that they have {size}"
+        );
     }
     for ((index, (backend, properties)), place) in (0..).zip(listed).zip(0_usize..) {
         // SAFETY: `place` is below `capacity`, and the stride was checked against it.
@@ -254,19 +267,25 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         let (index, count, tried) = (desc.index, devices(&found).len(), tried.join("; "));
         return refuse!(COMPUTE_ERROR_NO_DEVICE, "device {index} was asked for, and there are {count}. What was tried: {tried}");
     };
-    let (native, backend) = native.map_err(runtime::Failed::from_device)?;
+    let (mut native, backend) = native.map_err(runtime::Failed::from_device)?;
+    let faults = fault.map(|(call, how)| {
+        let faults = Faults::new();
+        native = faults.wrap(native.clone());
+        faults.inject(call, how);
+        faults
+    });
     let device = Device::new(native, &options)?;
     Ok(Opened { device, backend, index: desc.index, faults })
 }
 
-fn how_of(how: u32) -> Result<registry::How, Complaint> {
+fn how_of(how: u32) -> Result<How, Complaint> {
     Ok(match how {
-        COMPUTE_FAULT_NONE => registry::How::None,
-        COMPUTE_FAULT_ERROR => registry::How::Error,
-        COMPUTE_FAULT_OUT_OF_MEMORY => registry::How::OutOfMemory,
-        COMPUTE_FAULT_LOST => registry::How::Lost,
-        COMPUTE_FAULT_LATE => registry::How::Late,
-        COMPUTE_FAULT_PANIC => registry::How::Panic,
+        COMPUTE_FAULT_NONE => How::None,
+        COMPUTE_FAULT_ERROR => How::Error,
+        COMPUTE_FAULT_OUT_OF_MEMORY => How::OutOfMemory,
+        COMPUTE_FAULT_LOST => How::Lost,
+        COMPUTE_FAULT_LATE => How::Late,
+        COMPUTE_FAULT_PANIC => How::Panic,
         how => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{how} is not a COMPUTE_FAULT_"),
     })
 }
@@ -335,7 +354,11 @@ pub unsafe extern "C" fn compute_device_status(device: compute_device, out_error
 /// # Safety
 /// `out_error` is writable, or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_device_set_queues(device: compute_device, count: u32, out_error: *mut compute_error) -> compute_status {
+pub unsafe extern "C" fn compute_device_set_queues(
+    device: compute_device,
+    count: u32,
+    out_error: *mut compute_error,
+) -> compute_status {
     guard(out_error, || {
         find(device)?.device.set_queues(count)?;
         Ok(COMPUTE_OK)
@@ -445,7 +468,7 @@ pub unsafe extern "C" fn compute_device_fault_calls(
     })
 }
 
-fn faults(opened: &Opened) -> Result<&registry::Faults, Complaint> {
+fn faults(opened: &Opened) -> Result<&Faults, Complaint> {
     match &opened.faults {
         Some(faults) => Ok(faults),
         None => refuse!(COMPUTE_ERROR_UNSUPPORTED, "the device was not opened with a compute_fault_desc in its chain"),

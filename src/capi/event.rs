@@ -64,7 +64,11 @@ pub unsafe extern "C" fn compute_event_poll(event: compute_event, out_error: *mu
 /// # Safety
 /// `out_error` is writable, or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_event_wait(event: compute_event, timeout_ns: u64, out_error: *mut compute_error) -> compute_status {
+pub unsafe extern "C" fn compute_event_wait(
+    event: compute_event,
+    timeout_ns: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
     guard(out_error, || {
         let event = Arc::clone(&*find(event)?);
         match event.wait(timeout_of(timeout_ns))? {
@@ -209,7 +213,11 @@ fn eventfd() -> Result<(OwnedFd, File), Complaint> {
 /// # Safety
 /// `fd` is writable; `out_error` is writable, or NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_event_get_fd(event: compute_event, fd: *mut i32, out_error: *mut compute_error) -> compute_status {
+pub unsafe extern "C" fn compute_event_get_fd(
+    event: compute_event,
+    fd: *mut i32,
+    out_error: *mut compute_error,
+) -> compute_status {
     guard(out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(fd, "fd", -1) }?;

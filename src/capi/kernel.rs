@@ -3,8 +3,8 @@
 use std::ffi::c_char;
 use std::ptr;
 
-use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
-use compute_kernel::{Constant, Language};
+use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
+use ::compute_kernel::{Constant, Language};
 
 use super::boundary::*;
 use super::objects::{add, destroy, find, release, retain};
@@ -210,7 +210,9 @@ pub unsafe extern "C" fn compute_kernel_get_binding(
         let bindings = &kernel.reflection().bindings;
         match bindings.get(index as usize) {
             Some(binding) => out.set(&binding_of(binding, kernel.device())),
-            None => return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "binding {index} was asked for; the kernel has {}", bindings.len()),
+            None => {
+                return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "binding {index} was asked for; the kernel has {}", bindings.len());
+            }
         }
         Ok(COMPUTE_OK)
     })
@@ -251,7 +253,9 @@ pub unsafe extern "C" fn compute_kernel_get_override(
         let overrides = &kernel.reflection().overrides;
         match overrides.get(index as usize) {
             Some(constant) => out.set(&override_of(constant)),
-            None => return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "override {index} was asked for; the kernel has {}", overrides.len()),
+            None => {
+                return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "override {index} was asked for; the kernel has {}", overrides.len());
+            }
         }
         Ok(COMPUTE_OK)
     })

@@ -33,7 +33,10 @@ pub(crate) fn check_abi(abi: u32) -> Result<(), super::boundary::Complaint> {
         return Ok(());
     }
     let version = env!("CARGO_PKG_VERSION");
-    refuse!(COMPUTE_ERROR_ABI, "the header has interface {abi}, this library ({version}) has {COMPUTE_ABI}: use the header that belongs to it")
+    refuse!(
+        COMPUTE_ERROR_ABI,
+        "the header has interface {abi}, this library ({version}) has {COMPUTE_ABI}: use the header that belongs to it"
+    )
 }
 
 macro_rules! names {

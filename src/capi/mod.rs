@@ -2,7 +2,6 @@
 //!
 //! One file per noun. `boundary` has what every export goes through, `handle` the tables behind the handles, `objects` what is in them.
 
-
 mod boundary;
 pub mod buffer;
 pub mod descriptors;
@@ -15,4 +14,5 @@ pub mod library;
 mod objects;
 pub mod status;
 pub mod stream;
+pub mod table;
 pub mod types;

@@ -7,6 +7,7 @@ use super::boundary::{Answer, Complaint, refuse};
 use super::handle::{Counted, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
+use crate::registry::Faults;
 use crate::runtime::{Buffer, Device, Event, Kernel, Stream};
 
 /// What a C handle type stands for.
@@ -32,6 +33,8 @@ pub(crate) struct Opened {
     pub(crate) backend: &'static str,
     /// Its index in the list.
     pub(crate) index: u32,
+    /// When it was opened to fail.
+    pub(crate) faults: Option<Faults>,
 }
 
 impl Noun for compute_device_s {

@@ -99,7 +99,10 @@ fn outcome(outcome: Outcome) -> compute_status {
 ///
 /// # Safety
 /// `binding.data` is readable as it says.
-unsafe fn binding_of<'a>(binding: &compute_binding, buffer: Option<&'a Live<compute_buffer_s>>) -> (Binding<'a>, Result<(), Complaint>) {
+unsafe fn binding_of<'a>(
+    binding: &compute_binding,
+    buffer: Option<&'a Live<compute_buffer_s>>,
+) -> (Binding<'a>, Result<(), Complaint>) {
     let compute_binding { group, slot, .. } = *binding;
     let as_view = Binding {
         group,
@@ -113,11 +116,17 @@ unsafe fn binding_of<'a>(binding: &compute_binding, buffer: Option<&'a Live<comp
             return Ok(None);
         }
         if !binding.buffer.is_null() {
-            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "@group({group}) @binding({slot}) is given both a buffer and inline bytes");
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "@group({group}) @binding({slot}) is given both a buffer and inline bytes"
+            );
         }
         if binding.data_size > MOST_INLINE {
             let size = binding.data_size;
-            return refuse!(COMPUTE_ERROR_LIMIT, "@group({group}) @binding({slot}): {size} inline bytes, at most {MOST_INLINE} are allowed");
+            return refuse!(
+                COMPUTE_ERROR_LIMIT,
+                "@group({group}) @binding({slot}): {size} inline bytes, at most {MOST_INLINE} are allowed"
+            );
         }
         // SAFETY: as our own caller says.
         unsafe { read_bytes(binding.data.cast(), binding.data_size, "data") }.map(Some)
@@ -265,7 +274,8 @@ pub unsafe extern "C" fn compute_stream_write_borrowed(
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) };
         let checked = out.and_then(|out| Ok((out, check_host(bytes, size, "bytes")?)));
-        let (out, size) = checked.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        let (out, size) =
+            checked.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
         // SAFETY: as our own caller says.
         let source = Source::Borrowed(unsafe { HostSource::new(bytes.cast(), size) });
         let event = runtime::write(stream.as_deref().map(|stream| &**stream), to, source)?;
@@ -397,7 +407,8 @@ pub unsafe extern "C" fn compute_stream_fill(
             (Ok(_), size) => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "a fill pattern has 1, 2, 4, 8 or 16 bytes, not {size}"),
             (Err(complaint), _) => Err(complaint),
         };
-        let pattern = pattern.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        let pattern =
+            pattern.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
         runtime::fill(stream.as_deref().map(|stream| &**stream), to, pattern)?;
         Ok(COMPUTE_OK)
     })

@@ -290,7 +290,11 @@ pub unsafe extern "C" fn compute_error_root(error: compute_error, out: *mut comp
 /// # Safety
 /// `entry` points to a struct whose `struct_size` says how large it is.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_error_chain(error: compute_error, index: u32, entry: *mut compute_chain_entry) -> compute_status {
+pub unsafe extern "C" fn compute_error_chain(
+    error: compute_error,
+    index: u32,
+    entry: *mut compute_chain_entry,
+) -> compute_status {
     guard_status(|| {
         // SAFETY: as our own caller says.
         let out = unsafe { OutStruct::new(entry) }?;
@@ -332,4 +336,3 @@ pub unsafe extern "C" fn compute_error_member(error: compute_error, index: u32, 
         }
     })
 }
-
