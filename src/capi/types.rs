@@ -11,7 +11,6 @@ use std::ffi::{c_char, c_void};
 use super::status::compute_status;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_device_s {
     _private: [u8; 0],
 }
@@ -19,7 +18,6 @@ pub struct compute_device_s {
 pub type compute_device = *mut compute_device_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_stream_s {
     _private: [u8; 0],
 }
@@ -27,7 +25,6 @@ pub struct compute_stream_s {
 pub type compute_stream = *mut compute_stream_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_buffer_s {
     _private: [u8; 0],
 }
@@ -35,7 +32,6 @@ pub struct compute_buffer_s {
 pub type compute_buffer = *mut compute_buffer_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_kernel_s {
     _private: [u8; 0],
 }
@@ -43,7 +39,6 @@ pub struct compute_kernel_s {
 pub type compute_kernel = *mut compute_kernel_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_event_s {
     _private: [u8; 0],
 }
@@ -51,7 +46,6 @@ pub struct compute_event_s {
 pub type compute_event = *mut compute_event_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -574,7 +568,7 @@ pub struct compute_error_info {
     pub failure: u64,
     /// How many buffers that failure still claims.
     pub claimed_buffers: u64,
-    /// 1: the failure happened before anything reached the device, so `compute_buffer_reinstate` can lift its claims.
+    /// 1: the failure happened before anything reached the device, so `compute_reinstate` can lift its claims.
     pub untouched: u32,
     /// Line in the kernel's source, from 1; 0: unknown.
     pub line: u32,
