@@ -199,3 +199,16 @@ fn a_kernel_adds_and_a_launch_that_reads_claimed_bytes_is_skipped() {
     assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Enqueued);
     assert_eq!(read(&stream, whole(&o), 4000).unwrap(), expected);
 }
+
+#[test]
+fn t3_a_buffer_written_in_thousands_of_small_pieces_reads_back_as_written() {
+    let device = device();
+    let stream = Stream::new(&device, "s").unwrap();
+    let pieces = buffer(&device, 64 * 5000, "pieces");
+    let mut expected = vec![0; 64 * 5000];
+    for piece in 0..5000 {
+        runtime::write(Some(&stream), part(&pieces, piece * 64, 8), Source::Copied(&[9; 8])).unwrap();
+        expected[piece as usize * 64..][..8].fill(9);
+    }
+    assert!(read(&stream, whole(&pieces), 64 * 5000).unwrap() == expected, "no piece is lost, and the rest reads as zeros");
+}

@@ -64,6 +64,8 @@ pub const COMPUTE_ERROR_DEVICE_POISONED: compute_status = -301;
 pub const COMPUTE_ERROR_DRIVER: compute_status = -302;
 /// The device is not the exact target that was asked for.
 pub const COMPUTE_ERROR_TARGET: compute_status = -303;
+/// The device is beyond use, and may still reach the host memory that this event borrowed. Ask again until the answer is another.
+pub const COMPUTE_ERROR_STILL_BORROWED: compute_status = -304;
 
 /// The kernel does not compile; the error has the place and the compiler's words.
 pub const COMPUTE_ERROR_COMPILE: compute_status = -400;

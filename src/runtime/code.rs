@@ -19,6 +19,7 @@ pub const NO_DEVICE: i32 = -300;
 pub const DEVICE_POISONED: i32 = -301;
 pub const DRIVER: i32 = -302;
 pub const TARGET: i32 = -303;
+pub const STILL_BORROWED: i32 = -304;
 pub const COMPILE: i32 = -400;
 pub const KERNEL_FAULT: i32 = -401;
 pub const TIME_LIMIT: i32 = -402;

@@ -24,6 +24,8 @@ pub struct Event {
     queue: Arc<Queue>,
     position: u64,
     stamped: bool,
+    /// Host memory is the device's until it is over (T12).
+    borrows: bool,
     read: Option<Mutex<Read>>,
 }
 
@@ -56,16 +58,24 @@ impl Event {
         let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(position).is_ok();
         stream.queue.native.mark(position);
         drop(submit);
-        Ok(Arc::new(Self { device: Arc::clone(&stream.device), queue: Arc::clone(&stream.queue), position, stamped, read: None }))
+        Ok(Arc::new(Self {
+            device: Arc::clone(&stream.device),
+            queue: Arc::clone(&stream.queue),
+            position,
+            stamped,
+            borrows: false,
+            read: None,
+        }))
     }
 
-    /// The end of work at a position; of a read, when `read` is given.
+    /// The end of work at a position that borrows host memory; of a read, when `read` is given.
     pub(crate) fn at(stream: &Stream, position: u64, read: Option<Read>) -> Arc<Self> {
         Arc::new(Self {
             device: Arc::clone(&stream.device),
             queue: Arc::clone(&stream.queue),
             position,
             stamped: false,
+            borrows: true,
             read: read.map(Mutex::new),
         })
     }
@@ -101,10 +111,26 @@ impl Event {
 
     fn wait_quietly(&self, timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.borrows {
+            self.wait_for_memory(deadline)?;
+        }
         match wait(&self.device, &self.queue, self.position, deadline)? {
             Wait::TimedOut => Ok(Wait::TimedOut),
             Wait::Done => self.finish().map(|()| Wait::Done),
         }
+    }
+
+    /// T12: on a device beyond use, host memory is the caller's again only once its work is over, one way or another.
+    fn wait_for_memory(&self, deadline: Option<Instant>) -> Result<()> {
+        if self.device.fault().is_none() || self.is_over() {
+            return Ok(());
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let _ = self.queue.native.wait(self.position, left);
+        if self.is_over() {
+            return Ok(());
+        }
+        fail(code::STILL_BORROWED, "the device is beyond use and may still reach this host memory; ask again before you free it")
     }
 
     /// Whether its work is over, successful or not.

@@ -86,6 +86,8 @@ pub(crate) struct Section<'a> {
     held: SmallVec<[Held<'a>; 8]>,
     waits: SmallVec<[Use; 4]>,
     fills: SmallVec<[(usize, Range<u64>); 2]>,
+    /// How many of the fills, the first ones, the maps count as written already.
+    compacted: usize,
     filled: usize,
     first: u64,
     last: u64,
@@ -138,6 +140,7 @@ impl<'a> Section<'a> {
             held: take_marks(stream, touches),
             waits: SmallVec::new(),
             fills: SmallVec::new(),
+            compacted: 0,
             filled: 0,
             first: 0,
             last: 0,
@@ -145,7 +148,12 @@ impl<'a> Section<'a> {
             settled: false,
         };
         if section.held.iter().any(|held| held.found.dirty) {
-            if let Some((failure, needed)) = section.first_claim() {
+            section.reserve();
+            let mut claim = section.first_claim();
+            if claim.is_none() && section.compact() {
+                claim = section.first_claim();
+            }
+            if let Some((failure, needed)) = claim {
                 section.skip(&failure, &needed);
                 return Ok(Begun::Skipped(failure));
             }
@@ -193,19 +201,37 @@ impl<'a> Section<'a> {
         self.end();
     }
 
+    /// So that nothing from here on needs memory or merges claims. Without memory a map claims more than it must, but never less.
+    fn reserve(&self) {
+        for held in self.held.iter().filter(|held| held.found.dirty) {
+            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.buffer)).count();
+            let _ = held.buffer.map.lock().reserve(2 * uses);
+        }
+    }
+
+    /// T3: brings maps with too many ranges back within the bound, whatever the work does with their bytes: a buffer that is written in
+    /// small pieces gets its turn here. Says whether anything was compacted, which may have claimed more.
+    fn compact(&mut self) -> bool {
+        let mut any = false;
+        for (index, held) in self.held.iter_mut().enumerate().filter(|(_, held)| held.found.dirty) {
+            let mut map = held.buffer.map.lock();
+            if map.overflowing() {
+                (any, held.changed) = (true, true);
+                self.fills.extend(map.compact().into_iter().map(|gap| (index, gap)));
+            }
+        }
+        self.compacted = self.fills.len();
+        any
+    }
+
     /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
     fn plan_fills(&mut self) {
         for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part) {
             let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.buffer)) else { continue };
-            let held = &mut self.held[index];
-            if !held.found.dirty {
+            if !self.held[index].found.dirty {
                 continue;
             }
-            let mut map = touch.buffer.map.lock();
-            if map.overflowing() {
-                held.changed = true;
-                self.fills.extend(map.compact().into_iter().map(|gap| (index, gap)));
-            }
+            let map = touch.buffer.map.lock();
             for gap in map.unwritten_in(touch.range.clone()) {
                 if !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
                     self.fills.push((index, gap));
@@ -340,6 +366,12 @@ impl<'a> Section<'a> {
             }
             touch.buffer.map.lock().claim(touch.range.clone(), failure);
             late::claimed(touch.buffer.id, &touch.range, failure);
+        }
+        // Gaps that count as written, but that no fill has reached.
+        for (index, range) in self.fills.get(self.filled..self.compacted).unwrap_or_default() {
+            let buffer = self.held[*index].buffer;
+            buffer.map.lock().claim_late(range.clone(), failure);
+            late::claimed(buffer.id, range, failure);
         }
     }
 

@@ -4,7 +4,6 @@
 //! [`Section`](super::section::Section) like a launch.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use compute_hal::{HostSource, HostTarget};
 use compute_trust::{Error, Watch};
@@ -52,6 +51,11 @@ fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
 fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
     let outputs: Vec<_> = to.reachable().into_iter().collect();
     refuse(made, &outputs)
+}
+
+/// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
+pub fn refuse_write(code: i32, message: String, to: &Place<'_>) -> Arc<Failed> {
+    refused(error(code, message), to)
 }
 
 fn same_size(role: &str, view: &View, size: u64) -> std::result::Result<(), Error> {
@@ -175,13 +179,6 @@ pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Resul
         Wait::Done => Ok(()),
         Wait::TimedOut => super::error::fail(code::INTERNAL, "a wait without a time limit ended before its time"),
     }
-}
-
-/// As [`read`], with a time limit: `TimedOut` leaves the read under way, and its memory borrowed, until the event ends.
-pub fn read_within(stream: Option<&Stream>, from: Place<'_>, into: HostTarget, timeout: Duration) -> Result<(Wait, Arc<Event>)> {
-    let event = read_async(stream, from, into)?;
-    let wait = event.wait(Some(timeout))?;
-    Ok((wait, event))
 }
 
 /// Enqueues a read into host memory that stays valid until the event it gives is over.

@@ -48,13 +48,15 @@ pub(crate) struct Finding {
     pub(crate) at: Option<Range<usize>>,
     /// What stands beside the caret.
     pub(crate) label: String,
+    /// Another place that explains it, and what it is.
+    pub(crate) related: Option<Box<(Range<usize>, &'static str)>>,
     /// Further lines under it.
     pub(crate) notes: Vec<String>,
 }
 
 impl Finding {
     pub(crate) fn new(message: impl Into<String>, at: Option<Range<usize>>) -> Self {
-        Self { message: message.into(), at, label: String::new(), notes: Vec::new() }
+        Self { message: message.into(), at, label: String::new(), related: None, notes: Vec::new() }
     }
 
     pub(crate) fn span(message: impl Into<String>, span: naga::Span) -> Self {
@@ -84,7 +86,8 @@ pub(crate) fn refuse(source: &str, mut findings: Vec<Finding>) -> Diagnostics {
     let mut text = String::new();
     for finding in &findings {
         let place = finding.at.as_ref().map(|range| Place::find(source, range));
-        render(&mut text, finding, place.as_ref());
+        let related = finding.related.as_ref().map(|related| Place::find(source, &related.0));
+        render(&mut text, finding, place.as_ref(), related.as_ref());
         list.push(Diagnostic { message: finding.message.clone(), location: place.map(|p| p.location) });
     }
     if more > 0 {
@@ -135,21 +138,28 @@ fn floor_boundary(source: &str, offset: usize) -> usize {
     at
 }
 
-fn render(text: &mut String, finding: &Finding, place: Option<&Place<'_>>) {
+fn render(text: &mut String, finding: &Finding, place: Option<&Place<'_>>, related: Option<&Place<'_>>) {
     let _ = writeln!(text, "error: {}", finding.message);
     if let Some(place) = place {
-        let number = place.location.line.to_string();
-        let pad = " ".repeat(number.len());
-        let _ = writeln!(text, "{pad}--> line {}, column {}", place.location.line, place.location.column);
-        let (shown, lead, width) = excerpt(place);
-        let _ = writeln!(text, "{pad} |\n{number} | {shown}");
-        let label = if finding.label.is_empty() { String::new() } else { format!(" {}", finding.label) };
-        let _ = writeln!(text, "{pad} | {}{}{label}", " ".repeat(lead), "^".repeat(width));
+        mark(text, "-->", place, &finding.label);
+    }
+    if let (Some(place), Some(related)) = (related, finding.related.as_ref()) {
+        mark(text, ":::", place, related.1);
     }
     for note in &finding.notes {
         let _ = writeln!(text, "  = {note}");
     }
     text.push('\n');
+}
+
+fn mark(text: &mut String, arrow: &str, place: &Place<'_>, label: &str) {
+    let number = place.location.line.to_string();
+    let pad = " ".repeat(number.len());
+    let _ = writeln!(text, "{pad}{arrow} line {}, column {}", place.location.line, place.location.column);
+    let (shown, lead, width) = excerpt(place);
+    let _ = writeln!(text, "{pad} |\n{number} | {shown}");
+    let label = if label.is_empty() { String::new() } else { format!(" {label}") };
+    let _ = writeln!(text, "{pad} | {}{}{label}", " ".repeat(lead), "^".repeat(width));
 }
 
 /// The line as shown, the columns before the caret, and its width. Control characters would move the caret: they become spaces.

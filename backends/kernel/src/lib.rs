@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod coverage;
 mod diagnostics;
 mod entry;
 mod limits;
@@ -16,6 +17,7 @@ mod reflect;
 pub mod reflection;
 mod scan;
 mod support;
+mod uniformity;
 
 use std::sync::Arc;
 

@@ -12,6 +12,22 @@ use super::program::{FrameId, Resolved, ValueRef};
 use super::stop::{Result, Stop};
 use super::value::{Parts, Pointer, Root, Val};
 
+/// A constant expression, of the module or of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Constant {
+    Global(Handle<Expression>),
+    Local(ValueRef),
+}
+
+impl Constant {
+    fn sibling(self, expr: Handle<Expression>) -> Self {
+        match self {
+            Self::Global(_) => Self::Global(expr),
+            Self::Local(value) => Self::Local(ValueRef { expr, ..value }),
+        }
+    }
+}
+
 impl Emitter<'_> {
     /// Evaluates an expression at its `Emit`.
     pub(super) fn emit_value(&mut self, at: ValueRef) -> Result<()> {
@@ -38,12 +54,12 @@ impl Emitter<'_> {
         let operand = |expr| ValueRef { expr, ..at };
         match *self.program.expression(at) {
             Expression::Literal(literal) => self.literal(literal),
-            Expression::Constant(handle) => self.constant(self.program.module.constants[handle].init),
+            Expression::Constant(handle) => self.constant(Constant::Global(self.program.module.constants[handle].init)),
             Expression::ZeroValue(ty) => self.zero(self.layout.shape(ty)?, number),
             Expression::Compose { ref components, ty } => {
                 let mut values = Vec::with_capacity(components.len());
                 for component in components {
-                    values.push((self.value(operand(*component))?, self.shape_of(operand(*component))?));
+                    values.push(self.value(operand(*component))?);
                 }
                 self.compose(self.layout.shape(ty)?, values, number)
             }
@@ -96,22 +112,27 @@ impl Emitter<'_> {
         }))
     }
 
-    /// A constant expression of the module.
-    pub(super) fn constant(&mut self, expr: Handle<Expression>) -> Result<Val> {
-        match self.program.module.global_expressions[expr] {
+    /// A constant expression, which needs no `Emit` to be evaluated.
+    pub(super) fn constant(&mut self, at: Constant) -> Result<Val> {
+        let module = self.program.module;
+        let expression = match at {
+            Constant::Global(expr) => &module.global_expressions[expr],
+            Constant::Local(value) => self.program.expression(value),
+        };
+        match *expression {
             Expression::Literal(literal) => self.literal(literal),
-            Expression::Constant(handle) => self.constant(self.program.module.constants[handle].init),
+            Expression::Constant(handle) => self.constant(Constant::Global(module.constants[handle].init)),
             Expression::ZeroValue(ty) => self.zero(self.layout.shape(ty)?, None),
             Expression::Compose { ref components, ty } => {
                 let mut values = Vec::with_capacity(components.len());
                 for component in components {
-                    let shape = self.layout.resolve(&self.program.module_info[*component])?;
-                    values.push((self.constant(*component)?, shape));
+                    let value = self.constant(at.sibling(*component))?;
+                    values.push(value);
                 }
                 self.compose(self.layout.shape(ty)?, values, None)
             }
             Expression::Splat { size, value } => {
-                let value = self.constant(value)?.scalar()?;
+                let value = self.constant(at.sibling(value))?.scalar()?;
                 Ok(Val::Parts(SmallVec::from_elem(value, size as usize)))
             }
             ref other => Err(Stop::bug(format!("a constant that is not folded: {other:?}"))),
@@ -129,17 +150,17 @@ impl Emitter<'_> {
         Ok(Val::Memory(place))
     }
 
-    fn compose(&mut self, shape: Shape, values: Vec<(Val, Shape)>, number: Option<u32>) -> Result<Val> {
+    fn compose(&mut self, shape: Shape, values: Vec<Val>, number: Option<u32>) -> Result<Val> {
         if self.layout.is_small(shape) {
             let mut parts = Parts::new();
-            for (value, _) in values {
+            for value in values {
                 parts.extend(value.parts()?);
             }
             return Ok(Val::Parts(parts));
         }
         let place = self.value_place(shape, number)?;
         let whole = self.copy_pointer(place, shape);
-        for (index, (value, _)) in values.into_iter().enumerate() {
+        for (index, value) in values.into_iter().enumerate() {
             let member = self.layout.member(shape, index as u32)?;
             let part = self.part(&whole, member)?;
             self.store(&part, value)?;

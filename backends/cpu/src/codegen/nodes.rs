@@ -5,6 +5,7 @@ use naga::Statement;
 
 use super::control::{CaseLabel, LoopParts};
 use super::emitter::{Emitter, Storage, trusted};
+use super::expr::Constant;
 use super::plan::{Home, jumps_to};
 use super::program::{Case, FrameId, Initial, Kind, LocalId, Node, TargetId, ValueRef};
 use super::stop::{Result, Stop};
@@ -115,8 +116,8 @@ impl<'e> Emitter<'e> {
         }
         let info = &self.program.locals[index];
         let value = match info.initial {
-            Initial::Local(value) => self.value(value)?,
-            Initial::Global(expr) => self.constant(expr)?,
+            Initial::Local(value) => self.constant(Constant::Local(value))?,
+            Initial::Global(expr) => self.constant(Constant::Global(expr))?,
             Initial::Zero => match self.local_storage(local)? {
                 Storage::Registers(_) => Val::Parts(self.zero_parts(info.shape)?),
                 Storage::Memory(place) => {

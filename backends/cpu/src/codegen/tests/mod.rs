@@ -2,7 +2,10 @@
 //!
 //! Constants of a kernel arrive through its input buffer, or the front end would fold what is to be tested.
 
+mod arithmetic;
+mod barriers;
 mod basics;
+mod bounds;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
