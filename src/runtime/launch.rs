@@ -346,8 +346,7 @@ fn is_whole(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>, index: usiz
         Some(Slot::Inline(bytes)) => Some(*bytes),
         _ => None,
     };
-    let _ = (store, grid, view, inline);
-    false
+    store.covers(kernel.reflection(), grid, view.size, launch.immediates, &inline)
 }
 
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {
