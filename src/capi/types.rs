@@ -11,7 +11,6 @@ use std::ffi::{c_char, c_void};
 use super::status::compute_status;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_device_s {
     _private: [u8; 0],
 }
@@ -19,7 +18,6 @@ pub struct compute_device_s {
 pub type compute_device = *mut compute_device_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_stream_s {
     _private: [u8; 0],
 }
@@ -27,7 +25,6 @@ pub struct compute_stream_s {
 pub type compute_stream = *mut compute_stream_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_buffer_s {
     _private: [u8; 0],
 }
@@ -35,7 +32,6 @@ pub struct compute_buffer_s {
 pub type compute_buffer = *mut compute_buffer_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_kernel_s {
     _private: [u8; 0],
 }
@@ -43,7 +39,6 @@ pub struct compute_kernel_s {
 pub type compute_kernel = *mut compute_kernel_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_event_s {
     _private: [u8; 0],
 }
@@ -51,7 +46,6 @@ pub struct compute_event_s {
 pub type compute_event = *mut compute_event_s;
 
 #[doc(hidden)]
-#[repr(C)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -94,6 +88,7 @@ pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
 
 /// What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_device_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -151,6 +146,7 @@ pub struct compute_device_info {
 
 /// How to list devices.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_list_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -166,6 +162,7 @@ pub struct compute_list_desc {
 
 /// How to open a device.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_device_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -201,6 +198,7 @@ pub const COMPUTE_CHAINED_FAULT: u32 = 1;
 
 /// What every struct in a `next` chain begins with.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_chained {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -225,6 +223,7 @@ pub const COMPUTE_FAULT_PANIC: u32 = 5;
 
 /// Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_fault_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -242,6 +241,7 @@ pub struct compute_fault_desc {
 
 /// How to make a stream.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_stream_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -260,6 +260,7 @@ pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
 /// How to make a buffer.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_buffer_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -306,6 +307,7 @@ pub const COMPUTE_COMPILE_LAZY: u32 = 1;
 
 /// The value of an override constant.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_constant {
     /// Name, or `@id` in decimal.
     pub name: *const c_char,
@@ -317,6 +319,7 @@ pub struct compute_constant {
 
 /// How to make a kernel.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_kernel_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -366,6 +369,7 @@ pub const COMPUTE_ACCESS_READ_WRITE: u32 = 3;
 
 /// What a kernel is (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_kernel_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -387,6 +391,7 @@ pub struct compute_kernel_info {
 
 /// One binding of a kernel (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_binding_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -417,6 +422,7 @@ pub const COMPUTE_OVERRIDE_F32: u32 = 4;
 
 /// One override constant of a kernel (L10).
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_override_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -466,6 +472,7 @@ pub const COMPUTE_LAUNCH_QUEUE_COMPILATION: u32 = 2;
 
 /// One launch.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_launch_desc {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -520,6 +527,7 @@ pub const COMPUTE_CALLBACK_ON_WORKER: u32 = 1;
 
 /// Memory of a device in use.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_memory_usage {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -535,8 +543,14 @@ pub struct compute_memory_usage {
     pub bytes_in_use_peak: u64,
 }
 
+/// As the form of `compute_error_format`: for people.
+pub const COMPUTE_FORMAT_TEXT: u32 = 0;
+/// As the form of `compute_error_format`: a JSON object.
+pub const COMPUTE_FORMAT_JSON: u32 = 1;
+
 /// What an error says about itself, all but its text.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_error_info {
     /// Size of the caller's struct.
     pub struct_size: u32,
@@ -554,7 +568,7 @@ pub struct compute_error_info {
     pub failure: u64,
     /// How many buffers that failure still claims.
     pub claimed_buffers: u64,
-    /// 1: the failure happened before anything reached the device, so `compute_buffer_reinstate` can lift its claims.
+    /// 1: the failure happened before anything reached the device, so `compute_reinstate` can lift its claims.
     pub untouched: u32,
     /// Line in the kernel's source, from 1; 0: unknown.
     pub line: u32,
@@ -578,6 +592,7 @@ pub struct compute_error_info {
 
 /// One entry of an error's chain: work that was skipped because it needed bytes that had failed.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct compute_chain_entry {
     /// Size of the caller's struct.
     pub struct_size: u32,

@@ -31,6 +31,11 @@ impl Failed {
         self.report.as_ref().map_or(self.error.answers, |report| report.answers())
     }
 
+    /// A device's answer to being opened.
+    pub fn from_device(failed: DeviceError) -> Arc<Self> {
+        Self::of(from_device(failed))
+    }
+
     pub(crate) fn of(error: Error) -> Arc<Self> {
         Arc::new(Self { error: Arc::new(error), report: None, failure: 0, untouched: false })
     }

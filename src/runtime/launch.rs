@@ -360,8 +360,7 @@ fn is_whole(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>, index: usiz
         Some(Slot::Inline(bytes)) => Some(*bytes),
         _ => None,
     };
-    let _ = (store, grid, view, inline);
-    false
+    store.covers(kernel.reflection(), grid, view.size, launch.immediates, &inline)
 }
 
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {
@@ -394,6 +393,14 @@ fn native_bindings<'a>(bound: &'a Bound<'_>) -> std::result::Result<SmallVec<[ha
         })
     };
     bound.slots.iter().map(native).collect()
+}
+
+/// Refuses a launch for a reason that only the caller of the runtime knows (a bad descriptor), and claims its outputs (T2).
+pub fn refuse_launch(code: i32, message: String, launch: &Launch<'_>) -> Arc<Failed> {
+    if launch.mode != Mode::Execute {
+        return Failed::of(error(code, message));
+    }
+    refused(error(code, message), launch)
 }
 
 /// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.

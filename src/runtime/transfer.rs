@@ -53,6 +53,11 @@ fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
     refuse(made, &outputs)
 }
 
+/// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
+pub fn refuse_write(code: i32, message: String, to: &Place<'_>) -> Arc<Failed> {
+    refused(error(code, message), to)
+}
+
 fn same_size(role: &str, view: &View, size: u64) -> std::result::Result<(), Error> {
     if view.size == size {
         return Ok(());
