@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::code;
 use super::device::Device;
-use super::error::{Failed, Result, error, fail, from_device};
+use super::error::{Result, fail};
 use super::memory::Block;
 
 /// How to make a buffer.
@@ -61,12 +61,7 @@ impl Buffer {
         let size = options.size;
         let block = match size {
             0 => None,
-            size => Some(device.allocate(size).map_err(|failed| {
-                if let compute_hal::DeviceError::Lost(cause) = &failed {
-                    device.condemn(cause.clone());
-                }
-                Failed::of(from_device(failed))
-            })?),
+            size => Some(device.allocate(size).map_err(|failed| device.broken(failed))?),
         };
         let map = if options.strict_unwritten || device.strict {
             let message = format!("nothing has been written to these bytes of buffer `{}`", options.label);
