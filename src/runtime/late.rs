@@ -50,7 +50,8 @@ pub(crate) fn record<'a>(
 ) {
     let mut state = STATE.lock();
     let touched = |buffer: &Buffer, range: &Range<u64>, whole| Touched { buffer: buffer.name(), range: range.clone(), whole };
-    let reads = touches.iter().filter(|touch| touch.reads).map(|touch| touched(touch.buffer, &touch.range, false)).collect();
+    let reads =
+        touches.iter().filter(|touch| touch.reads).map(|touch| touched(touch.span.buffer, &touch.span.range(), false)).collect();
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
     let mut writes: SmallVec<[Touched; 4]> = SmallVec::new();
     for (buffer, range) in fills {
@@ -58,9 +59,9 @@ pub(crate) fn record<'a>(
         writes.push(touched(buffer, range, true));
     }
     for touch in touches {
-        state.buffers.insert(touch.buffer.id, Arc::downgrade(touch.buffer));
+        state.buffers.insert(touch.span.buffer.id, Arc::downgrade(touch.span.buffer));
         if touch.write != Write::No {
-            writes.push(touched(touch.buffer, &touch.range, touch.write == Write::Whole));
+            writes.push(touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole));
         }
     }
     state.queues.insert(queue.id, Arc::downgrade(queue));

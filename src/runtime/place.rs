@@ -5,12 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use compute_trust::Error;
-
 use super::buffer::{Buffer, View};
 use super::code;
 use super::device::Device;
-use super::error::error;
+use super::error::{Checked, refusal};
 
 /// A view as the caller gave it.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +43,9 @@ impl Span<'_> {
 
     /// Whether it shares a byte with another.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self.buffer, other.buffer) && self.offset < other.offset + other.size && other.offset < self.offset + self.size
+        Arc::ptr_eq(self.buffer, other.buffer)
+            && self.offset < other.offset + other.size
+            && other.offset < self.offset + self.size
     }
 
     /// The same, to keep.
