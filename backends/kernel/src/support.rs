@@ -9,7 +9,8 @@ use crate::diagnostics::Finding;
 use crate::scan;
 
 /// What the validator may let through.
-pub(crate) const CAPABILITIES: naga::valid::Capabilities = naga::valid::Capabilities::IMMEDIATES;
+pub(crate) const CAPABILITIES: naga::valid::Capabilities =
+    naga::valid::Capabilities::IMMEDIATES.union(naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32);
 
 /// Everything in `module` that is not supported.
 pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {

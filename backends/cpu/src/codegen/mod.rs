@@ -3,12 +3,36 @@
 //! What lives here: translation, and the layout of what the generated code reads ([`Context`]). What must not: threads, queues, memory
 //! management of buffers.
 
+mod atomics;
+mod bits;
+mod bounds;
+mod control;
+mod emitter;
+mod expr;
+mod jit;
+mod layout;
+mod math;
+mod memory;
+mod nodes;
+mod ops;
+mod outer;
+mod plan;
+mod program;
+mod shims;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod value;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use compute_hal::DeviceError;
 use compute_kernel::EntryPoint;
 use compute_kernel::reflection::{Bounds, Location};
+
+use emitter::Options;
 
 /// What the generated code is given besides the workgroup's id. One per (launch, worker).
 #[repr(C)]
@@ -57,38 +81,82 @@ pub(crate) struct Site {
 
 /// Machine code for one entry point. Dropping it frees the code; nothing may be running it.
 pub(crate) struct CompiledKernel {
-    _private: (),
+    code: jit::Code,
+    scratch_size: usize,
+    cost: Option<u64>,
+    sites: Vec<Site>,
 }
+
+/// Stack of the thread that translates: the recursion over statements and calls is bounded, but deep.
+const STACK_SIZE: usize = 64 << 20;
 
 impl CompiledKernel {
     /// Translates. Whatever of WGSL is not done yet is refused with the construct, line and column.
     pub(crate) fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
-        let _ = (entry, bounds, cancellable);
-        Err(DeviceError::Unsupported("portable kernels"))
+        let entry = entry.clone();
+        on_large_stack(move || {
+            let source =
+                jit::Source { module: entry.module(), info: entry.info(), index: entry.index(), reflection: entry.reflection() };
+            Self::translate(source, Options { bounds, cancellable }, &|span| entry.location(span))
+        })
     }
+
+    fn translate(
+        source: jit::Source<'_>,
+        options: Options,
+        locate: &dyn Fn(naga::Span) -> Location,
+    ) -> Result<Self, DeviceError> {
+        let output = jit::translate(source, options).map_err(|stop| stop.into_error(locate))?;
+        let site = |s: emitter::SiteInfo| Site { location: locate(s.span), what: s.what };
+        Ok(Self {
+            code: output.code,
+            scratch_size: usize::try_from(output.scratch_size).unwrap_or(usize::MAX),
+            cost: output.cost,
+            sites: output.sites.into_iter().map(site).collect(),
+        })
+    }
+
     /// Bytes of scratch that one worker needs: workgroup memory, spilled values and large locals of all invocations.
     pub(crate) fn scratch_size(&self) -> usize {
-        0
+        self.scratch_size
     }
+
     /// A static upper bound on the work of one workgroup, in simple instructions over all its invocations; `None` when some loop's trip
     /// count is not known. Decides whether a grid runs on the calling thread.
     pub(crate) fn cost(&self) -> Option<u64> {
-        None
+        self.cost
     }
+
     /// Bytes of machine code.
     pub(crate) fn code_size(&self) -> usize {
-        0
+        self.code.size
     }
+
     /// The access sites that [`Violation::site`] indexes.
     pub(crate) fn sites(&self) -> &[Site] {
-        &[]
+        &self.sites
     }
+
     /// Runs the workgroup `group`. Returns early when cancelled.
     ///
     /// # Safety
     /// `context` and all that it points to is valid as its fields say, for this kernel, until the call returns; its bindings and immediates
     /// meet the kernel's reflection (sizes, alignment). Only this call uses its scratch.
     pub(crate) unsafe fn run(&self, context: &Context, group: [u32; 3]) {
-        let _ = (context, group);
+        // SAFETY: the code was made for this context layout; the rest is the caller's promise.
+        unsafe { (self.code.entry)(context, group[0], group[1], group[2]) }
     }
+}
+
+/// Runs `work` on a thread of its own, so that the caller's stack does not matter, and turns a panic into an error.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, DeviceError> + Send) -> Result<T, DeviceError> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("compute-translate".into()).stack_size(STACK_SIZE);
+        let thread =
+            builder.spawn_scoped(scope, work).map_err(|e| DeviceError::Internal(format!("no thread to translate on: {e}")))?;
+        thread.join().unwrap_or_else(|_| {
+            let log = "the translator crashed; this is a bug, please report it with the kernel".into();
+            Err(DeviceError::Compile { log, location: None, refusal: false })
+        })
+    })
 }

@@ -1,0 +1,124 @@
+//! Indices that are known only when the code runs: their checks, and reports of those out of range.
+
+use std::rc::Rc;
+
+use compute_kernel::reflection::Bounds;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+use super::emitter::{Emitter, SiteInfo};
+use super::layout::{Elements, Scalar, Shape};
+use super::program::ValueRef;
+use super::stop::{Result, Stop};
+use super::value::{Check, Parts, Pointer, Val};
+
+impl Emitter<'_> {
+    /// A pointer to an element. `at` is where the source indexes.
+    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, at: ValueRef) -> Result<Pointer> {
+        let elements = self.layout.elements(base.shape)?;
+        let wide = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
+        let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));
+        let dynamic = match base.dynamic {
+            Some(before) => self.b.ins().iadd(before, step),
+            None => step,
+        };
+        let mut pointer = Pointer { shape: elements.shape, dynamic: Some(dynamic), ..base.clone() };
+        if self.options.bounds == Bounds::Unchecked {
+            return Ok(pointer);
+        }
+        let ok = self.in_range(base, elements, index, wide)?;
+        pointer.ok = Some(match base.ok {
+            Some(before) => self.b.ins().band(before, ok),
+            None => ok,
+        });
+        if self.options.bounds == Bounds::Validate {
+            let length = match elements.count {
+                Some(count) => self.long(i64::from(count)),
+                None => self.runtime_length(base)?,
+            };
+            let site = self.site(at, &base.name);
+            pointer.checks.push(Check { ok, index: wide, length, site });
+        }
+        Ok(pointer)
+    }
+
+    fn in_range(&mut self, base: &Pointer, elements: Elements, index: Value, wide: Value) -> Result<Value> {
+        match elements.count {
+            // Negative numbers are large as unsigned ones.
+            Some(count) => Ok(self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count))),
+            None => {
+                let length = self.runtime_length(base)?;
+                Ok(self.b.ins().icmp(IntCC::UnsignedLessThan, wide, length))
+            }
+        }
+    }
+
+    /// An element of a value in registers: the one whose number matches, else zero.
+    pub(super) fn index_parts(&mut self, parts: &Parts, shape: Shape, index: Value, signed: bool, at: ValueRef) -> Result<Val> {
+        let elements = self.layout.elements(shape)?;
+        let width = self.layout.leaf_count(elements.shape) as usize;
+        let mut result = self.zero_parts(elements.shape)?;
+        for (i, element) in parts.chunks(width.max(1)).enumerate() {
+            let this = self.b.ins().icmp_imm_u(IntCC::Equal, index, i as i64);
+            for (to, from) in result.iter_mut().zip(element) {
+                *to = self.b.ins().select(this, *from, *to);
+            }
+        }
+        if self.options.bounds == Bounds::Validate {
+            let count = elements.count.ok_or_else(|| Stop::bug("a value of unknown size"))?;
+            let ok = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count));
+            let index = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
+            let length = self.long(i64::from(count));
+            let site = self.site(at, &Rc::from(""));
+            self.report(&[Check { ok, index, length, site }], ok);
+        }
+        Ok(Val::Parts(result))
+    }
+
+    fn site(&mut self, at: ValueRef, what: &Rc<str>) -> u32 {
+        self.sites.push(SiteInfo { span: self.program.span(at), what: what.to_string() });
+        (self.sites.len() - 1) as u32
+    }
+
+    /// Before an access: reports the indices of its pointer that are out of range.
+    pub(super) fn report_violations(&mut self, pointer: &Pointer) {
+        if let (Some(ok), false) = (pointer.ok, pointer.checks.is_empty()) {
+            self.report(&pointer.checks, ok);
+        }
+    }
+
+    fn report(&mut self, checks: &[Check], ok: Value) {
+        let [bad, on] = [0; 2].map(|_| self.b.create_block());
+        self.b.set_cold_block(bad);
+        self.b.ins().brif(ok, on, &[], bad, &[]);
+        self.b.switch_to_block(bad);
+        self.b.seal_block(bad);
+        for check in checks {
+            let [this, next] = [0; 2].map(|_| self.b.create_block());
+            self.b.set_cold_block(this);
+            self.b.set_cold_block(next);
+            self.b.ins().brif(check.ok, next, &[], this, &[]);
+            self.b.switch_to_block(this);
+            self.b.seal_block(this);
+            let [x, y, z] = self.global_id();
+            let site = self.int(i64::from(check.site));
+            let arguments = [self.entry.violation, site, check.index, check.length, x, y, z];
+            self.call(super::shims::record as *const () as usize, &arguments, None);
+            self.b.ins().jump(next, &[]);
+            self.b.switch_to_block(next);
+            self.b.seal_block(next);
+        }
+        self.b.ins().jump(on, &[]);
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+    }
+
+    /// Whether an index of this scalar type is signed.
+    pub(super) fn is_signed(&self, index: ValueRef) -> Result<bool> {
+        match self.shape_of(index)? {
+            Shape::Scalar(Scalar::I32) => Ok(true),
+            Shape::Scalar(Scalar::U32) => Ok(false),
+            _ => Err(Stop::bug("an index that is not an integer")),
+        }
+    }
+}

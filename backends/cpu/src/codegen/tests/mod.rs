@@ -1,0 +1,145 @@
+//! Tests that compile kernels and run them on plain memory.
+//!
+//! Constants of a kernel arrive through its input buffer, or the front end would fold what is to be tested.
+
+mod arithmetic;
+mod barriers;
+mod basics;
+mod bounds;
+mod random;
+mod speed;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use compute_kernel::reflection::Bounds;
+use compute_kernel::{EntryPoint, Language, Module};
+
+use super::{BoundRange, CompiledKernel, Context, Violation};
+
+const GUARD: usize = 64;
+const GUARD_WORD: u32 = 0xaaaa_aaaa;
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u8; 64]);
+
+/// Zeroed memory, aligned as scratch is.
+struct Memory(Vec<Line>);
+
+impl Memory {
+    fn new(size: usize, fill: u8) -> Self {
+        Self(vec![Line([fill; 64]); size.div_ceil(64)])
+    }
+    fn pointer(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// A kernel under test.
+struct Kernel {
+    compiled: CompiledKernel,
+    immediates: Vec<u32>,
+    violation: Violation,
+    cancel: AtomicU32,
+}
+
+fn entry(source: &str) -> Arc<EntryPoint> {
+    let module = Module::parse(Language::Wgsl, source).unwrap_or_else(|e| panic!("{}", e.text));
+    module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{}", e.text))
+}
+
+impl Kernel {
+    fn new(source: &str, bounds: Bounds) -> Self {
+        Self::with(source, bounds, false)
+    }
+
+    fn with(source: &str, bounds: Bounds, cancellable: bool) -> Self {
+        let compiled = CompiledKernel::compile(&entry(source), bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
+        Self { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) }
+    }
+
+    /// Runs a grid. Words before and after each buffer must stay as they are.
+    fn run(&self, groups: [u32; 3], buffers: &mut [&mut [u32]]) {
+        let mut scratch = Memory::new(self.compiled.scratch_size() + 64, 0xcc);
+        let mut guarded: Vec<Memory> = buffers.iter().map(|b| Memory::new((b.len() + 2 * GUARD) * 4, 0xaa)).collect();
+        let mut ranges = Vec::new();
+        for (memory, buffer) in guarded.iter_mut().zip(buffers.iter()) {
+            // SAFETY: the memory holds the buffer between two guards.
+            let start = unsafe {
+                let start = memory.pointer().add(GUARD * 4);
+                std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), start, buffer.len() * 4);
+                start
+            };
+            ranges.push(BoundRange { pointer: start, size: buffer.len() as u64 * 4 });
+        }
+        let mut immediates = Memory::new(self.immediates.len() * 4 + 16, 0);
+        // SAFETY: there is room for them.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.immediates.as_ptr().cast(), immediates.pointer(), self.immediates.len() * 4);
+        }
+        let context = Context {
+            scratch: scratch.pointer(),
+            bindings: ranges.as_ptr(),
+            immediates: immediates.pointer(),
+            violation: std::ptr::from_ref(&self.violation).cast_mut(),
+            cancel: &self.cancel,
+            workgroups: groups,
+        };
+        for z in 0..groups[2] {
+            for y in 0..groups[1] {
+                for x in 0..groups[0] {
+                    // SAFETY: everything in the context lives until the end of this function.
+                    unsafe { self.compiled.run(&context, [x, y, z]) };
+                }
+            }
+        }
+        for (memory, buffer) in guarded.iter_mut().zip(buffers.iter_mut()) {
+            let words = buffer.len() + 2 * GUARD;
+            // SAFETY: the memory is that large.
+            let all = unsafe { std::slice::from_raw_parts(memory.pointer().cast::<u32>(), words) };
+            buffer.copy_from_slice(&all[GUARD..words - GUARD]);
+            let guards = all[..GUARD].iter().chain(&all[words - GUARD..]);
+            assert!(guards.into_iter().all(|w| *w == GUARD_WORD), "a store outside of the buffer");
+        }
+    }
+
+    fn violated(&self) -> bool {
+        self.violation.taken.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Runs one kernel of `O` (slot 1, written) over `I` (slot 0) in all bounds modes; they must agree.
+fn run_words(source: &str, groups: u32, input: &[u32], output_words: usize) -> Vec<u32> {
+    let run = |bounds| {
+        let mut input = input.to_vec();
+        let mut output = vec![0; output_words];
+        let kernel = Kernel::new(source, bounds);
+        kernel.run([groups, 1, 1], &mut [&mut input, &mut output]);
+        assert!(!kernel.violated(), "a violation in a kernel that has none");
+        output
+    };
+    let checked = run(Bounds::Checked);
+    assert_eq!(checked, run(Bounds::Unchecked), "unchecked");
+    assert_eq!(checked, run(Bounds::Validate), "validate");
+    checked
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
+}
+
+fn floats(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|w| f32::from_bits(*w)).collect()
+}
+
+/// The declarations that most tests share.
+const HEAD: &str = "
+    @group(0) @binding(0) var<storage, read> I: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<u32>;
+";
+
+/// The body of a kernel with one invocation, after [`HEAD`].
+fn one(body: &str) -> String {
+    format!("{HEAD} @compute @workgroup_size(1) fn main() {{ {body} }}")
+}

@@ -1,0 +1,166 @@
+//! Buffers and views: an allocation, what is known of its bytes, and when it was last used.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::Region;
+use compute_trust::{Failure, Map, Mark, Use, Uses};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::code;
+use super::device::Device;
+use super::error::{Failed, Result, error, fail, from_device};
+use super::memory::Block;
+
+/// How to make a buffer.
+#[derive(Clone, Debug, Default)]
+pub struct BufferOptions {
+    /// Bytes; 0 makes an empty buffer.
+    pub size: u64,
+    /// For messages.
+    pub label: String,
+    /// Never-written bytes are claimed rather than read as zeros (T1).
+    pub strict_unwritten: bool,
+}
+
+/// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
+pub struct Buffer {
+    pub(crate) device: Arc<Device>,
+    /// Number of the buffer, unique in the process and never used again.
+    pub(crate) id: u64,
+    pub(crate) label: Arc<str>,
+    pub(crate) size: u64,
+    /// None for an empty buffer.
+    block: Option<Block>,
+    pub(crate) mark: Mark,
+    pub(crate) uses: Uses,
+    /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
+    pub(crate) map: Mutex<Map>,
+}
+
+/// A byte range of a buffer, inside it.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The buffer.
+    pub buffer: Arc<Buffer>,
+    /// Start in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+impl Buffer {
+    /// Allocates. No byte counts as written.
+    pub fn new(device: &Arc<Device>, options: &BufferOptions) -> Result<Arc<Self>> {
+        device.check()?;
+        let size = options.size;
+        let block = match size {
+            0 => None,
+            size => Some(device.allocate(size).map_err(|failed| {
+                if let compute_hal::DeviceError::Lost(cause) = &failed {
+                    device.condemn(cause.clone());
+                }
+                Failed::of(from_device(failed))
+            })?),
+        };
+        let map = if options.strict_unwritten || device.strict {
+            let message = format!("nothing has been written to these bytes of buffer `{}`", options.label);
+            Map::claimed(size, &Failure::new(Arc::new(error(code::NEVER_WRITTEN, message)), false))
+        } else {
+            Map::unwritten(size)
+        };
+        let mark = Mark::new(!map.is_clean());
+        device.buffer_made(size);
+        Ok(Arc::new(Self {
+            device: Arc::clone(device),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            label: options.label.as_str().into(),
+            size,
+            block,
+            mark,
+            uses: Uses::new(),
+            map: Mutex::new(map),
+        }))
+    }
+
+    /// Length in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Its number, unique in the process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The device that it is on.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Where a range is for the device. `None` for an empty buffer.
+    pub(crate) fn region(&self, range: &Range<u64>) -> Option<Region> {
+        self.block.as_ref().map(|block| block.region(range.start, range.end - range.start))
+    }
+
+    /// Name and number for reports.
+    pub(crate) fn name(&self) -> compute_trust::Buffer {
+        compute_trust::Buffer { id: self.id, label: Arc::clone(&self.label) }
+    }
+
+    /// Part of it, checked (M9). `size` of `u64::MAX` is to the end.
+    pub fn view(self: &Arc<Self>, offset: u64, size: u64) -> Result<View> {
+        let rest = self.size.checked_sub(offset);
+        let size = match (rest, size) {
+            (Some(rest), u64::MAX) => rest,
+            (Some(rest), size) if size <= rest => size,
+            _ => {
+                let label = &self.label;
+                return fail(
+                    code::OUT_OF_RANGE,
+                    format!("view of {size} bytes at offset {offset} of buffer `{label}`, which has {} bytes", self.size),
+                );
+            }
+        };
+        Ok(View { buffer: Arc::clone(self), offset, size })
+    }
+
+    /// The last uses on every queue.
+    fn last_uses(&self) -> SmallVec<[Use; 2]> {
+        let mut all: SmallVec<[Use; 2]> = self.uses.last_write().into_iter().collect();
+        self.uses.each_read(|read| all.push(read));
+        all
+    }
+}
+
+impl View {
+    /// The range in the buffer.
+    pub fn range(&self) -> Range<u64> {
+        // `Buffer::view` has checked that this cannot wrap.
+        self.offset..self.offset + self.size
+    }
+
+    /// Whether it shares a byte with another view.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let (a, b) = (self.range(), other.range());
+        Arc::ptr_eq(&self.buffer, &other.buffer) && a.start < b.end && b.start < a.end
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let uses = self.last_uses();
+        self.device.buffer_gone(self.size, self.block.take(), uses);
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({}, `{}`, {} bytes)", self.id, self.label, self.size)
+    }
+}
