@@ -407,7 +407,7 @@ fn within_two_seconds(kernel: &Kernel, run: impl FnOnce()) {
 
 #[test]
 fn random_kernels_do_what_lockstep_does() {
-    let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let first = std::env::var("RANDOM_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1u64);
     let input: Vec<u32> = [0, 9, 4, 7, 0, 3, 8, 1, 6, 2].into();
     let (mut ran, mut with_barriers) = (0, 0);
