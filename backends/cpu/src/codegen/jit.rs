@@ -57,7 +57,7 @@ pub(super) struct Source<'a> {
 pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> {
     let layout = Layout::new(source.module)?;
     let mut program = Program::build(source.module, source.info, source.index, &layout)?;
-    let plan = Plan::build(&mut program)?;
+    let plan = Plan::build(&mut program, &layout)?;
     let mut jit = new_module()?;
     let mut context = jit.make_context();
     context.func.signature.params.push(AbiParam::new(types::I64));

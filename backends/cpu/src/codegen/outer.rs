@@ -30,6 +30,8 @@ impl<'e> Emitter<'e> {
     fn step(&mut self, step: &'e Step<'e>) -> Result<bool> {
         match *step {
             Step::Run(ref run) => self.run(run).map(|()| true),
+            Step::Evaluate(frame, range) => self.evaluate_range(frame, range, true).map(|()| true),
+            Step::Set(ref node) => self.node(node).map_err(|stop| stop.at(node.span)),
             Step::UniformLoad { pointer, result } => self.uniform_load(pointer, result).map(|()| true),
             Step::If { condition, ref accept, ref reject } => {
                 let condition = self.value(condition)?.scalar()?;
@@ -234,6 +236,6 @@ fn leads_to(steps: &[Step<'_>], target: TargetId) -> bool {
         Step::Switch { cases, .. } => cases.iter().any(|c| leads_to(&c.body, target)),
         Step::Loop { body, continuing, .. } => leads_to(body, target) || leads_to(continuing, target),
         Step::Call { body, .. } => leads_to(body, target),
-        Step::Run(_) | Step::UniformLoad { .. } => false,
+        Step::Run(_) | Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) => false,
     })
 }
