@@ -225,10 +225,10 @@ impl<'a> Finder<'_, 'a> {
         let mut open: Vec<ValueRef> = self.conditions.iter().copied().filter(|c| self.is_uniform(*c, &mut known)).collect();
         while let Some(value) = open.pop() {
             let origin = program.origin(value);
-            if let Resolved::Value(number) = program.resolve(value) {
-                if std::mem::replace(&mut uniform.values[number as usize], true) {
-                    continue;
-                }
+            if let Resolved::Value(number) = program.resolve(value)
+                && std::mem::replace(&mut uniform.values[number as usize], true)
+            {
+                continue;
             }
             for_each_operand(program.expression(origin), &mut |expr| open.push(ValueRef { expr, ..origin }));
             let Expression::Load { pointer } = *program.expression(origin) else { continue };
