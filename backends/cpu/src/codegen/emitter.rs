@@ -243,7 +243,7 @@ impl<'e> Emitter<'e> {
         for (index, local) in self.program.locals.iter().enumerate() {
             let framed = match self.plan.homes[index] {
                 Home::Nowhere => continue,
-                Home::Run(_) => false,
+                Home::Run(_) | Home::Workgroup => false,
                 Home::Frame => true,
             };
             if local.indexed || !self.layout.is_small(local.shape) {

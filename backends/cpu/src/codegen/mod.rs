@@ -22,6 +22,7 @@ mod shims;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod uniform;
 mod usage;
 mod value;
 

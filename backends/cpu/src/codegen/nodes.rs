@@ -22,12 +22,21 @@ impl<'e> Emitter<'e> {
         Ok(true)
     }
 
-    fn node(&mut self, node: &'e Node<'e>) -> Result<bool> {
+    /// Evaluates the expressions that are computed outside of runs, or the others.
+    pub(super) fn evaluate_range(&mut self, frame: FrameId, range: &naga::Range<naga::Expression>, uniform: bool) -> Result<()> {
+        for expr in range.clone() {
+            let at = ValueRef { frame, expr };
+            if self.plan.uniform.values[self.program.number(at) as usize] == uniform {
+                self.emit_value(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn node(&mut self, node: &'e Node<'e>) -> Result<bool> {
         match node.kind {
             Kind::Emit(frame, range) => {
-                for expr in range.clone() {
-                    self.emit_value(ValueRef { frame, expr })?;
-                }
+                self.evaluate_range(frame, range, false)?;
                 Ok(true)
             }
             Kind::Plain(frame, statement) => self.plain(frame, statement),
@@ -108,6 +117,7 @@ impl<'e> Emitter<'e> {
         let index = local.0 as usize;
         let here = match self.plan.homes[index] {
             Home::Nowhere => false,
+            Home::Workgroup => self.run.is_none(),
             Home::Run(run) => self.run == Some(run),
             Home::Frame => true,
         };

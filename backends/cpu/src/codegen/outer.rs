@@ -30,6 +30,8 @@ impl<'e> Emitter<'e> {
     fn step(&mut self, step: &'e Step<'e>) -> Result<bool> {
         match *step {
             Step::Run(ref run) => self.run(run).map(|()| true),
+            Step::Evaluate(frame, range) => self.evaluate_range(frame, range, true).map(|()| true),
+            Step::Set(ref node) => self.node(node).map_err(|stop| stop.at(node.span)),
             Step::UniformLoad { pointer, result } => self.uniform_load(pointer, result).map(|()| true),
             Step::If { condition, ref accept, ref reject } => {
                 let condition = self.value(condition)?.scalar()?;
@@ -104,10 +106,10 @@ impl<'e> Emitter<'e> {
         // Jumps to outer constructs leave the run; their blocks are not for it to jump to.
         let outer_targets: Vec<_> = run.inside.iter().map(|t| (*t, self.targets[t.0 as usize].take())).collect();
         let sweep = self.open_sweep()?;
-        let end = self.b.create_block();
+        let [end, skip] = [0; 2].map(|_| self.b.create_block());
         self.run_end = Some(end);
         self.run = Some(run.index);
-        self.skip_flagged(run, end);
+        self.skip_flagged(run, skip);
         self.load_frames(run)?;
         for local in &run.inits {
             self.initialise(*local)?;
@@ -119,6 +121,8 @@ impl<'e> Emitter<'e> {
         for local in &run.save {
             self.save_local(*local)?;
         }
+        self.b.ins().jump(skip, &[]);
+        self.b.switch_to_block(skip);
         self.close_sweep(sweep);
         self.run_end = None;
         self.run = None;
@@ -132,14 +136,14 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// An invocation that has left a construct does not take part in the rest of it.
-    fn skip_flagged(&mut self, run: &Run<'_>, end: Block) {
+    /// An invocation that has left a construct does not take part in the rest of it, and has nothing to save.
+    fn skip_flagged(&mut self, run: &Run<'_>, skip: Block) {
         for target in &run.inside {
             let Some(place) = self.flags[target.0 as usize] else { continue };
             let address = self.place_address(place);
             let left = self.b.ins().load(types::I8, trusted(), address, place.offset as i32);
             let on = self.b.create_block();
-            self.b.ins().brif(left, end, &[], on, &[]);
+            self.b.ins().brif(left, skip, &[], on, &[]);
             self.b.switch_to_block(on);
             self.b.seal_block(on);
         }
@@ -232,6 +236,6 @@ fn leads_to(steps: &[Step<'_>], target: TargetId) -> bool {
         Step::Switch { cases, .. } => cases.iter().any(|c| leads_to(&c.body, target)),
         Step::Loop { body, continuing, .. } => leads_to(body, target) || leads_to(continuing, target),
         Step::Call { body, .. } => leads_to(body, target),
-        Step::Run(_) | Step::UniformLoad { .. } => false,
+        Step::Run(_) | Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) => false,
     })
 }

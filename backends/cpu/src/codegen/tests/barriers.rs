@@ -362,3 +362,24 @@ fn those_that_skip_the_rest_of_a_pass_or_of_a_call_meet_the_others_again() {
     let want: Vec<u32> = (0..64u32).map(|li| if ((li + 1) % 64) % 5 == 1 { 0 } else { 2 }).collect();
     assert_eq!(run_words(&source, 1, &[0; 64], 64), want);
 }
+
+#[test]
+fn a_jump_past_a_switch_with_barriers_skips_the_rest_of_the_pass() {
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) li: u32) {{
+            var n = 0u;
+            for (var i = 0u; i < 2u; i++) {{
+                switch (I[i]) {{
+                    case 1u: {{ s[li] = 1u; workgroupBarrier(); n += s[3u - li]; continue; }}
+                    default: {{ s[li] = 2u; workgroupBarrier(); if (li < 2u) {{ break; }} n += 100u; }}
+                }}
+                n += 10u;
+            }}
+            O[li] = n;
+        }}"
+    );
+    assert_eq!(run_words(&source, 1, &[1, 0], 4), [11, 11, 111, 111]);
+    assert_eq!(run_words(&source, 1, &[1, 1], 4), [2; 4]);
+    assert_eq!(run_words(&source, 1, &[0, 1], 4), [11, 11, 111, 111]);
+}
