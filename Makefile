@@ -28,7 +28,7 @@ lib: $(SHARED) $(STATIC) packages
 archive:
 	$(CARGO) build --release --locked --lib
 
-$(ARCHIVE): archive
+$(ARCHIVE): archive ;
 
 # The shared library is linked here rather than by cargo: versioned symbols, a SONAME, nothing visible but compute_*, never unloaded, and needing nothing
 # but the C library (libgcc_s is not always there).

@@ -534,7 +534,7 @@ static void bad_stream_calls(void)
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_any(NULL, 0, 0, &index, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_any(NULL, 1, 0, &index, E));
     BAD(COMPUTE_ERROR_LIMIT, compute_events_wait_any(&event, SIZE_MAX, 0, &index, E));
-    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_all(NULL, 0, 0, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_all(NULL, 2, 0, E));
     BAD(COMPUTE_ERROR_LIMIT, compute_events_wait_all(&event, SIZE_MAX / 8, 0, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_event_on_complete(event, NULL, NULL, 0, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_event_get_fd(event, NULL, E));
