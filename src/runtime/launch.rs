@@ -102,8 +102,22 @@ pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
         return Ok(Outcome::Enqueued);
     }
     // T7: what does not compile claims its outputs.
-    let id = kernel.compiled().map_err(|made| refused(made, launch))?;
+    let mut unsettled = Unsettled(Some(launch));
+    let compiled = kernel.compiled();
+    unsettled.0 = None;
+    let id = compiled.map_err(|made| refused(made, launch))?;
     enqueue(stream, kernel, id, launch, &bound)
+}
+
+/// A launch whose compilation may panic: its outputs stay claimed (F2).
+struct Unsettled<'a, 'b>(Option<&'a Launch<'b>>);
+
+impl Drop for Unsettled<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(launch) = self.0 {
+            refused(error(code::INTERNAL, "the compilation of the kernel panicked"), launch);
+        }
+    }
 }
 
 fn is_nothing(grid: &Grid<'_>) -> bool {
@@ -354,9 +368,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
     let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
     let subject = Subject { name: &kernel.name, label, fails_late };
-    let begun =
-        Section::begin(stream, &subject, &touches, None).map_err(|failed| super::transfer::late_refusal(&failed, &touches))?;
-    let Begun::Go(section) = begun else { return Ok(Outcome::Skipped) };
+    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(Outcome::Skipped) };
     section.run(|queue, at| {
         let bindings = native_bindings(bound)?;
         let grid = match (&launch.grid, &bound.indirect) {

@@ -137,8 +137,7 @@ impl Fifo {
     fn run_at_once(self: &Arc<Self>, job: Job, lease: Option<Lease>) {
         self.guarded(Seat::Caller, || {
             let at = job.at;
-            if matches!(self.execute(job, Seat::Caller, lease), Step::Done) {
-                self.complete(at, Seat::Caller);
+            if matches!(self.execute(job, Seat::Caller, lease), Step::Done) && !self.finish(at, Seat::Caller) {
                 self.release();
             }
         });
@@ -242,10 +241,9 @@ impl Fifo {
             let Some(job) = state.jobs.pop_front() else { return };
             drop(state);
             let at = job.at;
-            if matches!(self.execute(job, seat, lease), Step::Handed) {
+            if matches!(self.execute(job, seat, lease), Step::Handed) || self.finish(at, seat) {
                 return;
             }
-            self.complete(at, seat);
             turn += 1;
             let make_way = matches!(seat, Seat::Worker(_)) && turn >= TURN && self.shared.pool.busy();
             if make_way || until.is_some_and(|until| self.watch.completed() >= until) {
@@ -336,10 +334,14 @@ impl Fifo {
         Step::Done
     }
 
-    /// What follows a shared job that this thread finished, up to and with its completion.
+    /// What follows a shared job that this worker finished: it owns the queue now.
     pub(crate) fn team_done(self: &Arc<Self>, team: &Arc<Team>, seat: Seat) {
-        self.settle(team);
-        self.complete(team.at, seat);
+        self.guarded(seat, || {
+            self.settle(team);
+            if !self.finish(team.at, seat) {
+                self.run_jobs(seat, None, true);
+            }
+        });
     }
 
     fn settle(&self, team: &Arc<Team>) {
@@ -382,15 +384,23 @@ impl Fifo {
         self.tell_pool();
     }
 
-    fn complete(&self, at: Position, seat: Seat) {
-        // An edge has no position.
-        if at == 0 {
-            return;
-        }
+    /// Completes a job. True when that was the last one: then the ownership is given up, and was before anybody could see the completion, so that
+    /// whoever saw it finds the queue idle.
+    fn finish(&self, at: Position, seat: Seat) -> bool {
         if self.stamps_asked.load(Ordering::Acquire) > 0 {
             self.record_stamps(at);
         }
-        self.fire(self.watch.reach(at), seat);
+        let mut state = self.state.lock();
+        let last = state.jobs.is_empty() && !state.dead;
+        if last {
+            state.status = Status::Idle;
+        }
+        drop(state);
+        // An edge has no position.
+        if at > 0 {
+            self.fire(self.watch.reach(at), seat);
+        }
+        last
     }
 
     fn fire(&self, watchers: Vec<Watcher>, seat: Seat) {

@@ -162,8 +162,6 @@ impl Core {
                     if team.participate(Seat::Worker(index), None) {
                         let fifo = Arc::clone(&team.fifo);
                         fifo.team_done(&team, Seat::Worker(index));
-                        drop(team);
-                        fifo.drive(Seat::Worker(index), None, true);
                     }
                 }
                 Next::Call(call) => self.call(index, call),

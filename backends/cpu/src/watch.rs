@@ -54,9 +54,10 @@ impl Watch {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Publishes that everything up to `at` is done, wakes sleepers and gives those to tell. Only the queue's owner calls it.
+    /// Publishes that everything up to `at` is done, wakes sleepers and gives those to tell.
     pub(crate) fn reach(&self, at: Position) -> Vec<Watcher> {
-        self.completed.store(at, Ordering::Release);
+        // Whoever was the owner until a moment ago may come after the next one. What it completes is complete all the same.
+        self.completed.fetch_max(at, Ordering::AcqRel);
         // Pairs with the fence in `raise`: either we see the watcher, or it sees the position.
         fence(Ordering::SeqCst);
         if self.earliest.load(Ordering::Relaxed) > at {

@@ -103,6 +103,9 @@ fn t6a_guards_by_the_own_length_or_an_inline_value_are_understood() {
         ("let q = im; if (gid.x >= q.h) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Immediate(8))),
         ("if (gid.x >= u.w) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Uniform(2, 4))),
         ("if (u.v.y <= gid.x) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Uniform(2, 20))),
+        ("if (gid.x >= arrayLength(&o) || gid.x >= im.n) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Immediate(0))),
+        ("if (gid.x < im.n) { if (gid.x < arrayLength(&o)) { o[gid.x] = 1u; } }", Guard::Below(Extent::Immediate(0))),
+        ("if (gid.x < im.n && gid.x < im.n) { o[gid.x] = 1u; }", Guard::Below(Extent::Immediate(0))),
         ("if (gid.x < nwg.x * 64u) { o[gid.x] = 1u; }", Guard::Below(Extent::GridWidth)),
     ] {
         assert_eq!(proven(guard).guard, want, "{guard}");
@@ -210,6 +213,8 @@ fn t6a_what_may_skip_the_store_is_not_whole() {
         "if (lid.x < 3u) { o[gid.x] = 1u; }",
         "if (gid.x + 1u < im.n) { o[gid.x] = 1u; }",
         "if (a[0] == 1u || gid.x < im.n) { o[gid.x] = 1u; }",
+        "if (gid.x >= im.n || gid.x >= im.w) { return; } o[gid.x] = 1u;",
+        "if (gid.x < 8u) { if (gid.x < im.w) { o[gid.x] = 1u; } }",
         "if (gid.x < im.n && a[0] == 1u) { o[gid.x] = 1u; }",
         "if (gid.x >= im.n || a[0] == 1u) { return; } o[gid.x] = 1u;",
         "for (var k = 0u; k < im.n; k++) { o[gid.x] = k; }",
@@ -301,6 +306,22 @@ fn t6a_what_lies_past_a_fixed_size_is_not_written() {
     assert!(k.coverage().stores[8].is_some());
     assert_eq!(found("64", "if (gid.x == 1u) { sum = 1u; }", "sum"), None);
     assert_eq!(found("64", "o[1] = 1u;", "o"), None);
+}
+
+#[test]
+fn t6a_override_constants_decide_what_is_stored() {
+    let source = "override ON = true; override W: u32 = 8u;
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {
+            if (!ON) { return; }
+            if (ON) { o[gid.x + gid.y * W] = 1u; }
+        }";
+    let with = |name: &str, value: f64| {
+        let k = common::try_kernel(source, &[common::constant(name, value)]).expect("resolves");
+        k.coverage().stores[0].clone()
+    };
+    assert_eq!(with("W", 16.0).map(|s| s.row), Some(Extent::Constant(16)));
+    assert_eq!(with("ON", 0.0), None);
 }
 
 #[test]

@@ -12,6 +12,9 @@ use super::stop::Result;
 /// Emits one part of a construct.
 pub(super) type Part<'p, 'e> = &'p mut dyn FnMut(&mut Emitter<'e>) -> Result<bool>;
 
+/// Evaluates a condition.
+pub(super) type Condition<'p, 'e> = &'p mut dyn FnMut(&mut Emitter<'e>) -> Result<Value>;
+
 /// The parts of a loop.
 pub(super) struct LoopParts<'p, 'e> {
     pub(super) exit: TargetId,
@@ -21,8 +24,8 @@ pub(super) struct LoopParts<'p, 'e> {
     pub(super) breaks: bool,
     pub(super) body: Part<'p, 'e>,
     pub(super) continuing: Part<'p, 'e>,
-    /// Evaluates the condition that ends the loop.
-    pub(super) break_if: Option<&'p mut dyn FnMut(&mut Emitter<'e>) -> Result<Value>>,
+    /// The condition that ends the loop.
+    pub(super) break_if: Option<Condition<'p, 'e>>,
 }
 
 /// A case of a switch: its value (`None`: default), and whether its end falls into the next one.

@@ -214,7 +214,7 @@ impl<'e> Emitter<'e> {
         }
         // Scalars are packed, so that the invocations' are neighbours; anything else keeps its alignment.
         let stride = if size <= 4 { size } else { size.next_multiple_of(16) };
-        let all = u64::from(stride).checked_mul(self.invocations()).unwrap_or(u64::MAX);
+        let all = u64::from(stride).saturating_mul(self.invocations());
         Ok(Place { offset: self.reserve(all)?, stride })
     }
 

@@ -86,13 +86,13 @@ impl Emitter<'_> {
 
     /// Reads what a pointer leads to. `number` is the value that it becomes, if it becomes one.
     pub(super) fn load(&mut self, pointer: &Pointer, number: Option<u32>) -> Result<Val> {
-        if let Root::Local(local) = pointer.root {
-            if let Storage::Registers(variables) = self.local_storage(local)? {
-                let first = pointer.leaf as usize;
-                let count = self.layout.leaf_count(pointer.shape) as usize;
-                let variables = variables.get(first..first + count).ok_or_else(|| Stop::bug("a variable part out of range"))?;
-                return Ok(Val::Parts(variables.iter().map(|v| self.b.use_var(*v)).collect()));
-            }
+        if let Root::Local(local) = pointer.root
+            && let Storage::Registers(variables) = self.local_storage(local)?
+        {
+            let first = pointer.leaf as usize;
+            let count = self.layout.leaf_count(pointer.shape) as usize;
+            let variables = variables.get(first..first + count).ok_or_else(|| Stop::bug("a variable part out of range"))?;
+            return Ok(Val::Parts(variables.iter().map(|v| self.b.use_var(*v)).collect()));
         }
         if let Shape::Atomic(scalar) = pointer.shape {
             return self.atomic_load(pointer, scalar);
@@ -137,12 +137,12 @@ impl Emitter<'_> {
                 return self.guarded(pointer, &mut |e, inside| inside.map_or(Ok(()), |to| e.copy(to, &from, pointer.shape)));
             }
         };
-        if let Root::Local(local) = pointer.root {
-            if let Storage::Registers(variables) = self.local_storage(local)? {
-                let variables = variables.iter().skip(pointer.leaf as usize);
-                variables.zip(&parts).for_each(|(variable, part)| self.b.def_var(*variable, *part));
-                return Ok(());
-            }
+        if let Root::Local(local) = pointer.root
+            && let Storage::Registers(variables) = self.local_storage(local)?
+        {
+            let variables = variables.iter().skip(pointer.leaf as usize);
+            variables.zip(&parts).for_each(|(variable, part)| self.b.def_var(*variable, *part));
+            return Ok(());
         }
         if let Shape::Atomic(_) = pointer.shape {
             let value = Val::Parts(parts).scalar()?;

@@ -46,10 +46,10 @@ impl Emitter<'_> {
     pub(super) fn binary(&mut self, op: BinaryOperator, left: ValueRef, right: ValueRef) -> Result<Val> {
         let (a, b) = (self.value(left)?.parts()?, self.value(right)?.parts()?);
         let (left, right) = (self.shape_of(left)?, self.shape_of(right)?);
-        if op == BinaryOperator::Multiply {
-            if let Some(product) = self.matrix_product(&a, left, &b, right)? {
-                return Ok(Val::Parts(product));
-            }
+        if op == BinaryOperator::Multiply
+            && let Some(product) = self.matrix_product(&a, left, &b, right)?
+        {
+            return Ok(Val::Parts(product));
         }
         let scalar = left.scalar()?;
         let mut failed = None;

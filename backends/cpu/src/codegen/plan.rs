@@ -71,7 +71,7 @@ impl<'a> Plan<'a> {
         let mut body = std::mem::take(&mut program.body);
         let targets = program.targets as usize;
         let exit = program.exit;
-        mark(&mut body, &[Follow { target: exit, barrier: false }]);
+        while mark(&mut body, &[Follow { target: exit, outer: false }]).changed {}
         let mut splitter =
             Splitter { runs: 0, depth: 0, inside: vec![exit], partial: vec![None; targets], last: vec![0; targets] };
         collect_partial(&body, true, &mut vec![exit], &mut splitter.partial);
@@ -140,75 +140,93 @@ pub(super) fn for_each_run<'a>(steps: &mut [Step<'a>], f: &mut dyn FnMut(&mut Ru
     }
 }
 
-/// Whether a barrier may follow, before the end of this construct is reached.
+/// Whether something outer may follow, before the end of this construct is reached.
 #[derive(Clone, Copy)]
 struct Follow {
     target: TargetId,
-    barrier: bool,
+    outer: bool,
 }
 
-/// Marks the outer nodes: those with a barrier, and those with a jump that a barrier may follow (so that it must be uniform).
-/// Goes backwards, so that what follows is known. Returns whether any node is outer.
-fn mark(nodes: &mut [Node<'_>], follows: &[Follow]) -> bool {
+/// What a pass has found in some nodes.
+#[derive(Clone, Copy, Default)]
+struct Marked {
+    any: bool,
+    changed: bool,
+}
+
+impl Marked {
+    fn and(self, other: Self) -> Self {
+        Self { any: self.any | other.any, changed: self.changed | other.changed }
+    }
+}
+
+/// Marks the outer nodes: those with a barrier, and those with a jump that something outer may follow. Such a jump is uniform: where
+/// only some invocations took it, the barrier that makes the other node outer would not be reached by all.
+///
+/// Goes backwards, so that what follows is known; what a loop's next pass holds is known from the pass before, so this is repeated until
+/// nothing changes.
+fn mark(nodes: &mut [Node<'_>], follows: &[Follow]) -> Marked {
     let mut follows = follows.to_vec();
-    let mut any = false;
+    let mut all = Marked::default();
     for node in nodes.iter_mut().rev() {
         let inside = match node.kind {
-            Kind::Jump(to) => follows.iter().any(|f| f.target == to && f.barrier),
-            Kind::If { ref mut accept, ref mut reject, .. } => mark(accept, &follows) | mark(reject, &follows),
+            Kind::Jump(to) => Marked { any: follows.iter().any(|f| f.target == to && f.outer), changed: false },
+            Kind::If { ref mut accept, ref mut reject, .. } => mark(accept, &follows).and(mark(reject, &follows)),
             Kind::Switch { exit, ref mut cases, .. } => mark_switch(exit, cases, &follows),
             Kind::Call { exit, ref mut body } => mark(body, &with(&follows, exit, false)),
             Kind::Loop { exit, next, ref mut body, ref mut continuing, .. } => {
-                mark_loop(exit, next, body, continuing, node.barrier, &follows)
+                mark_loop([exit, next], body, continuing, node.outer || node.barrier, &follows)
             }
-            _ => false,
+            _ => Marked::default(),
         };
-        node.outer = node.barrier || inside;
-        any |= node.outer;
-        if node.barrier {
-            follows.iter_mut().for_each(|f| f.barrier = true);
+        let outer = node.barrier || inside.any;
+        all = all.and(Marked { any: outer, changed: inside.changed || outer != node.outer });
+        node.outer = outer;
+        if outer {
+            follows.iter_mut().for_each(|f| f.outer = true);
         }
     }
-    any
+    all
 }
 
-fn with(follows: &[Follow], target: TargetId, barrier: bool) -> Vec<Follow> {
+fn with(follows: &[Follow], target: TargetId, outer: bool) -> Vec<Follow> {
     let mut inner = follows.to_vec();
-    inner.push(Follow { target, barrier });
+    inner.push(Follow { target, outer });
     inner
 }
 
-fn mark_switch(exit: TargetId, cases: &mut [Case<'_>], follows: &[Follow]) -> bool {
-    let mut any = false;
+fn mark_switch(exit: TargetId, cases: &mut [Case<'_>], follows: &[Follow]) -> Marked {
+    let mut all = Marked::default();
     let mut below = false;
     for case in cases.iter_mut().rev() {
         let mut inner = with(follows, exit, false);
-        if case.fall_through && below {
-            inner.iter_mut().for_each(|f| f.barrier = true);
+        let falls_on = case.fall_through && below;
+        if falls_on {
+            inner.iter_mut().for_each(|f| f.outer = true);
         }
-        any |= mark(&mut case.body, &inner);
-        below = case.body.iter().any(|n| n.barrier) || (case.fall_through && below);
+        let marked = mark(&mut case.body, &inner);
+        all = all.and(marked);
+        below = marked.any || falls_on;
     }
-    any
+    all
 }
 
+/// `outer`: whether something in the loop is known to be outer.
 fn mark_loop(
-    exit: TargetId,
-    next: TargetId,
+    [exit, next]: [TargetId; 2],
     body: &mut [Node<'_>],
     continuing: &mut [Node<'_>],
-    barrier: bool,
+    outer: bool,
     follows: &[Follow],
-) -> bool {
+) -> Marked {
     let repeats = !matches!(body.last(), Some(Node { kind: Kind::Jump(to), .. }) if *to != next) || jumps_to(body, next);
     let mut inner = with(follows, exit, false);
-    if barrier && repeats {
-        inner.iter_mut().for_each(|f| f.barrier = true);
+    if outer && repeats {
+        inner.iter_mut().for_each(|f| f.outer = true);
     }
     let in_continuing = mark(continuing, &inner);
     // Everybody meets at the continuing block, so only what is left of the body counts for `continue`.
-    let in_body = mark(body, &with(&inner, next, false));
-    in_continuing | in_body
+    mark(body, &with(&inner, next, false)).and(in_continuing)
 }
 
 /// Whether some node jumps to `target`.

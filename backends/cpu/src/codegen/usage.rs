@@ -277,10 +277,10 @@ impl<'a> Scan<'_, 'a> {
     fn emit(&mut self, frame: FrameId, expr: Handle<Expression>, killed: &mut Killed) {
         let expression = self.program.expression(ValueRef { frame, expr });
         for_each_operand(expression, &mut |operand| self.operand(ValueRef { frame, expr: operand }));
-        if let Expression::Load { pointer } = *expression {
-            if let Some((local, _)) = self.program.root(ValueRef { frame, expr: pointer }) {
-                self.read(local, killed);
-            }
+        if let Expression::Load { pointer } = *expression
+            && let Some((local, _)) = self.program.root(ValueRef { frame, expr: pointer })
+        {
+            self.read(local, killed);
         }
     }
 

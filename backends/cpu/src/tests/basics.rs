@@ -96,6 +96,20 @@ fn a_write_behind_other_work_has_copied_its_bytes_before_it_returns() {
 }
 
 #[test]
+fn whoever_sees_the_last_position_complete_finds_the_queue_idle() {
+    let device = open(2);
+    let queue = device.create_queue().unwrap();
+    let memory = device.allocate(4 << 20).unwrap();
+    let fifo = device.shared.queues.lock().get(&queue.id()).unwrap().upgrade().unwrap();
+    for at in 1..300 {
+        queue.fill(at, region(memory, 0, 4 << 20), &[1]).unwrap();
+        // Asleep when it comes, so that waking up races with what the worker does next.
+        assert_eq!(queue.wait(at, Some(Duration::from_secs(60))).unwrap(), Waited::Done);
+        assert!(fifo.idle(), "position {at}");
+    }
+}
+
+#[test]
 fn a_borrowed_write_reads_the_bytes_when_its_turn_comes() {
     let device = open(1);
     let queue = device.create_queue().unwrap();

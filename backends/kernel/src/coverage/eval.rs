@@ -164,6 +164,14 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// A constant bool.
+    pub(super) fn truth(&self, constant: Handle<naga::Constant>) -> Option<bool> {
+        match self.module.global_expressions[self.module.constants[constant].init] {
+            Expression::Literal(Literal::Bool(value)) => Some(value),
+            _ => None,
+        }
+    }
+
     fn zero(&self, ty: Handle<Type>) -> Option<Value> {
         match self.module.types[ty].inner {
             TypeInner::Scalar(scalar) if scalar == naga::Scalar::U32 => Some(Value::Scalar(Poly::constant(0))),

@@ -192,14 +192,22 @@ impl<'p> Prove<'p> {
             Guard::Below(self.extent(&guard.right)?)
         };
         if target.index == Some(&guard.left) {
-            return tighten(&mut store.guard, bound);
+            // What is past the own length is not stored anyway: of an index it says nothing beside another bound.
+            return match (store.guard, bound) {
+                (Guard::OwnLength, bound) => {
+                    store.guard = bound;
+                    Some(())
+                }
+                (_, Guard::OwnLength) if store.guard != Guard::None => Some(()),
+                (_, bound) => tighten(&mut store.guard, bound),
+            };
         }
         let axis = (0..3u8).find(|&axis| self.values.global_id(axis).as_ref() == Some(&guard.left))?;
         tighten(store.axis_guards.get_mut(usize::from(axis))?, bound)
     }
 }
 
-/// One bound per place. Beside another, the own length says nothing on the index, for what is past it is not stored anyway.
+/// One bound per place.
 fn tighten(slot: &mut Guard, bound: Guard) -> Option<()> {
     match (*slot, bound) {
         (Guard::None, bound) => *slot = bound,

@@ -259,6 +259,7 @@ impl<'v, 'a> Walk<'v, 'a> {
         }
         match self.function.expressions[condition] {
             Expression::Literal(Literal::Bool(value)) => (value == wanted).then(Vec::new),
+            Expression::Constant(constant) => (self.values.truth(constant)? == wanted).then(Vec::new),
             Expression::Unary { op: UnaryOperator::LogicalNot, expr } => self.condition(expr, !wanted, depth + 1),
             Expression::Binary { op: BinaryOperator::And, left, right } if wanted => {
                 self.both(self.condition(left, true, depth + 1)?, self.condition(right, true, depth + 1)?)

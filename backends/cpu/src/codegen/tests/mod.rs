@@ -6,6 +6,8 @@ mod arithmetic;
 mod barriers;
 mod basics;
 mod bounds;
+mod random;
+mod speed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,8 +66,11 @@ impl Kernel {
         let mut ranges = Vec::new();
         for (memory, buffer) in guarded.iter_mut().zip(buffers.iter()) {
             // SAFETY: the memory holds the buffer between two guards.
-            let start = unsafe { memory.pointer().add(GUARD * 4) };
-            unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), start, buffer.len() * 4) };
+            let start = unsafe {
+                let start = memory.pointer().add(GUARD * 4);
+                std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), start, buffer.len() * 4);
+                start
+            };
             ranges.push(BoundRange { pointer: start, size: buffer.len() as u64 * 4 });
         }
         let mut immediates = Memory::new(self.immediates.len() * 4 + 16, 0);

@@ -1,0 +1,156 @@
+//! Measurements, run by hand: `cargo test --release -p compute-cpu -- --ignored --nocapture speed`.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use super::super::emitter::Options;
+use super::*;
+
+const SAXPY: &str = "
+    struct Parameters { a: f32, n: u32 }
+    @group(0) @binding(0) var<uniform> p: Parameters;
+    @group(0) @binding(1) var<storage, read> x: array<f32>;
+    @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+    @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {
+        let i = gid.x;
+        if (i < p.n) { y[i] = p.a * x[i] + y[i]; }
+    }";
+
+const MATMUL: &str = "
+    @group(0) @binding(0) var<uniform> n: vec4<u32>;
+    @group(0) @binding(1) var<storage, read> a: array<f32>;
+    @group(0) @binding(2) var<storage, read> b: array<f32>;
+    @group(0) @binding(3) var<storage, read_write> c: array<f32>;
+    var<workgroup> ta: array<array<f32, 16>, 16>; var<workgroup> tb: array<array<f32, 16>, 16>;
+    @compute @workgroup_size(16, 16) fn main(@builtin(local_invocation_id) l: vec3<u32>, @builtin(global_invocation_id) g: vec3<u32>) {
+        var acc = 0.0;
+        for (var t = 0u; t < n.x / 16u; t++) {
+            ta[l.y][l.x] = a[g.y * n.x + t * 16u + l.x];
+            tb[l.y][l.x] = b[(t * 16u + l.y) * n.x + g.x];
+            workgroupBarrier();
+            for (var k = 0u; k < 16u; k++) { acc = acc + ta[l.y][k] * tb[k][l.x]; }
+            workgroupBarrier();
+        }
+        c[g.y * n.x + g.x] = acc;
+    }";
+
+const REDUCE: &str = "
+    @group(0) @binding(0) var<storage, read> I: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<f32>;
+    var<workgroup> s: array<f32, 256>;
+    @compute @workgroup_size(256) fn main(@builtin(local_invocation_index) li: u32, @builtin(global_invocation_id) g: vec3<u32>,
+        @builtin(workgroup_id) w: vec3<u32>) {
+        s[li] = I[g.x];
+        workgroupBarrier();
+        for (var k = 128u; k > 0u; k >>= 1u) {
+            if (li < k) { s[li] += s[li + k]; }
+            workgroupBarrier();
+        }
+        if (li == 0u) { O[w.x] = s[0]; }
+    }";
+
+/// Processor time of this thread, so that neighbours do not count.
+fn now() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is valid.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn median(mut f: impl FnMut()) -> Duration {
+    let mut times: Vec<_> = (0..9)
+        .map(|_| {
+            let start = now();
+            f();
+            now() - start
+        })
+        .collect();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Runs a grid without copying anything.
+fn time(source: &str, bounds: Bounds, groups: [u32; 3], buffers: &mut [&mut [u32]]) -> Duration {
+    let kernel = Kernel::new(source, bounds);
+    let mut scratch = Memory::new(kernel.compiled.scratch_size(), 0);
+    let ranges: Vec<_> =
+        buffers.iter_mut().map(|b| BoundRange { pointer: b.as_mut_ptr().cast(), size: b.len() as u64 * 4 }).collect();
+    let context = Context {
+        scratch: scratch.pointer(),
+        bindings: ranges.as_ptr(),
+        immediates: std::ptr::null(),
+        violation: std::ptr::from_ref(&kernel.violation).cast_mut(),
+        cancel: &kernel.cancel,
+        workgroups: groups,
+    };
+    median(|| {
+        for y in 0..groups[1] {
+            for x in 0..groups[0] {
+                // SAFETY: everything in the context lives until the end of this function.
+                unsafe { kernel.compiled.run(&context, [x, y, 0]) };
+            }
+        }
+    })
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_compiled_kernels() {
+    for (name, source) in [("saxpy", SAXPY), ("matmul", MATMUL), ("reduce", REDUCE)] {
+        let entry = entry(source);
+        let compile = median(|| {
+            let source = super::super::jit::Source {
+                module: entry.module(),
+                info: entry.info(),
+                index: entry.index(),
+                reflection: entry.reflection(),
+            };
+            let options = Options { bounds: Bounds::Checked, cancellable: false };
+            black_box(CompiledKernel::translate(source, options, &|span| entry.location(span)).expect("compiles"));
+        });
+        let kernel = Kernel::new(source, Bounds::Checked);
+        println!(
+            "{name}: compile {compile:?}, {} bytes of code, {} of scratch",
+            kernel.compiled.code_size(),
+            kernel.compiled.scratch_size()
+        );
+    }
+    let n = 1 << 20;
+    let mut p = [2f32.to_bits(), n as u32];
+    let (mut x, mut y) = (vec![1f32.to_bits(); n], vec![0u32; n]);
+    for bounds in [Bounds::Checked, Bounds::Unchecked, Bounds::Validate] {
+        let t = time(SAXPY, bounds, [n as u32 / 256, 1, 1], &mut [&mut p, &mut x, &mut y]);
+        println!("saxpy {bounds:?}: {t:?}, {:.3} ns an element", t.as_nanos() as f64 / n as f64);
+    }
+    let (xs, mut ys) = (vec![1f32; n], vec![0f32; n]);
+    let t = median(|| black_box(&mut ys).iter_mut().zip(black_box(&xs)).for_each(|(y, x)| *y += 2.0 * x));
+    println!("saxpy in Rust: {t:?}, {:.3} ns an element", t.as_nanos() as f64 / n as f64);
+
+    let n = 512;
+    let (mut a, mut b, mut c) = (vec![1f32.to_bits(); n * n], vec![1f32.to_bits(); n * n], vec![0u32; n * n]);
+    let cubed = (n * n * n) as f64;
+    for bounds in [Bounds::Checked, Bounds::Unchecked, Bounds::Validate] {
+        let mut size = [n as u32, 0, 0, 0];
+        let groups = [n as u32 / 16, n as u32 / 16, 1];
+        let t = time(MATMUL, bounds, groups, &mut [&mut size, &mut a, &mut b, &mut c]);
+        println!("matmul {bounds:?}: {t:?}, {:.3} ns a step", t.as_nanos() as f64 / cubed);
+    }
+    let (a, b, mut c) = (vec![1f32; n * n], vec![1f32; n * n], vec![0f32; n * n]);
+    let t = median(|| {
+        let (a, b) = (black_box(&a), black_box(&b));
+        for y in 0..n {
+            for x in 0..n {
+                c[y * n + x] = (0..n).map(|k| a[y * n + k] * b[k * n + x]).sum();
+            }
+        }
+        black_box(&mut c);
+    });
+    println!("matmul in plain Rust: {t:?}, {:.3} ns a step", t.as_nanos() as f64 / cubed);
+
+    let n = 1 << 20;
+    let (mut input, mut output) = (vec![1f32.to_bits(); n], vec![0u32; n / 256]);
+    for bounds in [Bounds::Checked, Bounds::Unchecked] {
+        let t = time(REDUCE, bounds, [n as u32 / 256, 1, 1], &mut [&mut input, &mut output]);
+        println!("reduce {bounds:?}: {t:?}, {:.3} ns an element", t.as_nanos() as f64 / n as f64);
+    }
+}
