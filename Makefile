@@ -16,7 +16,7 @@ ARCHIVE := $(TARGET)/release/libcompute.a
 # What the static library needs besides itself.
 STATIC_LIBS := -lpthread -ldl -lm
 
-.PHONY: all lib archive header test rust-test c-test demo bench lint fmt install packages clean setup
+.PHONY: all lib archive header test rust-test c-test demo bench lint fmt install install-files packages clean setup
 
 all: lib
 
@@ -85,7 +85,10 @@ lint:
 fmt:
 	$(CARGO) fmt --all
 
-install: lib
+install: lib install-files
+
+# Installs what has been built.
+install-files:
 	install -d $(DESTDIR)$(INCLUDEDIR)/libcompute $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/libcompute
 	install -m 644 include/libcompute/*.h include/libcompute/*.hpp $(DESTDIR)$(INCLUDEDIR)/libcompute
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
