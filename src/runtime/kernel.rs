@@ -144,7 +144,10 @@ impl Kernel {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, label: &self.label };
-            match self.device.native.compile(&request) {
+            let unwinding = CondemnOnUnwind(&self.device);
+            let ended = self.device.native.compile(&request);
+            drop(unwinding);
+            match ended {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
                 Err(failed) => Err(failed),
                 Ok(kernel) => Ok(Ok(kernel)),
@@ -177,6 +180,17 @@ impl Kernel {
                 }
             }
         });
+    }
+}
+
+/// F2: a panic inside a device crate poisons the device.
+struct CondemnOnUnwind<'a>(&'a Device);
+
+impl Drop for CondemnOnUnwind<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.condemn_after_panic();
+        }
     }
 }
 

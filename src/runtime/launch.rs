@@ -15,7 +15,7 @@ use super::device::Device;
 use super::error::{Failed, Result, error};
 use super::kernel::Kernel;
 use super::place::Place;
-use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, refused_operation, region};
+use super::section::{Begun, Outcome, Section, Subject, Touch, Write, abandon, refuse, refused_operation, region};
 use super::stream::Stream;
 use super::{code, log};
 
@@ -101,9 +101,22 @@ pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     if is_nothing(&launch.grid) {
         return Ok(Outcome::Enqueued);
     }
-    // T7: what does not compile claims its outputs.
+    // T7: what does not compile claims its outputs, and so does a compiler that panics.
+    let unsettled = Unsettled(launch);
     let id = kernel.compiled().map_err(|made| refused(made, launch))?;
+    drop(unsettled);
     enqueue(stream, kernel, id, launch, &bound)
+}
+
+/// A launch on its way to its section. Unwinding through it claims the outputs (T2).
+struct Unsettled<'a>(&'a Launch<'a>);
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            abandon(&outputs(self.0));
+        }
+    }
 }
 
 fn is_nothing(grid: &Grid<'_>) -> bool {
@@ -391,11 +404,8 @@ pub fn refuse_launch(code: i32, message: String, launch: &Launch<'_>) -> Arc<Fai
     refused(error(code, message), launch)
 }
 
-/// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
-fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
-    if is_nothing(&launch.grid) {
-        return Failed::of(made);
-    }
+/// The ranges that a launch would have written, as far as they can be told. Without a kernel nobody knows what is only read.
+fn outputs(launch: &Launch<'_>) -> SmallVec<[(Arc<Buffer>, Range<u64>); 8]> {
     let reflection = launch.kernel.map(|kernel| kernel.reflection());
     let is_output = |binding: &&Binding<'_>| match reflection {
         None => true,
@@ -403,7 +413,7 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
             reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
         }
     };
-    let outputs: Vec<(Arc<Buffer>, Range<u64>)> = launch
+    launch
         .bindings
         .iter()
         .filter(is_output)
@@ -411,8 +421,15 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
             Given::Place(place) => place.reachable(),
             Given::Inline(_) => None,
         })
-        .collect();
+        .collect()
+}
+
+/// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
+fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
+    if is_nothing(&launch.grid) {
+        return Failed::of(made);
+    }
     let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));
     let about = About { operation: refused_operation(), label: launch.label.into(), kernel, stream: 0 };
-    refuse(Error { about: Some(about), ..made }, &outputs)
+    refuse(Error { about: Some(about), ..made }, &outputs(launch))
 }

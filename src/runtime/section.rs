@@ -493,6 +493,16 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
     Failed::claiming(&failure)
 }
 
+/// Claims ranges for a call that unwinds before its section began (T2). Makes nothing that could fail.
+pub(crate) fn abandon(outputs: &[(Arc<Buffer>, Range<u64>)]) {
+    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
+        alone(buffer, |map| {
+            map.lock().claim(range.clone(), &ABANDONED);
+            late::claimed(buffer.id, range, &ABANDONED);
+        });
+    }
+}
+
 /// The region of a range that is known not to be empty.
 pub(crate) fn region(buffer: &Buffer, range: &Range<u64>) -> std::result::Result<Region, DeviceError> {
     buffer.region(range).ok_or_else(|| DeviceError::Internal("work on an empty buffer".into()))
