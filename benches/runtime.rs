@@ -72,6 +72,11 @@ fn main() {
     };
     let kernel = Kernel::new(&device, &options).unwrap();
     let one = lane(&device);
+    // For counting instructions: COMPUTE_BENCH_LAUNCHES=10000 valgrind --tool=callgrind.
+    if let Some(count) = std::env::var("COMPUTE_BENCH_LAUNCHES").ok().and_then(|count| count.parse().ok()) {
+        run(&one, &kernel, count);
+        return;
+    }
     run(&one, &kernel, 100_000);
     let single = median((0..11).map(|_| run(&one, &kernel, 200_000)).collect());
     println!("launch with four bindings, one thread: {single:.0} ns");

@@ -1,40 +1,11 @@
 //! The runtime over the cpu device, without the C boundary: bytes in, out and across, and what may be read.
 
-use std::sync::Arc;
+mod common;
+
 use std::time::Duration;
 
-use compute::registry;
-use compute::runtime::{
-    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Outcome,
-    Place, Source, Stream, Wait, code,
-};
-use compute_hal::HostTarget;
-use compute_kernel::Language;
-use compute_kernel::reflection::Bounds;
-
-fn device() -> Arc<Device> {
-    let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
-    Device::new(native, &DeviceOptions::default()).unwrap()
-}
-
-fn buffer(device: &Arc<Device>, size: u64, label: &str) -> Arc<Buffer> {
-    Buffer::new(device, &BufferOptions { size, label: label.into(), ..Default::default() }).unwrap()
-}
-
-fn whole(buffer: &Arc<Buffer>) -> Place<'_> {
-    part(buffer, 0, u64::MAX)
-}
-
-fn part(buffer: &Arc<Buffer>, offset: u64, size: u64) -> Place<'_> {
-    Place::View { buffer, offset, size }
-}
-
-fn read(stream: &Stream, place: Place<'_>, size: usize) -> runtime::Result<Vec<u8>> {
-    let mut bytes = vec![0xEE; size];
-    // SAFETY: the vector lives until the read has returned.
-    let target = unsafe { HostTarget::new(bytes.as_mut_ptr(), size) };
-    runtime::read(Some(stream), place, target).map(|()| bytes)
-}
+use common::*;
+use compute::runtime::{self, Binding, Given, Outcome, Place, Source, Stream, Wait, code};
 
 #[test]
 fn t1_never_written_bytes_read_as_zeros_also_from_memory_that_was_used_before() {
@@ -148,24 +119,6 @@ const ADD: &str = "
     o[id.x] = a[id.x] + n;
 }";
 
-fn kernel(device: &Arc<Device>, source: &str) -> Arc<Kernel> {
-    let options = KernelOptions {
-        language: Language::Wgsl,
-        source: source.into(),
-        entry: None,
-        label: String::new(),
-        constants: Vec::new(),
-        bounds: Bounds::Checked,
-        lazy: false,
-        time_limit: 0,
-    };
-    Kernel::new(device, &options).unwrap()
-}
-
-fn bind(slot: u32, place: Place<'_>) -> Binding<'_> {
-    Binding { group: 0, slot, given: Given::Place(place), write_all: false }
-}
-
 #[test]
 fn a_kernel_adds_and_a_launch_that_reads_claimed_bytes_is_skipped() {
     let device = device();
@@ -177,14 +130,7 @@ fn a_kernel_adds_and_a_launch_that_reads_claimed_bytes_is_skipped() {
     let n = 5_u32.to_le_bytes();
     let uniform = Binding { group: 0, slot: 2, given: Given::Inline(&n), write_all: false };
     let bindings = [bind(1, whole(&o)), bind(0, whole(&a)), uniform];
-    let launch = Launch {
-        kernel: Some(&add),
-        grid: Grid::Direct([16, 1, 1]),
-        bindings: &bindings,
-        immediates: &[],
-        label: "",
-        mode: Mode::Execute,
-    };
+    let launch = launch_of(&add, 16, &bindings);
     assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Enqueued);
     let expected: Vec<u8> = (5..1005_u32).flat_map(u32::to_le_bytes).collect();
     assert_eq!(read(&stream, whole(&o), 4000).unwrap(), expected);

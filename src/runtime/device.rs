@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compute_hal as hal;
-use compute_trust::{Gate, Use};
-use parking_lot::{Mutex, RwLock};
+use compute_trust::{Gate, MAX_QUEUES, Use};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use smallvec::SmallVec;
 
 use super::error::{Failed, Result, error, fail, from_device, poisoned};
@@ -157,6 +157,14 @@ impl Device {
         self.poison.get().cloned().or_else(|| self.native.fault().map(|cause| self.poison.get_or_init(|| cause).clone()))
     }
 
+    /// A device's answer to a call that is about no bytes in particular.
+    pub(crate) fn broken(&self, failed: hal::DeviceError) -> Arc<Failed> {
+        if let hal::DeviceError::Lost(cause) = &failed {
+            self.condemn(cause.clone());
+        }
+        Failed::of(from_device(failed))
+    }
+
     /// Puts it beyond use; the first cause stays.
     pub(crate) fn condemn(&self, cause: hal::FaultCause) {
         self.poison.get_or_init(|| cause);
@@ -172,8 +180,22 @@ impl Device {
         });
     }
 
+    /// Puts it beyond use if what is done while the guard lives panics (F2).
+    pub(crate) fn guard(&self) -> impl Drop + '_ {
+        struct Guard<'a>(&'a Device, bool);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() && !self.1 {
+                    self.0.condemn_after_panic();
+                }
+            }
+        }
+        Guard(self, std::thread::panicking())
+    }
+
     /// Sets how many native queues streams share (S1): before the first stream; the same number again is fine.
     pub fn set_queues(&self, count: u32) -> Result<()> {
+        self.check()?;
         let allowed = self.native.capabilities().queues.max(1);
         if count == 0 || count > allowed {
             return fail(
@@ -195,14 +217,16 @@ impl Device {
     /// The queue for a new stream: a new one while there may be more, else the one with the fewest streams.
     pub(crate) fn queue_for_stream(&self) -> Result<Arc<Queue>> {
         self.check()?;
+        let _guard = self.guard();
         let mut policy = self.policy.lock();
         let mut queues = self.queues.write();
         let idle = queues.iter().min_by_key(|queue| queue.streams.load(Ordering::Relaxed)).cloned();
         let queue = match idle {
             Some(queue) if queue.streams.load(Ordering::Relaxed) == 0 || queues.len() >= policy.limit as usize => queue,
             _ => {
-                let index = u16::try_from(queues.len()).map_err(|_| Failed::of(error(code::LIMIT, "too many native queues")))?;
-                let native = self.native.create_queue().map_err(|failed| Failed::of(from_device(failed)))?;
+                let index = u16::try_from(queues.len()).ok().filter(|index| *index < MAX_QUEUES);
+                let index = index.ok_or_else(|| Failed::of(error(code::LIMIT, "too many native queues")))?;
+                let native = self.native.create_queue().map_err(|failed| self.broken(failed))?;
                 let queue = Arc::new(Queue::new(native, index));
                 queues.push(Arc::clone(&queue));
                 queue
@@ -225,6 +249,7 @@ impl Device {
 
     /// Memory for a buffer of `size` bytes, more than 0.
     pub(crate) fn allocate(&self, size: u64) -> std::result::Result<Block, hal::DeviceError> {
+        let _guard = self.guard();
         let mut memory = self.memory.lock();
         // A place on the retire list, so that giving the memory back can never need any (F2).
         let wanted = memory.buffers.saturating_add(64);
@@ -296,21 +321,29 @@ impl Device {
     }
 
     /// Waits for everything that is retired and gives it back (M2): memory is short.
-    fn drain<'a>(&'a self, mut memory: parking_lot::MutexGuard<'a, Memory>) -> parking_lot::MutexGuard<'a, Memory> {
-        let waiting: Vec<Retired> = memory.retired.drain(..).collect();
-        drop(memory);
-        for last in waiting.iter().flat_map(|retired| &retired.uses) {
-            if let Some(queue) = self.queue(last.queue) {
-                // A device that fails while we wait is found by the allocation that follows.
-                let _ = queue.native.wait(last.position, None);
+    fn drain<'a>(&'a self, mut memory: MutexGuard<'a, Memory>) -> MutexGuard<'a, Memory> {
+        // One by one, which needs no memory.
+        for _ in 0..memory.retired.len() {
+            let Some(first) = memory.retired.pop_front() else { break };
+            MutexGuard::unlocked(&mut memory, || self.wait_for_uses(&first.uses));
+            // A wait may fail, and then the device may still be at it.
+            if self.over(&first.uses) {
+                self.give_back(&mut memory, first.what);
+            } else {
+                memory.retired.push_back(first);
             }
-        }
-        memory = self.memory.lock();
-        for retired in waiting {
-            self.give_back(&mut memory, retired.what);
         }
         memory.pool.trim(&*self.native);
         memory
+    }
+
+    fn wait_for_uses(&self, uses: &[Use]) {
+        for last in uses {
+            if let Some(queue) = self.queue(last.queue) {
+                // A device that fails meanwhile is found by the allocation that follows.
+                let _ = queue.native.wait(last.position, None);
+            }
+        }
     }
 
     /// What is in use.
@@ -328,7 +361,9 @@ impl Device {
     /// Takes the device for the calling thread alone (S1), after all that other threads are enqueuing right now.
     pub fn lock(&self) -> Result<()> {
         self.check()?;
-        self.exclusive.acquire();
+        if !self.exclusive.acquire(|| self.fault().is_some()) {
+            return self.check();
+        }
         let queues: Vec<_> = self.queues.read().iter().cloned().collect();
         queues.iter().for_each(|queue| queue.pass());
         Ok(())

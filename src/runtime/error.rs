@@ -56,8 +56,18 @@ impl std::error::Error for Failed {}
 
 /// A plain error: a code and what to tell the reader.
 pub(crate) fn error(code: i32, message: impl Into<String>) -> Error {
-    let answers = Answers { refusal: matches!(code, code::LIMIT | code::UNSUPPORTED), ..Answers::default() };
+    let (refusal, reclaimable) = (matches!(code, code::LIMIT | code::UNSUPPORTED), code == code::OUT_OF_MEMORY);
+    let answers = Answers { refusal, reclaimable, ..Answers::default() };
     Error { code, message: message.into(), answers, driver: None, about: None, location: None }
+}
+
+/// Result of a check of a request. Boxed, since the launch path passes it on at every step.
+pub(crate) type Checked<T> = std::result::Result<T, Box<Error>>;
+
+/// A check that failed.
+#[cold]
+pub(crate) fn refusal<T>(code: i32, message: impl FnOnce() -> String) -> Checked<T> {
+    Err(Box::new(error(code, message())))
 }
 
 /// [`error`], ready to be answered.
@@ -83,9 +93,7 @@ pub(crate) fn from_diagnostics(found: Diagnostics) -> Error {
 pub(crate) fn from_device(failed: DeviceError) -> Error {
     let message = failed.to_string();
     match failed {
-        DeviceError::OutOfMemory { .. } => {
-            Error { answers: Answers { reclaimable: true, ..Answers::default() }, ..error(code::OUT_OF_MEMORY, message) }
-        }
+        DeviceError::OutOfMemory { .. } => error(code::OUT_OF_MEMORY, message),
         DeviceError::TooLarge { .. } => error(code::TOO_LARGE, message),
         DeviceError::Compile { location: at, refusal, .. } => Error {
             answers: Answers { refusal, ..Answers::default() },

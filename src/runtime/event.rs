@@ -3,6 +3,7 @@
 //! A recorded event reports only a fault of the device (T10); the event of a read answers for the bytes (T8).
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use super::device::Device;
 use super::error::{Failed, Result, error, fail, poisoned};
 use super::queue::Queue;
 use super::stream::{Stream, Wait, wait};
-use super::{code, late, trust};
+use super::{code, late, log, trust};
 
 /// An event.
 pub struct Event {
@@ -53,9 +54,12 @@ pub(crate) struct Callbacks {
 impl Event {
     /// The moment after all that was enqueued on the stream so far (S2).
     pub fn record(stream: &Stream) -> Result<Arc<Self>> {
+        let _guard = stream.device.guard();
         let mut submit = stream.queue.lock(&stream.device)?;
+        // Before the position is given out: one that no mark follows would never complete.
+        let next = submit.last.saturating_add(1);
+        let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(next).is_ok();
         let position = stream.queue.advance(&mut submit, 1);
-        let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(position).is_ok();
         stream.queue.native.mark(position);
         drop(submit);
         Ok(Arc::new(Self {
@@ -88,13 +92,14 @@ impl Event {
                 "the event belongs to another device than the stream; wait for it on the host instead",
             );
         }
+        let _guard = stream.device.guard();
         let submit = stream.queue.lock(&stream.device)?;
         if Arc::ptr_eq(&self.queue, &stream.queue) || self.queue.native.completed() >= self.position {
             return Ok(());
         }
         let waited = stream.queue.native.wait_for(self.queue.native.id(), self.position);
         drop(submit);
-        waited.map_err(|failed| stream.broken(failed))
+        waited.map_err(|failed| stream.device.broken(failed))
     }
 
     /// Whether it is over: `TimedOut` when not. Runs callbacks that are due.
@@ -114,9 +119,45 @@ impl Event {
         if self.borrows {
             self.wait_for_memory(deadline)?;
         }
-        match wait(&self.device, &self.queue, self.position, deadline)? {
-            Wait::TimedOut => Ok(Wait::TimedOut),
-            Wait::Done => self.finish().map(|()| Wait::Done),
+        match wait(&self.device, &self.queue, self.position, deadline) {
+            Ok(Wait::TimedOut) => Ok(Wait::TimedOut),
+            Ok(Wait::Done) => self.finish().map(|()| Wait::Done),
+            Err(failed) if self.borrows && !self.is_over() => fail(
+                code::STILL_BORROWED,
+                format!("the device may still reach this host memory, as a wait for it failed: {failed}"),
+            ),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Waits until a blocking call may give back host memory that it lent to the device.
+    pub(crate) fn wait_for_lent(&self) -> Result<Wait> {
+        /// Also when the wait panics.
+        struct Lent<'a>(&'a Event);
+        impl Drop for Lent<'_> {
+            fn drop(&mut self) {
+                self.0.outlast();
+            }
+        }
+        let _lent = Lent(self);
+        loop {
+            match self.wait(None) {
+                Err(failed) if failed.error.code == code::STILL_BORROWED => self.outlast(),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Sleeps until it is over, by means that cannot fail.
+    fn outlast(&self) {
+        let in_staging = || self.read.as_ref().is_some_and(|read| read.lock().staging.is_some());
+        if self.is_over() || in_staging() && self.device.fault().is_some() {
+            return;
+        }
+        // What is only collected so far would never end.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.queue.native.submit()));
+        while !self.is_over() {
+            std::thread::sleep(Duration::from_micros(200));
         }
     }
 
@@ -126,6 +167,7 @@ impl Event {
             return Ok(());
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let _guard = self.device.guard();
         let _ = self.queue.native.wait(self.position, left);
         if self.is_over() {
             return Ok(());
@@ -168,7 +210,7 @@ impl Event {
     /// Calls `callback` once, from a thread that polls or waits for anything of this device; at once when it is over already.
     pub fn on_poll(self: &Arc<Self>, callback: Callback) {
         if self.is_over() {
-            return callback(self.finish());
+            return call(callback, self.finish());
         }
         let callbacks = &self.device.callbacks;
         callbacks.waiting.lock().push((Arc::clone(self), callback));
@@ -182,7 +224,7 @@ impl Event {
     pub fn on_worker(self: &Arc<Self>, callback: Callback) -> Result<()> {
         let watcher = watcher()?;
         let event = Arc::clone(self);
-        let job = move || callback(event.finish());
+        let job = move || call(callback, event.finish());
         self.queue.native.notify(
             self.position,
             Box::new(move || {
@@ -231,7 +273,7 @@ impl Callbacks {
                     "the device was destroyed before this event was over; its work goes on",
                 ))),
             };
-            callback(answer);
+            call(callback, answer);
         }
     }
 }
@@ -242,7 +284,14 @@ pub(crate) fn run_due(device: &Device) {
         return;
     }
     for (event, callback) in device.callbacks.take_due(false) {
-        callback(event.finish());
+        call(callback, event.finish());
+    }
+}
+
+/// One that unwinds must not take the others with it: each is called once (F4).
+fn call(callback: Callback, answer: Result<()>) {
+    if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
+        log::line(log::ERROR, || "a callback for an event panicked".into());
     }
 }
 
@@ -256,7 +305,7 @@ fn watcher() -> Result<mpsc::Sender<Job>> {
         let run = move || {
             for job in jobs {
                 // A callback that unwinds must not take the others with it.
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+                let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };
         std::thread::Builder::new().name("compute-watcher".into()).spawn(run).ok().map(|_| Mutex::new(sender))
@@ -270,13 +319,21 @@ fn watcher() -> Result<mpsc::Sender<Job>> {
 /// Waits for one or all of several events, of any devices. Answers the index of one that is over.
 pub fn wait_several(events: &[Arc<Event>], all: bool, timeout: Option<Duration>) -> Result<Option<usize>> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    if all {
-        return wait_all(events, deadline);
+    if events.is_empty() {
+        return fail(code::INVALID_ARGUMENT, "a wait for none of any events would never end; give at least one");
     }
+    let answer = if all { wait_all(events, deadline) } else { wait_any(events, deadline) };
+    events.iter().for_each(|event| run_due(&event.device));
+    answer
+}
+
+fn wait_any(events: &[Arc<Event>], deadline: Option<Instant>) -> Result<Option<usize>> {
     let signal = Arc::new((Mutex::new(()), Condvar::new()));
     let mut asked = false;
     loop {
-        if let Some(index) = events.iter().position(|event| event.is_over()) {
+        // Of a device beyond use, events say so (T12), those that lent memory only when they are over.
+        let tells = |event: &Arc<Event>| event.is_over() || (!event.borrows && event.device.fault().is_some());
+        if let Some(index) = events.iter().position(tells) {
             return events[index].wait(Some(Duration::ZERO)).map(|_| Some(index));
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

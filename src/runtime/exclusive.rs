@@ -1,8 +1,9 @@
 //! Exclusive sections on a device (S1): one thread has it to itself, to measure. Others wait before they enqueue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::code;
 use super::error::{Result, fail};
@@ -30,22 +31,29 @@ impl Exclusive {
         owner == 0 || owner == this_thread()
     }
 
-    /// Sleeps while somebody else has the device.
-    pub(crate) fn wait(&self) {
+    /// Sleeps while somebody else has the device, and there is sense in waiting.
+    pub(crate) fn wait(&self, hopeless: impl Fn() -> bool) {
         let mut depth = self.depth.lock();
-        while !self.admits() {
-            self.freed.wait(&mut depth);
+        self.sleep(&mut depth, hopeless);
+    }
+
+    fn sleep(&self, depth: &mut MutexGuard<'_, u64>, hopeless: impl Fn() -> bool) {
+        while !self.admits() && !hopeless() {
+            // Nobody tells when the device is lost.
+            self.freed.wait_for(depth, Duration::from_millis(20));
         }
     }
 
-    /// Takes the device, after whoever has it.
-    pub(crate) fn acquire(&self) {
+    /// Takes the device, after whoever has it; false: it was hopeless to wait any longer.
+    pub(crate) fn acquire(&self, hopeless: impl Fn() -> bool) -> bool {
         let mut depth = self.depth.lock();
-        while !self.admits() {
-            self.freed.wait(&mut depth);
+        self.sleep(&mut depth, hopeless);
+        if !self.admits() {
+            return false;
         }
         self.owner.store(this_thread(), Ordering::SeqCst);
         *depth = depth.saturating_add(1);
+        true
     }
 
     /// Gives it back; every `acquire` needs its own.

@@ -143,11 +143,9 @@ impl Kernel {
     pub(crate) fn compiled(&self) -> std::result::Result<KernelId, Error> {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
+            let _guard = self.device.guard();
             let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, label: &self.label };
-            let unwinding = CondemnOnUnwind(&self.device);
-            let ended = self.device.native.compile(&request);
-            drop(unwinding);
-            match ended {
+            match self.device.native.compile(&request) {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
                 Err(failed) => Err(failed),
                 Ok(kernel) => Ok(Ok(kernel)),
@@ -180,17 +178,6 @@ impl Kernel {
                 }
             }
         });
-    }
-}
-
-/// F2: a panic inside a device crate poisons the device.
-struct CondemnOnUnwind<'a>(&'a Device);
-
-impl Drop for CondemnOnUnwind<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.condemn_after_panic();
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::device::Device;
 use super::error::{Failed, Result, error};
 use super::kernel::Kernel;
 use super::place::Place;
-use super::section::{Begun, Outcome, Section, Subject, Touch, Write, abandon, refuse, refused_operation, region};
+use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, refused_operation, region};
 use super::stream::Stream;
 use super::{code, log};
 
@@ -101,20 +101,21 @@ pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     if is_nothing(&launch.grid) {
         return Ok(Outcome::Enqueued);
     }
-    // T7: what does not compile claims its outputs, and so does a compiler that panics.
-    let unsettled = Unsettled(launch);
-    let id = kernel.compiled().map_err(|made| refused(made, launch))?;
-    drop(unsettled);
+    // T7: what does not compile claims its outputs.
+    let mut unsettled = Unsettled(Some(launch));
+    let compiled = kernel.compiled();
+    unsettled.0 = None;
+    let id = compiled.map_err(|made| refused(made, launch))?;
     enqueue(stream, kernel, id, launch, &bound)
 }
 
-/// A launch on its way to its section. Unwinding through it claims the outputs (T2).
-struct Unsettled<'a>(&'a Launch<'a>);
+/// A launch whose compilation may panic: its outputs stay claimed (F2).
+struct Unsettled<'a, 'b>(Option<&'a Launch<'b>>);
 
-impl Drop for Unsettled<'_> {
+impl Drop for Unsettled<'_, '_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            abandon(&outputs(self.0));
+        if let Some(launch) = self.0 {
+            refused(error(code::INTERNAL, "the compilation of the kernel panicked"), launch);
         }
     }
 }
@@ -367,9 +368,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
     let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
     let subject = Subject { name: &kernel.name, label, fails_late };
-    let begun =
-        Section::begin(stream, &subject, &touches, None).map_err(|failed| super::transfer::late_refusal(&failed, &touches))?;
-    let Begun::Go(section) = begun else { return Ok(Outcome::Skipped) };
+    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(Outcome::Skipped) };
     section.run(|queue, at| {
         let bindings = native_bindings(bound)?;
         let grid = match (&launch.grid, &bound.indirect) {
@@ -404,8 +403,11 @@ pub fn refuse_launch(code: i32, message: String, launch: &Launch<'_>) -> Arc<Fai
     refused(error(code, message), launch)
 }
 
-/// The ranges that a launch would have written, as far as they can be told. Without a kernel nobody knows what is only read.
-fn outputs(launch: &Launch<'_>) -> SmallVec<[(Arc<Buffer>, Range<u64>); 8]> {
+/// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
+fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
+    if is_nothing(&launch.grid) {
+        return Failed::of(made);
+    }
     let reflection = launch.kernel.map(|kernel| kernel.reflection());
     let is_output = |binding: &&Binding<'_>| match reflection {
         None => true,
@@ -413,7 +415,7 @@ fn outputs(launch: &Launch<'_>) -> SmallVec<[(Arc<Buffer>, Range<u64>); 8]> {
             reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
         }
     };
-    launch
+    let outputs: Vec<(Arc<Buffer>, Range<u64>)> = launch
         .bindings
         .iter()
         .filter(is_output)
@@ -421,15 +423,8 @@ fn outputs(launch: &Launch<'_>) -> SmallVec<[(Arc<Buffer>, Range<u64>); 8]> {
             Given::Place(place) => place.reachable(),
             Given::Inline(_) => None,
         })
-        .collect()
-}
-
-/// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
-fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
-    if is_nothing(&launch.grid) {
-        return Failed::of(made);
-    }
+        .collect();
     let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));
     let about = About { operation: refused_operation(), label: launch.label.into(), kernel, stream: 0 };
-    refuse(Error { about: Some(about), ..made }, &outputs(launch))
+    refuse(Error { about: Some(about), ..made }, &outputs)
 }

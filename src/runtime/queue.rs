@@ -53,7 +53,7 @@ impl Queue {
                 return Ok(guard);
             }
             drop(guard);
-            device.exclusive.wait();
+            device.exclusive.wait(|| device.fault().is_some());
         }
     }
 

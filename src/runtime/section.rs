@@ -119,7 +119,7 @@ pub(crate) fn refused_operation() -> u64 {
 }
 
 impl<'a> Section<'a> {
-    /// Takes the marks of all that `touches` names, and decides.
+    /// Takes the marks of all that `touches` names, and decides. What it would have written is claimed if it fails.
     pub(crate) fn begin(
         stream: &'a Stream,
         subject: &'a Subject<'a>,
@@ -130,7 +130,7 @@ impl<'a> Section<'a> {
             late::settle();
         }
         let queue = &stream.queue;
-        let submit = queue.lock(&stream.device)?;
+        let submit = queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
         let mut section = Self {
             stream,
             queue,
@@ -155,6 +155,12 @@ impl<'a> Section<'a> {
             }
             if let Some((failure, needed)) = claim {
                 section.skip(&failure, &needed);
+                // Its locks are given back before anybody else's code runs (F4).
+                drop(section);
+                // A host read is told itself.
+                if touches.iter().any(|touch| touch.write != Write::No) {
+                    log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label));
+                }
                 return Ok(Begun::Skipped(failure));
             }
             section.plan_fills();
@@ -191,11 +197,11 @@ impl<'a> Section<'a> {
     fn skip(&mut self, failure: &Arc<Failure>, needed: &Buffer) {
         self.last = self.queue.advance(&mut self.submit, 1);
         self.first = self.last;
+        self.queue.native.mark(self.last);
         let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.buffer.id).collect();
         // A host read is told itself; only work that leaves something unwritten becomes part of the chain.
         if self.touches.iter().any(|touch| touch.write != Write::No) {
             failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
-            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", self.subject.name, needed.label));
         }
         self.claim_outputs(failure);
         self.end();
@@ -243,16 +249,16 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Gives the work its positions, collects what it has to wait for, and notes it as the last use of everything it touches.
+    /// Gives the work its positions, and collects what it has to wait for.
     fn take_positions(&mut self) {
         let fills = self.fills.len() as u64;
         self.last = self.queue.advance(&mut self.submit, fills + 1);
         self.first = self.last - fills;
-        let mine = Use { queue: self.queue.index, position: self.last };
+        let mine = self.queue.index;
         for held in &self.held {
             let uses = &held.buffer.uses;
             let mut wait = |other: Use| {
-                if other.queue != mine.queue {
+                if other.queue != mine {
                     self.waits.push(other);
                 }
             };
@@ -261,10 +267,16 @@ impl<'a> Section<'a> {
             }
             if held.writes {
                 uses.each_read(wait);
-                uses.note_write(mine);
-            } else {
-                uses.note_read(mine);
             }
+        }
+    }
+
+    /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and
+    /// work that could not wait for them touches nothing.
+    fn note_uses(&self) {
+        let mine = Use { queue: self.queue.index, position: self.last };
+        for held in &self.held {
+            if held.writes { held.buffer.uses.note_write(mine) } else { held.buffer.uses.note_read(mine) }
         }
     }
 
@@ -288,7 +300,13 @@ impl<'a> Section<'a> {
                 self.succeed();
                 Ok(self.last)
             }
-            Err(failed) => Err(self.fail(failed)),
+            Err(failed) => {
+                let failure = self.fail(failed);
+                // Its locks are given back before anybody else's code runs (F4).
+                drop(self);
+                log::failure(&failure);
+                Err(Failed::claiming(&failure))
+            }
         }
     }
 
@@ -300,6 +318,7 @@ impl<'a> Section<'a> {
         for other in waits {
             self.wait_for(other)?;
         }
+        self.note_uses();
         while let Some((index, range)) = self.fills.get(self.filled) {
             if let Some(region) = self.held[*index].buffer.region(range) {
                 self.queue.native.fill(self.first + self.filled as u64, region, &[0])?;
@@ -346,7 +365,7 @@ impl<'a> Section<'a> {
         self.end();
     }
 
-    fn fail(&mut self, failed: DeviceError) -> Arc<Failed> {
+    fn fail(&mut self, failed: DeviceError) -> Arc<Failure> {
         if let DeviceError::Lost(cause) = &failed {
             self.stream.device.condemn(cause.clone());
         }
@@ -355,8 +374,7 @@ impl<'a> Section<'a> {
         self.queue.native.mark(self.last);
         self.claim_outputs(&failure);
         self.end();
-        log::failure(&failure);
-        Failed::claiming(&failure)
+        failure
     }
 
     fn claim_outputs(&mut self, failure: &Arc<Failure>) {
@@ -389,7 +407,9 @@ impl Drop for Section<'_> {
         if std::thread::panicking() {
             self.stream.device.condemn_after_panic();
         }
-        self.queue.native.mark(self.last);
+        if self.last != 0 {
+            self.queue.native.mark(self.last);
+        }
         self.claim_outputs(&ABANDONED.clone());
         self.end();
     }
@@ -493,14 +513,14 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
     Failed::claiming(&failure)
 }
 
-/// Claims ranges for a call that unwinds before its section began (T2). Makes nothing that could fail.
-pub(crate) fn abandon(outputs: &[(Arc<Buffer>, Range<u64>)]) {
-    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
-        alone(buffer, |map| {
-            map.lock().claim(range.clone(), &ABANDONED);
-            late::claimed(buffer.id, range, &ABANDONED);
-        });
-    }
+/// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
+fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
+    let outputs: Vec<_> = touches
+        .iter()
+        .filter(|touch| touch.write != Write::No)
+        .map(|touch| (Arc::clone(touch.buffer), touch.range.clone()))
+        .collect();
+    refuse((*failed.error).clone(), &outputs)
 }
 
 /// The region of a range that is known not to be empty.

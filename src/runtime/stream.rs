@@ -55,18 +55,11 @@ impl Stream {
 
     /// Sends what is collected to the device. Reports only a fault of the device itself (T10).
     pub fn flush(&self) -> Result<()> {
+        let _guard = self.device.guard();
         let submit = self.queue.lock(&self.device)?;
         let sent = self.queue.native.submit();
         drop(submit);
-        sent.map_err(|failed| self.broken(failed))
-    }
-
-    /// A device's answer to a call that is about no bytes in particular.
-    pub(crate) fn broken(&self, failed: compute_hal::DeviceError) -> Arc<Failed> {
-        if let compute_hal::DeviceError::Lost(cause) = &failed {
-            self.device.condemn(cause.clone());
-        }
-        Failed::of(from_device(failed))
+        sent.map_err(|failed| self.device.broken(failed))
     }
 
     /// Waits for all that was enqueued so far, and for the last writes of `views` wherever they were enqueued, then tells whether their bytes
@@ -79,18 +72,18 @@ impl Stream {
 
     fn sync_quietly(&self, views: &[View], timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut targets: SmallVec<[(Arc<Queue>, u64); 4]> = SmallVec::new();
-        targets.push((Arc::clone(&self.queue), self.queue.last()));
+        let mut targets: SmallVec<[(&Device, Arc<Queue>, u64); 4]> = SmallVec::new();
+        targets.push((&self.device, Arc::clone(&self.queue), self.queue.last()));
         for view in views {
             let device = &view.buffer.device;
             // Alone, so that a write that is being enqueued right now counts.
             let write = super::section::alone(&view.buffer, |_| view.buffer.uses.last_write());
             if let Some((write, queue)) = write.and_then(|write| device.queue(write.queue).map(|queue| (write, queue))) {
-                targets.push((queue, write.position));
+                targets.push((device, queue, write.position));
             }
         }
-        for (queue, position) in targets {
-            if wait(&self.device, &queue, position, deadline)? == Wait::TimedOut {
+        for (device, queue, position) in targets {
+            if wait(device, &queue, position, deadline)? == Wait::TimedOut {
                 return Ok(Wait::TimedOut);
             }
         }
@@ -104,6 +97,7 @@ impl Stream {
 /// Waits for a position of a queue until a deadline (`None`: for ever).
 pub(crate) fn wait(device: &Device, queue: &Queue, position: u64, deadline: Option<Instant>) -> Result<Wait> {
     device.check()?;
+    let _guard = device.guard();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     match queue.native.wait(position, left) {
         Ok(Waited::Done) => device.check().map(|()| Wait::Done),

@@ -86,11 +86,7 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
-    let Begun::Go(section) =
-        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
-    else {
-        return Ok(stream.queue.last());
-    };
+    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(stream.queue.last()) };
     section.run(|queue, at| {
         let to = region(buffer, &view.range())?;
         match source {
@@ -98,16 +94,6 @@ fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Sou
             Source::Borrowed(bytes) => queue.write_borrowed(at, to, bytes),
         }
     })
-}
-
-/// A device that was lost, or held exclusively and lost meanwhile, before the section began.
-pub(crate) fn late_refusal(failed: &Arc<Failed>, touches: &[Touch<'_>]) -> Arc<Failed> {
-    let outputs: Vec<_> = touches
-        .iter()
-        .filter(|touch| touch.write != Write::No)
-        .map(|touch| (Arc::clone(touch.buffer), touch.range.clone()))
-        .collect();
-    refuse((*failed.error).clone(), &outputs)
 }
 
 /// Enqueues a fill with a pattern of 1, 2, 4, 8 or 16 bytes, repeated; the last repetition may be cut short.
@@ -128,9 +114,7 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     }
     let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.fill);
-    if let Begun::Go(section) =
-        Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))?
-    {
+    if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? {
         section.run(|queue, at| queue.fill(at, region(buffer, &view.range())?, pattern))?;
     }
     Ok(())
@@ -164,7 +148,7 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
         Touch { buffer: to_buffer, range: to.range(), reads: false, write: Write::Whole },
     ];
     let subject = subject(stream, &NAMES.copy);
-    match Section::begin(stream, &subject, &touches, None).map_err(|failed| late_refusal(&failed, &touches))? {
+    match Section::begin(stream, &subject, &touches, None)? {
         Begun::Skipped(_) => Ok(Outcome::Skipped),
         Begun::Go(section) => {
             section.run(|queue, at| queue.copy(at, region(from_buffer, &from.range())?, region(to_buffer, &to.range())?))?;
@@ -175,7 +159,7 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
 
 /// Reads into host memory and waits for it (T8). Host memory is left alone unless the bytes can be trusted.
 pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<()> {
-    match read_async(stream, from, into)?.wait(None)? {
+    match read_async(stream, from, into)?.wait_for_lent()? {
         Wait::Done => Ok(()),
         Wait::TimedOut => super::error::fail(code::INTERNAL, "a wait without a time limit ended before its time"),
     }

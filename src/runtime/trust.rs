@@ -43,7 +43,8 @@ pub fn check_now(views: &[View]) -> Result<()> {
 pub(crate) fn unwritten(failure: &Failure, buffer: u64) -> Arc<Failed> {
     let report = Report::of(failure, buffer);
     if !report.members.is_empty() {
-        return answer(code::SEVERAL, several_text(report.members.len()), report, failure);
+        let count = (report.members.len() as u64).saturating_add(report.dropped_members);
+        return answer(code::SEVERAL, several_text(count), report, failure);
     }
     let root = Arc::clone(&report.root);
     let skipped = match report.skips_total {
@@ -59,16 +60,22 @@ pub(crate) fn unwritten(failure: &Failure, buffer: u64) -> Arc<Failed> {
     )
 }
 
-fn several_text(count: usize) -> String {
+fn several_text(count: u64) -> String {
     format!("the bytes asked for were left unwritten by {count} failures; each is a member of this error")
 }
 
 fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
     let group = Failure::group(&found.iter().map(|(failure, _)| Arc::clone(failure)).collect::<Vec<_>>());
-    let members = found.iter().map(|(failure, buffer)| Report::of(failure, *buffer)).collect();
+    // Each as seen from the buffer where it was found first, alone or in a group.
+    let seen = |member: &Arc<Failure>| {
+        let is_in = |failure: &Failure| failure.members().iter().any(|other| other.id() == member.id());
+        let from = found.iter().find(|(failure, _)| failure.id() == member.id() || is_in(failure));
+        Report::of(member, from.map_or(0, |(_, buffer)| *buffer))
+    };
     let mut report = Report::of(&group, 0);
-    report.members = members;
-    answer(code::SEVERAL, several_text(found.len()), report, &group)
+    report.members = group.members().iter().map(seen).collect();
+    let count = (report.members.len() as u64).saturating_add(report.dropped_members);
+    answer(code::SEVERAL, several_text(count), report, &group)
 }
 
 fn answer(number: i32, message: String, report: Report, failure: &Failure) -> Arc<Failed> {
