@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::code;
 use super::device::Device;
-use super::error::{Result, fail};
+use super::error::{Result, error, fail};
 use super::memory::Block;
 
 /// How to make a buffer.
