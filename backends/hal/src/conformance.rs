@@ -1,0 +1,142 @@
+//! The conformance suite: what every device must do, one named check each.
+//!
+//! A device's tests call [`run`] with its driver and the list of checks that it cannot pass, each with the reason. A check on that list that
+//! passes after all is an error, too: the list tells the truth or the suite fails.
+//!
+//! Checks use only what the interface promises, so they hold for a device in another process's hands as well: no sleeping for luck, every wait has
+//! an end. Those for an optional ability look at the capabilities and pass where it is absent.
+
+mod bench;
+mod kernels;
+mod late;
+mod memory;
+mod order;
+mod properties;
+mod waits;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::{Driver, OpenOptions};
+pub use bench::Failed;
+
+/// The answer of a check: what was expected and what came instead.
+pub type Outcome = Result<(), Failed>;
+
+/// What is checked: a device of a driver, opened afresh by each check.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The driver.
+    pub driver: &'a dyn Driver,
+    /// The index of the device.
+    pub index: u32,
+    /// How it is opened.
+    pub options: &'a OpenOptions,
+}
+
+/// One check.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// A sentence, with the rule or report that it pins where there is one.
+    pub name: &'static str,
+    run: fn(&Subject<'_>) -> Outcome,
+}
+
+/// A check that a device cannot pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Exception {
+    /// The check's name.
+    pub check: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+macro_rules! table {
+    ($($module:ident: $($name:ident,)*;)*) => {
+        /// Every check there is, in the order in which they run.
+        pub const CHECKS: &[Check] = &[$($(Check { name: stringify!($name), run: $module::$name },)*)*];
+    };
+}
+
+table! {
+    properties:
+        f5_a_probe_lists_what_can_be_opened_and_says_what_was_tried,
+        a_device_that_was_not_listed_cannot_be_opened,
+        dl06_no_reported_limit_is_zero,
+    ;
+    memory:
+        m7_what_was_written_is_read_back,
+        m7_a_write_has_copied_its_bytes_when_it_returns,
+        m7_a_borrowed_write_arrives,
+        tx01_copies_of_odd_sizes_and_offsets_touch_nothing_else,
+        m7_fills_repeat_patterns_of_every_size,
+        m3_rows_are_copied_between_different_pitches,
+        m2_too_big_for_ever_is_told_from_out_of_memory,
+        mem07_memory_given_back_can_be_had_again,
+        blocks_are_aligned,
+        a_mapped_block_shows_what_the_queue_did,
+    ;
+    order:
+        l8_work_of_one_queue_runs_in_order,
+        positions_complete_in_order_and_marks_among_them,
+        l8_an_edge_orders_work_of_two_queues,
+        l8_an_edge_may_come_before_the_mark_that_it_waits_for,
+        s1_as_many_queues_as_are_reported_can_be_used,
+        s1_queues_used_by_many_threads_keep_apart,
+        dropping_a_queue_lets_its_work_finish,
+        a_queue_outlives_the_handle_of_its_device,
+    ;
+    waits:
+        err05_a_wait_for_what_is_done_is_done,
+        err05_a_wait_for_what_never_comes_times_out,
+        err05_a_wait_ends_when_its_position_completes,
+        err07_a_callback_comes_once_early_or_late,
+        err07_callbacks_come_when_their_queue_goes,
+        tm01_stamps_are_there_and_never_go_back,
+    ;
+    kernels:
+        a_launch_computes,
+        dl02_a_grid_of_several_axes_has_every_invocation_once,
+        l4_uniform_bytes_are_given_inline_or_by_view,
+        kt11_the_length_of_an_array_is_that_of_its_view,
+        dl01_dl06_grids_of_exactly_the_limits_run_whole,
+        dl06_workgroups_of_exactly_the_limits_run,
+        dl05_dl06_as_many_bindings_as_are_reported_work,
+        dl06_as_much_workgroup_memory_as_is_reported_works,
+        dl09_dependent_launches_count_right,
+        l2_an_indirect_grid_is_read_when_its_turn_comes,
+        l2_an_indirect_grid_with_a_zero_runs_nothing,
+        l5_checked_kernels_stay_in_their_views,
+        kernels_are_compiled_on_several_threads_at_once,
+        a_kernel_dropped_leaves_the_others_alone,
+    ;
+    late:
+        t13_l2_an_indirect_grid_over_the_limits_runs_nothing,
+        t13_l5_a_validated_kernel_reports_its_first_violation,
+        t13_a_kernel_past_its_time_limit_is_stopped,
+        t13_nothing_fails_late_without_a_cause,
+    ;
+}
+
+/// Runs all checks.
+///
+/// # Errors
+/// Every check that failed and is no exception, every exception that passed or names no check: a line each.
+pub fn run(subject: &Subject<'_>, exceptions: &[Exception]) -> Result<(), String> {
+    let mut wrong = Vec::new();
+    for check in CHECKS {
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| (check.run)(subject))).unwrap_or_else(|_| Err(Failed("it panicked".into())));
+        let exception = exceptions.iter().find(|exception| exception.check == check.name);
+        match (outcome, exception) {
+            (Ok(()), None) | (Err(_), Some(_)) => {}
+            (Err(Failed(what)), None) => wrong.push(format!("{}: {what}", check.name)),
+            (Ok(()), Some(stale)) => wrong.push(format!("{} passes, so this is no reason: {}", check.name, stale.reason)),
+        }
+    }
+    for exception in exceptions {
+        if !CHECKS.iter().any(|check| check.name == exception.check) {
+            wrong.push(format!("no check is called {}", exception.check));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}

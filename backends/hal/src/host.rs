@@ -2,6 +2,9 @@
 //!
 //! Made by `capi` (for the caller's memory) and by devices; the safe runtime only carries it.
 
+use std::alloc::{self, Layout};
+use std::sync::Arc;
+
 /// Host bytes to read from.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSource {
@@ -9,11 +12,33 @@ pub struct HostSource {
     size: usize,
 }
 
-/// Host bytes to write to.
-#[derive(Clone, Copy, Debug)]
+/// Host bytes to write to. A clone is the same bytes.
+#[derive(Clone, Debug)]
 pub struct HostTarget {
     pointer: *mut u8,
     size: usize,
+    /// Keeps staging memory alive for as long as a device may write there.
+    #[allow(dead_code, reason = "held, never looked at")]
+    staging: Option<Arc<Staging>>,
+}
+
+/// Memory of ours that a readback waits in.
+#[derive(Debug)]
+struct Staging {
+    pointer: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: it is memory that only its targets' operations touch, and that goes with the last of them.
+unsafe impl Send for Staging {}
+// SAFETY: as above.
+unsafe impl Sync for Staging {}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout in `HostTarget::staging`, and nothing refers to it any more.
+        unsafe { alloc::dealloc(self.pointer, self.layout) }
+    }
 }
 
 // SAFETY: these are an address and a length; whoever made one promised that access from any thread is fine until the stated moment.
@@ -48,17 +73,33 @@ impl HostTarget {
     /// Wraps caller memory.
     ///
     /// # Safety
-    /// `pointer` is writable for `size` bytes, and nobody else reads or writes there, from any thread, until the position that the
-    /// target is used for has completed.
+    /// `pointer` is writable for `size` bytes, and nobody else reads or writes there, from any thread, until the operation that the
+    /// target is used for has told that it is over.
     pub const unsafe fn new(pointer: *mut u8, size: usize) -> Self {
-        Self { pointer, size }
+        Self { pointer, size, staging: None }
+    }
+    /// Zeroed memory of our own, for a readback that may not reach the caller's memory yet. `None`: there is not enough.
+    pub fn staging(size: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(size.max(1), 64).ok()?;
+        // SAFETY: the layout's size is not zero.
+        let pointer = unsafe { alloc::alloc_zeroed(layout) };
+        if pointer.is_null() {
+            return None;
+        }
+        Some(Self { pointer, size, staging: Some(Arc::new(Staging { pointer, layout })) })
     }
     /// The address.
-    pub const fn pointer(self) -> *mut u8 {
+    pub const fn pointer(&self) -> *mut u8 {
         self.pointer
     }
     /// The length in bytes.
-    pub const fn size(self) -> usize {
+    pub const fn size(&self) -> usize {
         self.size
+    }
+    /// Copies what a finished readback left in `staged` to it, as much as fits. Neither has an operation under way.
+    pub fn store(&self, staged: &Self) {
+        // SAFETY: both are valid for their sizes until their operations have told that they are over, which the caller is about to do;
+        // memory of ours and memory of the caller's are different memory. `copy` would do if they were not.
+        unsafe { std::ptr::copy(staged.pointer, self.pointer, staged.size.min(self.size)) }
     }
 }

@@ -378,11 +378,28 @@ pub enum Reduction {
 /// One member's end of a collective group.
 pub trait Communicator: Send + Sync {
     /// Reduces over all members; `scatter` leaves each with its own part only.
-    fn reduce(&self, queue: &dyn Queue, at: Position, op: Reduction, element: &str, from: Region, to: Region, scatter: bool) -> Result<(), DeviceError>;
+    #[allow(clippy::too_many_arguments, reason = "one call, plain data: a structure for it would be used once")]
+    fn reduce(
+        &self,
+        queue: &dyn Queue,
+        at: Position,
+        op: Reduction,
+        element: &str,
+        from: Region,
+        to: Region,
+        scatter: bool,
+    ) -> Result<(), DeviceError>;
     /// Concatenates all members' parts at every member.
     fn all_gather(&self, queue: &dyn Queue, at: Position, from: Region, to: Region) -> Result<(), DeviceError>;
     /// Sends to, or receives from, one member.
-    fn exchange(&self, queue: &dyn Queue, at: Position, peer: u32, send: Option<Region>, receive: Option<Region>) -> Result<(), DeviceError>;
+    fn exchange(
+        &self,
+        queue: &dyn Queue,
+        at: Position,
+        peer: u32,
+        send: Option<Region>,
+        receive: Option<Region>,
+    ) -> Result<(), DeviceError>;
     /// Gives up, so that members in other processes notice.
     fn abort(&self);
 }

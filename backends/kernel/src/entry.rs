@@ -8,8 +8,8 @@ use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::parse::{self, Parsed};
-use crate::reflection::{Access, Coverage, OverrideType, Reflection};
-use crate::{Constant, EntryPoint, access, limits, reflect, scan, uniformity};
+use crate::reflection::{Coverage, OverrideType, Reflection};
+use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity};
 
 /// Makes one entry point. Call on a large stack.
 pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
@@ -40,8 +40,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     if !findings.is_empty() {
         return Err(refuse_all(findings));
     }
-    let reflection = reflection(parsed, &module, &info, index).map_err(refuse_all)?;
-    let coverage = Coverage { stores: vec![None; reflection.bindings.len()] };
+    let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
     let hash = digest(&parsed.source, &name, &values);
     Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: Arc::clone(&parsed.source) })
 }
@@ -133,33 +132,35 @@ fn override_error(parsed: &Parsed, error: &PipelineConstantError, at: Option<std
     }
 }
 
-fn reflection(
+fn describe(
     parsed: &Parsed,
     module: &naga::Module,
     info: &naga::valid::ModuleInfo,
     index: usize,
-) -> Result<Reflection, Vec<Finding>> {
+) -> Result<(Reflection, Coverage), Vec<Finding>> {
     let layout = reflect::Layout::of(module).map_err(|f| vec![f])?;
     let entry = &module.entry_points[index];
     let uses = access::analyse(module, info, index);
-    let mut bindings: Vec<_> = reflect::bindings(&layout, &uses)?.into_iter().map(|(info, _)| info).collect();
+    let mut found: Vec<_> = reflect::bindings(&layout, &uses)?.into_iter().map(|(info, handle)| (info, Some(handle))).collect();
     // Resolving drops what the entry point does not mention. The layout of a launch is the module's, so it comes back as unused.
     let whole = reflect::Layout::of(&parsed.module).map_err(|f| vec![f])?;
     for info in reflect::declared(&whole) {
-        if !bindings.iter().any(|b| (b.group, b.slot) == (info.group, info.slot)) {
-            bindings.push(info);
+        if !found.iter().any(|(b, _)| (b.group, b.slot) == (info.group, info.slot)) {
+            found.push((info, None));
         }
     }
-    bindings.sort_by_key(|b| (b.group, b.slot));
-    debug_assert!(bindings.iter().all(|b| b.access != Access::Unused || b.min_size > 0));
-    Ok(Reflection {
+    found.sort_by_key(|(b, _)| (b.group, b.slot));
+    let (bindings, handles): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let coverage = coverage::analyse(module, &layout, index, &handles);
+    let reflection = Reflection {
         entry: entry.name.clone(),
         workgroup_size: entry.workgroup_size,
         bindings,
         immediate_size: layout.immediate_size(&uses),
         workgroup_memory: layout.workgroup_memory(&uses),
         overrides: reflect::overrides(&parsed.module),
-    })
+    };
+    Ok((reflection, coverage))
 }
 
 /// Everything that determines the meaning, each part with its length before it.

@@ -128,3 +128,32 @@ fn plain(text: &str) -> String {
     out.push_str(rest);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_of_the_front_end_is_an_answer_and_no_refusal() {
+        let Err(d) = on_large_stack(|| -> Result<(), Diagnostics> { panic!("the {} gave way", "floor") }) else {
+            panic!("no error")
+        };
+        assert!(!d.refusal);
+        assert_eq!(d.list.len(), 1);
+        assert!(d.text.contains("the floor gave way"), "{d}");
+    }
+
+    #[test]
+    fn the_large_stack_is_large() {
+        fn deep(left: u32) -> u64 {
+            let pad = [u64::from(left); 128];
+            if left == 0 { 0 } else { deep(left - 1) + std::hint::black_box(pad).iter().sum::<u64>() % 7 }
+        }
+        assert!(on_large_stack(|| Ok(deep(std::hint::black_box(40_000)))).is_ok());
+    }
+
+    #[test]
+    fn numbers_of_the_ir_are_left_out_of_messages() {
+        assert_eq!(plain("Expression [3] is [12] bad [x] [] [4"), "Expression is bad [x] [] [4");
+    }
+}

@@ -145,6 +145,8 @@ pub struct LinearStore {
     pub stride: u64,
     /// Where element 0 starts in the binding. Bytes before it are not covered (so a whole write needs 0).
     pub offset: u64,
+    /// How many elements the store can reach, when the type says so; `None` for a runtime-sized array. What is past them is not covered.
+    pub elements: Option<u64>,
     /// The index of the element is `x + y*row + z*plane` over the global invocation id.
     pub row: Extent,
     /// Multiplier of the z axis; see `row`.

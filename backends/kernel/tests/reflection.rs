@@ -189,3 +189,10 @@ fn spans_of_the_ir_lead_back_to_the_source() {
     assert_eq!(k.location(compute_kernel::naga::Span::default()).line, 0);
     k.location(compute_kernel::naga::Span::new(1 << 30, u32::MAX));
 }
+
+#[test]
+fn modules_and_entry_points_go_to_any_thread() {
+    fn any_thread<T: Send + Sync>() {}
+    any_thread::<Module>();
+    any_thread::<compute_kernel::EntryPoint>();
+}

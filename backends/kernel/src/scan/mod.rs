@@ -20,6 +20,8 @@ const MAX_BRACKETS: u32 = 64;
 const MAX_OPERATORS: u32 = 1024;
 /// Blocks inside each other, plus the `else if`s on the way.
 const MAX_BLOCKS: u32 = 96;
+/// Statements of one function. The front end's time grows with the square of their number: ten thousand take about a second.
+const MAX_STATEMENTS: u32 = 10_000;
 /// Declarations at module scope.
 const MAX_DECLARATIONS: u32 = 4096;
 
@@ -119,13 +121,24 @@ struct Nesting<'a> {
     /// Operators of all frames since the innermost block began, without the top frame.
     below: u32,
     declarations: u32,
+    /// Of the function that is open.
+    statements: u32,
     arrays: Vec<CountTokens>,
 }
 
 impl<'a> Nesting<'a> {
     fn new(scanned: &'a Scanned<'a>) -> Self {
         let module = Frame { kind: FrameKind::Block, operators: 0, unsure: false, chain: 0, segment: 0 };
-        Self { scanned, frames: vec![module], brackets: 0, blocks: 0, below: 0, declarations: 0, arrays: Vec::new() }
+        Self {
+            scanned,
+            frames: vec![module],
+            brackets: 0,
+            blocks: 0,
+            below: 0,
+            declarations: 0,
+            statements: 0,
+            arrays: Vec::new(),
+        }
     }
 
     /// Stops at the first thing that is over a bound: after it, the count of everything else would be off.
@@ -145,7 +158,7 @@ impl<'a> Nesting<'a> {
             Some(Kind::OpenBrace) => self.open_block(index),
             Some(Kind::CloseBrace) => self.close_block(index),
             Some(Kind::Comma) => self.comma(index),
-            Some(Kind::Semicolon) => self.separator(index),
+            Some(Kind::Semicolon) => self.separator(index).and_then(|()| self.statement(index)),
             Some(Kind::Operator) => self.operator_or_template(index),
             Some(Kind::Word) => self.word(index),
             Some(Kind::Number) | None => Ok(()),
@@ -235,6 +248,10 @@ impl<'a> Nesting<'a> {
 
     fn open_block(&mut self, index: usize) -> Result<(), Finding> {
         self.separator(index)?;
+        if self.frames.len() == 1 {
+            self.statements = 0;
+        }
+        self.statement(index)?;
         self.blocks += 1;
         // Whatever brackets are open belong to the statement that this block ends: a new count starts, and the old one is not needed, for
         // no expression holds a block.
@@ -242,6 +259,16 @@ impl<'a> Nesting<'a> {
         self.below = 0;
         self.frames.push(Frame { kind: FrameKind::Block, operators: 0, unsure: false, chain: 0, segment: index + 1 });
         self.check_blocks(index)
+    }
+
+    fn statement(&mut self, index: usize) -> Result<(), Finding> {
+        self.statements += 1;
+        if self.frames.len() > 1 && self.statements > MAX_STATEMENTS {
+            let message =
+                format!("this function is too long: at most {MAX_STATEMENTS} statements and blocks are allowed; split it");
+            return self.refuse(index, message);
+        }
+        Ok(())
     }
 
     fn check_blocks(&self, index: usize) -> Result<(), Finding> {

@@ -8,10 +8,10 @@ fn first(source: &str) -> String {
 fn ordinary_kernels_pass_the_scan() {
     let table: String = (0..20_000).map(|i| format!("vec2<f32>({i}.0, -{i}.5e-3),")).collect();
     assert_eq!(first(&format!("const T = array<vec2<f32>, 20000>({table});")), "");
-    let switch: String = (0..5000).map(|i| format!("case {i}u: {{ x = x + {i}u * 2u; }}")).collect();
+    let switch: String = (0..3000).map(|i| format!("case {i}u: {{ x = x + {i}u * 2u; }}")).collect();
     assert_eq!(first(&format!("fn f() {{ var x = 0u; switch x {{ {switch} default: {{}} }} }}")), "");
     assert_eq!(first("const N = 16u; const M = N * N; var<workgroup> t: array<array<f32, N + 1>, M>;"), "");
-    let statements = "x = f(a, b[i].c) + 1; if (a < b && c > d) { y = max(a, b); } else { z = 1; } ".repeat(3000);
+    let statements = "x = f(a, b[i].c) + 1; if (a < b && c > d) { y = max(a, b); } else { z = 1; } ".repeat(1500);
     assert_eq!(first(&format!("fn f() {{ {statements} }}")), "");
 }
 
@@ -82,4 +82,6 @@ fn constants_and_types_that_mention_each_other_are_bounded() {
 fn too_many_bytes_or_declarations_are_refused() {
     assert!(first(&" ".repeat(MAX_SOURCE + 1)).contains("bytes"));
     assert!(first(&"const a = 1;".repeat(5000)).contains("too many declarations"));
+    assert!(first(&format!("fn f() {{ {} }}", "x = 1;".repeat(10_001))).contains("too long"));
+    assert_eq!(first(&format!("fn f() {{ {0} }} fn g() {{ {0} }}", "x = 1;".repeat(9990))), "", "each function for itself");
 }

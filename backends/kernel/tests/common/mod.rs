@@ -2,6 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 #![allow(clippy::expect_used, clippy::panic, reason = "tests end that way")]
 
+pub mod interpreter;
+pub mod random;
+
 use std::sync::Arc;
 
 use compute_kernel::reflection::Access;

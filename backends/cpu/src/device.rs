@@ -1,0 +1,192 @@
+//! The device: its tables, its queues, its fault.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use compute_hal::{
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
+    Properties, Queue, QueueId,
+};
+use parking_lot::Mutex;
+
+use crate::fifo::Fifo;
+use crate::kernel::Kernel;
+use crate::memory::Block;
+use crate::pool::Pool;
+use crate::queue::CpuQueue;
+use crate::scratch::Scratches;
+use crate::table::Table;
+use crate::watchdog::Watchdog;
+
+/// What queues, workers and the device handle share. Goes with the last of the device's and queues' handles and jobs.
+pub(crate) struct Shared {
+    // First: the workers end before anything that they could look at.
+    pub(crate) pool: Pool,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) memory: Table<Block>,
+    pub(crate) kernels: Table<Kernel>,
+    pub(crate) scratches: Scratches,
+    pub(crate) queues: Mutex<HashMap<QueueId, Weak<Fifo>>>,
+    pub(crate) limits: Limits,
+    next_queue: AtomicU32,
+    faulted: AtomicBool,
+    fault: OnceLock<FaultCause>,
+}
+
+impl Shared {
+    pub(crate) fn faulted(&self) -> bool {
+        self.faulted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn fault(&self) -> Option<FaultCause> {
+        if self.faulted() { self.fault.get().cloned() } else { None }
+    }
+
+    pub(crate) fn well(&self) -> Result<(), DeviceError> {
+        self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    /// Queues made so far; every id below has been a queue.
+    pub(crate) fn queue_ids(&self) -> u32 {
+        self.next_queue.load(Ordering::Relaxed)
+    }
+
+    /// Ends the device after a bug of ours: one of its jobs panicked.
+    pub(crate) fn poison_by_panic(&self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let message = format!("a job of the cpu device panicked: {}", text.unwrap_or("no message"));
+        let cause = FaultCause { code: 0, name: "PANIC".into(), message: message.into(), reopen: true };
+        // The first cause stays.
+        let _ = self.fault.set(cause);
+        self.faulted.store(true, Ordering::Release);
+        // Collected first: dropping a queue takes the lock.
+        let queues: Vec<Arc<Fifo>> = self.queues.lock().values().filter_map(Weak::upgrade).collect();
+        for queue in queues {
+            queue.abandon();
+        }
+    }
+}
+
+pub(crate) struct CpuDevice {
+    pub(crate) shared: Arc<Shared>,
+    properties: Properties,
+    capabilities: Capabilities,
+}
+
+impl CpuDevice {
+    pub(crate) fn open(
+        workers: u32,
+        properties: Properties,
+        limits: Limits,
+        capabilities: Capabilities,
+    ) -> Result<Self, DeviceError> {
+        let shared = Arc::new(Shared {
+            pool: Pool::start(workers)?,
+            watchdog: Watchdog::default(),
+            memory: Table::new(),
+            kernels: Table::new(),
+            scratches: Scratches::new(workers as usize),
+            queues: Mutex::default(),
+            limits,
+            next_queue: AtomicU32::new(0),
+            faulted: AtomicBool::new(false),
+            fault: OnceLock::new(),
+        });
+        Ok(Self { shared, properties, capabilities })
+    }
+
+    fn add_block(&self, block: Block) -> Result<MemoryId, DeviceError> {
+        let size = block.size() as u64;
+        self.shared.memory.insert(Arc::new(block)).map(MemoryId).ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
+    }
+
+    fn block(&self, memory: MemoryId) -> Result<Arc<Block>, DeviceError> {
+        self.shared.memory.get(memory.0).ok_or_else(|| DeviceError::Internal(format!("no such memory: {memory:?}")))
+    }
+
+    pub(crate) fn add_kernel(&self, kernel: Kernel) -> Result<KernelId, DeviceError> {
+        if kernel.cancellable {
+            self.shared.watchdog.start()?;
+        }
+        self.shared.kernels.insert(Arc::new(kernel)).map(KernelId).ok_or(DeviceError::OutOfMemory { asked: 0, free: 0 })
+    }
+}
+
+impl Device for CpuDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
+        self.shared.well()?;
+        self.add_block(Block::allocate(size, self.shared.limits.allocation_size)?)
+    }
+
+    fn free(&self, memory: MemoryId) {
+        drop(self.shared.memory.remove(memory.0));
+    }
+
+    fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
+        self.shared.well()?;
+        let block = self.block(memory)?;
+        // SAFETY: the block is that large; that nobody frees or uses it against the order of the queues is for the runtime to keep.
+        Ok(unsafe { HostTarget::new(block.pointer(), block.size()) })
+    }
+
+    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+        self.shared.well()?;
+        self.add_block(Block::foreign(handle, size)?)
+    }
+
+    fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
+        self.shared.well()?;
+        Ok(self.block(memory)?.pointer().expose_provenance() as u64)
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+        self.shared.well()?;
+        self.add_kernel(Kernel::compile(request, &self.shared.scratches)?)
+    }
+
+    fn drop_kernel(&self, kernel: KernelId) {
+        drop(self.shared.kernels.remove(kernel.0));
+    }
+
+    fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
+        self.shared.kernels.get(kernel.0).map(|kernel| kernel.facts()).unwrap_or_default()
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {
+        self.shared.well()?;
+        let mut queues = self.shared.queues.lock();
+        if queues.len() >= self.capabilities.queues as usize {
+            return Err(DeviceError::Internal(format!("more than {} queues at once", self.capabilities.queues)));
+        }
+        let Some(next) = self.shared.queue_ids().checked_add(1) else {
+            return Err(DeviceError::Internal("no queue ids left".into()));
+        };
+        let id = QueueId(self.shared.next_queue.swap(next, Ordering::Relaxed));
+        let fifo = Arc::new(Fifo::new(id, Arc::clone(&self.shared)));
+        queues.insert(id, Arc::downgrade(&fifo));
+        drop(queues);
+        // A fault between the check and the registration has not seen this queue.
+        if self.shared.faulted() {
+            fifo.abandon();
+        }
+        Ok(Arc::new(CpuQueue::new(fifo)))
+    }
+
+    fn fault(&self) -> Option<FaultCause> {
+        self.shared.fault()
+    }
+}

@@ -1,0 +1,142 @@
+//! Compiled kernels as the queues see them: code, what must hold at a launch, and how long a workgroup takes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::kernel::reflection::{Bounds, Reflection};
+use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
+
+use crate::codegen::{CompiledKernel, Context, Site};
+use crate::scratch::{Class, Lease, Scratches, Seat};
+
+/// What a simple instruction takes at most, in eighths of a nanosecond; measured, see `examples/latency.rs`.
+const INSTRUCTION_EIGHTHS: u64 = 4;
+
+pub(crate) enum Code {
+    Compiled(CompiledKernel),
+    #[cfg(test)]
+    Test(crate::tests::TestCode),
+}
+
+pub(crate) struct Kernel {
+    pub(crate) reflection: Reflection,
+    pub(crate) validate: bool,
+    pub(crate) cancellable: bool,
+    code: Code,
+    scratch: Option<Arc<Class>>,
+    /// Bound on the time of one workgroup in nanoseconds, when its work is known beforehand.
+    bound: Option<u64>,
+    /// Nanoseconds that a workgroup took lately, 0 before the first launch. A guess for the next launch, never a bound.
+    measured: AtomicU64,
+}
+
+impl Kernel {
+    pub(crate) fn compile(request: &CompileRequest<'_>, scratches: &Scratches) -> Result<Self, DeviceError> {
+        let CompileSource::Portable(entry) = &request.source else {
+            return Err(DeviceError::Unsupported("kernels other than portable ones on the cpu device"));
+        };
+        let code = CompiledKernel::compile(entry, request.bounds, request.cancellable)?;
+        let validate = request.bounds == Bounds::Validate;
+        Self::new(Code::Compiled(code), entry.reflection().clone(), validate, request.cancellable, scratches)
+    }
+
+    pub(crate) fn new(
+        code: Code,
+        reflection: Reflection,
+        validate: bool,
+        cancellable: bool,
+        scratches: &Scratches,
+    ) -> Result<Self, DeviceError> {
+        let scratch = scratches.class(code.scratch_size())?;
+        let bound = code.cost().map(|cost| (cost.saturating_mul(INSTRUCTION_EIGHTHS) / 8).max(1));
+        Ok(Self { reflection, validate, cancellable, code, scratch, bound, measured: AtomicU64::new(0) })
+    }
+
+    /// An upper bound on one thread's time for `groups` workgroups, in nanoseconds.
+    pub(crate) fn bound(&self, groups: u64) -> Option<u64> {
+        self.bound?.checked_mul(groups)
+    }
+
+    /// A guess at one thread's time for `groups` workgroups, in nanoseconds.
+    pub(crate) fn estimate(&self, groups: u64) -> Option<u64> {
+        let measured = Some(self.measured.load(Ordering::Relaxed)).filter(|&time| time > 0);
+        // Measurements include the times in which the thread did not run; the bound does not.
+        let one = [measured, self.bound].into_iter().flatten().min()?;
+        Some(one.saturating_mul(groups))
+    }
+
+    /// Remembers that `groups` workgroups took one thread `time` nanoseconds.
+    pub(crate) fn observe(&self, groups: u64, time: u64) {
+        if let Some(each) = time.checked_div(groups) {
+            self.measured.store(each.max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Scratch for a run by `seat`. `Err` when all that guests may use is taken.
+    pub(crate) fn lease(&self, seat: Seat) -> Result<Option<Lease>, ()> {
+        match &self.scratch {
+            None => Ok(None),
+            Some(class) => class.lease(seat).map(Some).ok_or(()),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> KernelFacts {
+        KernelFacts {
+            registers: None,
+            max_invocations: None,
+            workgroup_memory: self.reflection.workgroup_memory,
+            code_size: self.code.size() as u64,
+        }
+    }
+
+    pub(crate) fn site(&self, index: u32) -> Option<&Site> {
+        self.code.sites().get(usize::try_from(index).ok()?)
+    }
+
+    /// Runs one workgroup.
+    ///
+    /// # Safety
+    /// As for [`CompiledKernel::run`].
+    pub(crate) unsafe fn run(&self, context: &Context, group: [u32; 3]) {
+        match &self.code {
+            // SAFETY: the caller's promise.
+            Code::Compiled(code) => unsafe { code.run(context, group) },
+            #[cfg(test)]
+            Code::Test(code) => (code.run)(context, group),
+        }
+    }
+}
+
+impl Code {
+    fn scratch_size(&self) -> usize {
+        match self {
+            Self::Compiled(code) => code.scratch_size(),
+            #[cfg(test)]
+            Self::Test(code) => code.scratch,
+        }
+    }
+
+    fn cost(&self) -> Option<u64> {
+        match self {
+            Self::Compiled(code) => code.cost(),
+            #[cfg(test)]
+            Self::Test(code) => code.cost,
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Compiled(code) => code.code_size(),
+            #[cfg(test)]
+            Self::Test(_) => 0,
+        }
+    }
+
+    fn sites(&self) -> &[Site] {
+        match self {
+            Self::Compiled(code) => code.sites(),
+            #[cfg(test)]
+            Self::Test(code) => &code.sites,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Blocks of memory, and ranges of them that somebody is about to touch.
+//!
+//! Nothing here knows queues. Blocks are shared: a block freed while work still holds it goes when that work is done.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use compute_hal::{DeviceError, Region};
+
+use crate::system;
+use crate::table::Table;
+
+/// Blocks are aligned to this, or to pages.
+pub(crate) const ALIGNMENT: usize = 256;
+/// From this size on, blocks are mappings of their own: they come zeroed at no cost and go back to the system when freed.
+const MAPPED_FROM: u64 = 256 << 10;
+/// From this size on, the system is asked first whether it has that much; below, asking costs more than it is worth.
+const ASK_FROM: u64 = 16 << 20;
+
+enum Owner {
+    Heap(Layout),
+    Mapping,
+    /// Somebody else, who vouched for it (T14).
+    Foreign,
+}
+
+pub(crate) struct Block {
+    pointer: NonNull<u8>,
+    size: usize,
+    owner: Owner,
+}
+
+// SAFETY: a block is an address range; who may touch which bytes when is the order of the queues, kept by the runtime.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// Allocates `size` bytes, of unspecified contents.
+    pub(crate) fn allocate(size: u64, limit: u64) -> Result<Self, DeviceError> {
+        if size == 0 {
+            return Err(DeviceError::Internal("an empty allocation".into()));
+        }
+        if size > limit {
+            return Err(DeviceError::TooLarge { asked: size, limit });
+        }
+        let bytes = usize::try_from(size).map_err(|_| DeviceError::TooLarge { asked: size, limit })?;
+        let refuse = |free| DeviceError::OutOfMemory { asked: size, free };
+        if size >= ASK_FROM {
+            // The kernel promises pages that it does not have and kills somebody when they are touched.
+            if let Some(free) = system::memory_available().filter(|&free| free < size) {
+                return Err(refuse(free));
+            }
+        }
+        let (pointer, owner) = if size >= MAPPED_FROM {
+            (system::map_pages(bytes), Owner::Mapping)
+        } else {
+            let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| DeviceError::TooLarge { asked: size, limit })?;
+            // SAFETY: the layout's size is not 0.
+            (NonNull::new(unsafe { std::alloc::alloc(layout) }), Owner::Heap(layout))
+        };
+        let pointer = pointer.ok_or_else(|| refuse(system::memory_available().unwrap_or(0)))?;
+        Ok(Self { pointer, size: bytes, owner })
+    }
+
+    /// Foreign memory at an address that the caller vouches for.
+    pub(crate) fn foreign(address: u64, size: u64) -> Result<Self, DeviceError> {
+        let bytes = usize::try_from(size)
+            .map_err(|_| DeviceError::TooLarge { asked: size, limit: u64::try_from(isize::MAX).unwrap_or(u64::MAX) })?;
+        let start = usize::try_from(address).ok().filter(|&start| start.checked_add(bytes).is_some());
+        let pointer = start.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(start)));
+        match pointer {
+            Some(pointer) if address.is_multiple_of(16) && bytes > 0 => Ok(Self { pointer, size: bytes, owner: Owner::Foreign }),
+            _ => Err(DeviceError::Unsupported("imported memory that is empty, at address 0, or not aligned to 16 bytes")),
+        }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.pointer.as_ptr()
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        match self.owner {
+            // SAFETY: made by `alloc` with this very layout, and nobody holds the block any more.
+            Owner::Heap(layout) => unsafe { std::alloc::dealloc(self.pointer.as_ptr(), layout) },
+            // SAFETY: made by `map_pages` with this very size, and nobody holds the block any more.
+            Owner::Mapping => unsafe { system::unmap_pages(self.pointer, self.size) },
+            Owner::Foreign => {}
+        }
+    }
+}
+
+/// A range inside a block, which it keeps alive.
+#[derive(Clone)]
+pub(crate) struct Span {
+    block: Arc<Block>,
+    offset: usize,
+    size: usize,
+}
+
+impl Span {
+    /// Looks a region up; one that is not inside a living block is a bug of the runtime.
+    pub(crate) fn resolve(memory: &Table<Block>, region: Region) -> Result<Self, DeviceError> {
+        let Some(block) = memory.get(region.memory.0) else {
+            return Err(DeviceError::Internal(format!("no such memory: {:?}", region.memory)));
+        };
+        let end = region.offset.checked_add(region.size).and_then(|end| usize::try_from(end).ok());
+        if end.is_none_or(|end| end > block.size()) {
+            return Err(DeviceError::Internal(format!(
+                "bytes {} to {}+{} of a block of {}",
+                region.offset,
+                region.offset,
+                region.size,
+                block.size()
+            )));
+        }
+        // Both fit: their sum does.
+        let (offset, size) = (region.offset as usize, region.size as usize);
+        Ok(Self { block, offset, size })
+    }
+
+    /// The first byte.
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        // SAFETY: `resolve` saw that the offset is inside the block.
+        unsafe { self.block.pointer().add(self.offset) }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compute_hal::MemoryId;
+
+    #[test]
+    fn blocks_of_every_size_class_are_aligned_and_writable_to_their_last_byte() {
+        for size in [1, 255, 256, 4096, MAPPED_FROM - 1, MAPPED_FROM, MAPPED_FROM + 1, 5 << 20, ASK_FROM] {
+            let block = Block::allocate(size, u64::MAX).unwrap();
+            assert_eq!(block.pointer() as usize % ALIGNMENT, 0);
+            // SAFETY: the block is ours and has `size` bytes.
+            unsafe { block.pointer().write_bytes(0xa5, block.size()) };
+        }
+    }
+
+    #[test]
+    fn m2_too_big_for_ever_and_too_big_now_are_different_answers() {
+        assert!(matches!(Block::allocate(1 << 20, 1000), Err(DeviceError::TooLarge { asked: 1_048_576, limit: 1000 })));
+        let all = system::memory_size().saturating_mul(16);
+        assert!(matches!(Block::allocate(all, u64::MAX), Err(DeviceError::OutOfMemory { .. })));
+        assert!(matches!(
+            Block::allocate(u64::MAX, u64::MAX),
+            Err(DeviceError::OutOfMemory { .. } | DeviceError::TooLarge { .. })
+        ));
+    }
+
+    #[test]
+    fn m9_regions_that_leave_their_block_are_refused_without_wrapping() {
+        let table = Table::new();
+        let id = MemoryId(table.insert(Arc::new(Block::allocate(100, u64::MAX).unwrap())).unwrap());
+        let at = |offset, size| Span::resolve(&table, Region { memory: id, offset, size }).map(|span| span.size());
+        assert_eq!(at(0, 100).unwrap(), 100);
+        assert_eq!(at(100, 0).unwrap(), 0);
+        for (offset, size) in [(0, 101), (1, 100), (101, 0), (u64::MAX, 1), (u64::MAX, u64::MAX), (50, u64::MAX - 49)] {
+            assert!(at(offset, size).is_err(), "{offset}+{size}");
+        }
+        let gone = Region { memory: MemoryId(id.0 + (1 << 32)), offset: 0, size: 0 };
+        assert!(Span::resolve(&table, gone).is_err());
+    }
+}

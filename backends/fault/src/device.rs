@@ -1,0 +1,200 @@
+//! A driver and a device that pass every call on, unless the plan says otherwise.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use compute_hal::{
+    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, HostTarget, KernelFacts, KernelId,
+    Limits, MemoryId, OpenOptions, Probe, Properties, Queue, Recorder,
+};
+use parking_lot::Mutex;
+
+use crate::plan::{Calls, FaultPlan, How};
+use crate::queue::{FaultQueue, Lane};
+
+/// Wraps a driver: every device that it opens is under the plan.
+pub struct FaultDriver {
+    inner: Box<dyn Driver>,
+    plan: Arc<FaultPlan>,
+}
+
+impl FaultDriver {
+    /// Wraps `inner`.
+    pub fn new(inner: Box<dyn Driver>, plan: Arc<FaultPlan>) -> Self {
+        Self { inner, plan }
+    }
+}
+
+impl Driver for FaultDriver {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn probe(&self) -> Probe {
+        self.inner.probe()
+    }
+
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(wrap(self.inner.open(index, options)?, Arc::clone(&self.plan)))
+    }
+}
+
+/// Puts a device under a plan. Calls to `device` itself are not counted and do not fail.
+pub fn wrap(device: Arc<dyn Device>, plan: Arc<FaultPlan>) -> Arc<dyn Device> {
+    let mut capabilities = device.capabilities().clone();
+    capabilities.fails_late |= plan.late();
+    let common = Arc::new(Common { plan, lost: OnceLock::new(), lanes: Mutex::default() });
+    Arc::new(FaultDevice { inner: device, capabilities, common })
+}
+
+/// What a device and its queues share.
+pub(crate) struct Common {
+    pub(crate) plan: Arc<FaultPlan>,
+    lost: OnceLock<FaultCause>,
+    lanes: Mutex<Vec<Weak<Lane>>>,
+}
+
+/// What the wrapped call is to do after all.
+pub(crate) enum Verdict {
+    Pass,
+    Late,
+    LateDone,
+}
+
+impl Common {
+    pub(crate) fn lost(&self) -> Option<&FaultCause> {
+        self.lost.get()
+    }
+
+    /// Counts a call, and fails it if it is its turn.
+    pub(crate) fn meet(&self, call: Calls, name: &'static str, enqueues: bool) -> Result<Verdict, DeviceError> {
+        if let Some(cause) = self.lost() {
+            return Err(DeviceError::Lost(cause.clone()));
+        }
+        match self.plan.meet(call, enqueues) {
+            None => Ok(Verdict::Pass),
+            Some(How::Late) => Ok(Verdict::Late),
+            Some(How::LateDone) => Ok(Verdict::LateDone),
+            Some(How::Driver) => Err(DeviceError::Driver {
+                call: name,
+                code: -1,
+                name: "INJECTED".into(),
+                message: "a failure asked for by the fault plan".into(),
+            }),
+            Some(How::OutOfMemory) => Err(DeviceError::OutOfMemory { asked: 0, free: 0 }),
+            Some(How::Lost) => Err(DeviceError::Lost(self.lose(name))),
+            Some(How::Panic) => panic_in(name),
+        }
+    }
+
+    fn lose(&self, name: &'static str) -> FaultCause {
+        let message = format!("the fault plan had the device lost in {name}").into();
+        let cause =
+            self.lost.get_or_init(|| FaultCause { code: -2, name: "INJECTED_LOSS".into(), message, reopen: true }).clone();
+        // Outside the lock: sealing waits for calls in progress.
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().iter().filter_map(Weak::upgrade).collect();
+        for lane in lanes {
+            lane.seal();
+        }
+        cause
+    }
+}
+
+#[allow(clippy::panic, reason = "that is what was asked for")]
+fn panic_in(name: &'static str) -> ! {
+    panic!("the fault plan asked for a panic in {name}")
+}
+
+struct FaultDevice {
+    inner: Arc<dyn Device>,
+    capabilities: Capabilities,
+    common: Arc<Common>,
+}
+
+impl FaultDevice {
+    fn meet(&self, call: Calls, name: &'static str) -> Result<(), DeviceError> {
+        self.common.meet(call, name, false).map(drop)
+    }
+}
+
+impl Device for FaultDevice {
+    fn properties(&self) -> &Properties {
+        self.inner.properties()
+    }
+
+    fn limits(&self) -> &Limits {
+        self.inner.limits()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
+        self.meet(Calls::ALLOCATE, "allocate").map_err(|error| match error {
+            DeviceError::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: size, free: 0 },
+            other => other,
+        })?;
+        self.inner.allocate(size)
+    }
+
+    fn free(&self, memory: MemoryId) {
+        self.inner.free(memory);
+    }
+
+    fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
+        self.meet(Calls::SHARE, "map")?;
+        self.inner.map(memory)
+    }
+
+    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+        self.meet(Calls::SHARE, "import")?;
+        self.inner.import(handle, size)
+    }
+
+    fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
+        self.meet(Calls::SHARE, "export")?;
+        self.inner.export(memory)
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+        self.meet(Calls::COMPILE, "compile")?;
+        self.inner.compile(request)
+    }
+
+    fn drop_kernel(&self, kernel: KernelId) {
+        self.inner.drop_kernel(kernel);
+    }
+
+    fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
+        self.inner.kernel_facts(kernel)
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {
+        self.meet(Calls::CREATE_QUEUE, "create_queue")?;
+        let lane = Arc::new(Lane::new(self.inner.create_queue()?));
+        let mut lanes = self.common.lanes.lock();
+        lanes.retain(|lane| lane.strong_count() > 0);
+        lanes.push(Arc::downgrade(&lane));
+        drop(lanes);
+        if self.common.lost().is_some() {
+            lane.seal();
+        }
+        Ok(Arc::new(FaultQueue::new(lane, Arc::clone(&self.common))))
+    }
+
+    fn fault(&self) -> Option<FaultCause> {
+        self.common.lost().cloned().or_else(|| self.inner.fault())
+    }
+
+    fn recorder(&self) -> Option<&dyn Recorder> {
+        self.inner.recorder()
+    }
+
+    fn can_reach(&self, other: &dyn Device) -> bool {
+        self.inner.can_reach(other)
+    }
+
+    fn communicator(&self, rank: u32, size: u32, unique_id: &[u8]) -> Result<Box<dyn Communicator>, DeviceError> {
+        self.inner.communicator(rank, size, unique_id)
+    }
+}

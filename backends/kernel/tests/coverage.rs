@@ -1,0 +1,351 @@
+//! T6a: which grids are known to write every byte of a binding.
+#![allow(clippy::panic, reason = "tests end that way")]
+
+mod common;
+
+use common::kernel;
+use compute_kernel::EntryPoint;
+use compute_kernel::reflection::{Extent, Guard, LinearStore};
+
+const HEADER: &str = "
+struct P { n: u32, w: u32, h: u32, v: vec2<u32> }
+var<immediate> im: P;
+@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+@group(0) @binding(1) var<storage, read> a: array<u32>;
+@group(0) @binding(2) var<uniform> u: P;
+@group(0) @binding(3) var<storage, read_write> v3: array<vec3<f32>>;
+@group(0) @binding(4) var<storage, read_write> fixed: array<u32, 100>;
+struct S { x: u32, y: vec3<f32> }
+@group(0) @binding(5) var<storage, read_write> s: array<S>;
+struct One { data: array<u32> }
+@group(0) @binding(6) var<storage, read_write> one: One;
+struct Late { n: u32, data: array<u32> }
+@group(0) @binding(7) var<storage, read_write> late: Late;
+@group(0) @binding(8) var<storage, read_write> sum: u32;
+fn put(i: u32) { o[i] = 1u; }
+";
+
+const SLOTS: [&str; 9] = ["o", "a", "u", "v3", "fixed", "s", "one", "late", "sum"];
+
+fn entry(size: &str, body: &str) -> std::sync::Arc<EntryPoint> {
+    let source = format!(
+        "{HEADER}
+@compute @workgroup_size({size}) fn main(@builtin(global_invocation_id) gid: vec3<u32>, @builtin(local_invocation_index) li: u32,
+    @builtin(local_invocation_id) lid: vec3<u32>, @builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec3<u32>) {{
+{body}
+}}"
+    );
+    kernel(&source)
+}
+
+/// The store that covers `name` in a body, with a workgroup size.
+fn found(size: &str, body: &str, name: &str) -> Option<LinearStore> {
+    let k = entry(size, body);
+    let slot = SLOTS.iter().position(|s| *s == name).unwrap_or(99);
+    assert_eq!(k.coverage().stores.len(), SLOTS.len());
+    k.coverage().stores[slot].clone()
+}
+
+fn proven(body: &str) -> LinearStore {
+    found("64", body, "o").unwrap_or_else(|| panic!("not found in {body}"))
+}
+
+fn not_proven(body: &str) {
+    assert_eq!(found("64", body, "o"), None, "{body}");
+    assert_eq!(found("8, 8", body, "o"), None, "{body}");
+}
+
+/// Whether the store of `o` covers, for a one-dimensional grid of 64s and a view in elements.
+fn covers(body: &str, groups: u32, elements: u64) -> bool {
+    let k = entry("64", body);
+    let store = k.coverage().stores[0].clone().unwrap_or_else(|| panic!("not found in {body}"));
+    store.covers(k.reflection(), [groups, 1, 1], elements * 4, &[0; 24], &|_| None)
+}
+
+#[test]
+fn t6a_a_store_at_the_linear_id_is_whole() {
+    for body in [
+        "o[gid.x] = 1u;",
+        "let i = gid.x; o[i] = i;",
+        "var i = gid.x; o[i] = i;",
+        "let p = &o[gid.x]; *p = 2u;",
+        "o[wid.x * 64u + lid.x] = 1u;",
+        "o[wid.x * 64u + li] = 1u;",
+        "o[(wid.x << 6u) + li] = 1u;",
+        "let g = gid.xy; o[g.x] = 1u;",
+        "var g = gid; o[g.x] = 1u;",
+        "let q = wid * vec3<u32>(64u, 1u, 1u) + lid; o[q.x] = 1u;",
+        "o[gid.x + 0u] = a[gid.x] * 2u;",
+        "if (a[gid.x] > 3u) { o[gid.x] = 1u; } else { o[gid.x] = 0u; }",
+        "var r = 0u; for (var k = 0u; k < a[gid.x]; k++) { r += k; } o[gid.x] = r;",
+        "switch a[0] { case 1u: { sum = 2u; } default: { } } o[gid.x] = 1u;",
+        "let big = a[gid.x] > 3u && a[0] == 2u; o[gid.x] = select(0u, 1u, big);",
+    ] {
+        let store = proven(body);
+        assert_eq!(
+            (store.row, store.plane, store.guard, store.axis_guards),
+            (Extent::Unused, Extent::Unused, Guard::None, [Guard::None; 3]),
+            "{body}"
+        );
+        assert!(covers(body, 2, 128) && covers(body, 2, 100) && !covers(body, 2, 129), "{body}");
+    }
+}
+
+#[test]
+fn t6a_guards_by_the_own_length_or_an_inline_value_are_understood() {
+    for (guard, want) in [
+        ("if (gid.x >= arrayLength(&o)) { return; } o[gid.x] = 1u;", Guard::OwnLength),
+        ("if (gid.x < arrayLength(&o)) { o[gid.x] = 1u; }", Guard::OwnLength),
+        ("let i = gid.x; let n = arrayLength(&o); if (n > i) { o[i] = 1u; }", Guard::OwnLength),
+        ("if (!(gid.x >= arrayLength(&o))) { o[gid.x] = 1u; }", Guard::OwnLength),
+        ("if (gid.x < 100u) { o[gid.x] = 1u; }", Guard::Below(Extent::Constant(100))),
+        ("if (gid.x >= im.n) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Immediate(0))),
+        ("let q = im; if (gid.x >= q.h) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Immediate(8))),
+        ("if (gid.x >= u.w) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Uniform(2, 4))),
+        ("if (u.v.y <= gid.x) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Uniform(2, 20))),
+        ("if (gid.x >= arrayLength(&o) || gid.x >= im.n) { return; } o[gid.x] = 1u;", Guard::Below(Extent::Immediate(0))),
+        ("if (gid.x < im.n) { if (gid.x < arrayLength(&o)) { o[gid.x] = 1u; } }", Guard::Below(Extent::Immediate(0))),
+        ("if (gid.x < im.n && gid.x < im.n) { o[gid.x] = 1u; }", Guard::Below(Extent::Immediate(0))),
+        ("if (gid.x < nwg.x * 64u) { o[gid.x] = 1u; }", Guard::Below(Extent::GridWidth)),
+    ] {
+        assert_eq!(proven(guard).guard, want, "{guard}");
+    }
+    let own = "if (gid.x >= arrayLength(&o)) { return; } o[gid.x] = 1u;";
+    assert!(covers(own, 2, 100) && covers(own, 2, 128) && !covers(own, 2, 129));
+    let fixed = "if (gid.x < 100u) { o[gid.x] = 1u; }";
+    assert!(covers(fixed, 2, 100) && !covers(fixed, 2, 101));
+}
+
+#[test]
+fn t6a_inline_values_decide_at_the_launch() {
+    let k = entry("64", "if (gid.x >= im.n) { return; } o[gid.x] = 1u;");
+    let store = k.coverage().stores[0].clone().expect("found");
+    let with = |n: u32, view: u64| {
+        let mut bytes = [0u8; 24];
+        bytes[..4].copy_from_slice(&n.to_le_bytes());
+        store.covers(k.reflection(), [4, 1, 1], view, &bytes, &|_| None)
+    };
+    assert!(with(256, 1024) && with(1000, 1024) && with(100, 400) && with(100, 403));
+    assert!(!with(255, 1024) && !with(0, 4) && !with(u32::MAX, 1028));
+    assert!(!store.covers(k.reflection(), [4, 1, 1], 1024, &[], &|_| None), "the value is not there");
+
+    let k = entry("64", "if (gid.x >= u.w) { return; } o[gid.x] = 1u;");
+    let store = k.coverage().stores[0].clone().expect("found");
+    let block: Vec<u8> = [0u32, 256, 0, 0].iter().flat_map(|n| n.to_le_bytes()).collect();
+    assert!(store.covers(k.reflection(), [4, 1, 1], 1024, &[], &|index| (index == 2).then_some(block.as_slice())));
+    assert!(!store.covers(k.reflection(), [4, 1, 1], 1024, &[], &|_| None), "bound by view");
+    assert!(!store.covers(k.reflection(), [4, 1, 1], 1024, &[], &|_| Some(&block[..6])), "too short");
+}
+
+#[test]
+fn t6a_rows_and_planes_are_understood() {
+    let grid2 = |row: &str| format!("o[gid.x + gid.y * {row}] = 1u;");
+    for (row, want) in [
+        ("32u", Extent::Constant(32)),
+        ("im.w", Extent::Immediate(4)),
+        ("u.w", Extent::Uniform(2, 4)),
+        ("(nwg.x * 8u)", Extent::GridWidth),
+        ("nwg.x * 8u", Extent::GridWidth),
+    ] {
+        let store = found("8, 8", &grid2(row), "o").unwrap_or_else(|| panic!("{row}"));
+        assert_eq!((store.row, store.plane), (want, Extent::Unused), "{row}");
+    }
+    let body = "if (gid.x >= im.w || gid.y >= im.h) { return; } o[gid.y * im.w + gid.x] = 1u;";
+    let store = found("8, 8", body, "o").expect("found");
+    assert_eq!(store.axis_guards, [Guard::Below(Extent::Immediate(4)), Guard::Below(Extent::Immediate(8)), Guard::None]);
+    let k = entry("8, 8", body);
+    let with = |w: u32, h: u32, grid: [u32; 3], elements: u64| {
+        let bytes: Vec<u8> = [0, w, h, 0, 0, 0].iter().flat_map(|n: &u32| n.to_le_bytes()).collect();
+        store.covers(k.reflection(), grid, elements * 4, &bytes, &|_| None)
+    };
+    assert!(with(10, 10, [2, 2, 1], 100));
+    assert!(!with(10, 10, [1, 2, 1], 100), "rows with gaps");
+    assert!(!with(10, 10, [2, 1, 1], 100), "too few rows");
+    assert!(!with(10, 10, [2, 2, 1], 101), "too long a view");
+    assert!(!with(17, 10, [2, 2, 1], 170), "rows longer than the grid");
+    assert!(with(17, 1, [2, 2, 1], 16), "one row is enough for its start");
+    assert!(!with(0, 10, [2, 2, 1], 1));
+    assert!(!with(u32::MAX, 10, [2, 2, 1], 20));
+
+    let body = "o[gid.x + gid.y * 16u + gid.z * 256u] = 1u;";
+    let k = entry("4, 4, 4", body);
+    let store = k.coverage().stores[0].clone().expect("found");
+    let with = |grid: [u32; 3], elements: u64| store.covers(k.reflection(), grid, elements * 4, &[], &|_| None);
+    assert!(with([4, 4, 1], 1024) && !with([4, 4, 1], 1025) && with([4, 4, 2], 2048));
+    assert!(!with([3, 4, 1], 1024) && !with([4, 3, 1], 1024) && with([4, 3, 1], 192));
+
+    let body = "o[gid.x + gid.y * (nwg.x * 4u) + gid.z * (nwg.x * 4u) * (nwg.y * 4u)] = 1u;";
+    assert_eq!(found("4, 4, 4", body, "o").map(|s| (s.row, s.plane)), Some((Extent::GridWidth, Extent::GridPlane)));
+}
+
+#[test]
+fn t6a_short_circuits_are_understood_on_both_sides() {
+    for body in [
+        "if (gid.x >= im.w || gid.y >= im.h) { return; } o[gid.x + gid.y * im.w] = 1u;",
+        "if (gid.x < im.w && gid.y < im.h) { o[gid.x + gid.y * im.w] = 1u; }",
+        "if (gid.x < im.w) { if (gid.y < im.h) { o[gid.x + gid.y * im.w] = 1u; } }",
+        "if (gid.x >= im.w) { return; } if (gid.y >= im.h) { return; } o[gid.x + gid.y * im.w] = 1u;",
+        "let inside = gid.x < im.w && gid.y < im.h; if (!inside) { return; } o[gid.x + gid.y * im.w] = 1u;",
+        "if ((gid.x < im.w) & (gid.y < im.h)) { o[gid.x + gid.y * im.w] = 1u; }",
+        "if (!(gid.x >= im.w || gid.y >= im.h)) { let i = gid.x + gid.y * im.w; o[i] = 1u; }",
+    ] {
+        let store = found("8, 8", body, "o").unwrap_or_else(|| panic!("not found in {body}"));
+        assert_eq!(
+            store.axis_guards,
+            [Guard::Below(Extent::Immediate(4)), Guard::Below(Extent::Immediate(8)), Guard::None],
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn t6a_what_may_skip_the_store_is_not_whole() {
+    for body in [
+        "",
+        "if (a[gid.x] == 1u) { o[gid.x] = 1u; }",
+        "if (a[gid.x] == 1u) { return; } o[gid.x] = 1u;",
+        "if (gid.x == 5u) { return; } o[gid.x] = 1u;",
+        "if (gid.x < 5u) { return; } o[gid.x] = 1u;",
+        "if (gid.x < arrayLength(&a)) { o[gid.x] = 1u; }",
+        "if (gid.x > 5u) { o[gid.x] = 1u; }",
+        "if (gid.x < im.n) { } else { o[gid.x] = 1u; }",
+        "if (gid.x < a[0]) { o[gid.x] = 1u; }",
+        "if (lid.x < 3u) { o[gid.x] = 1u; }",
+        "if (gid.x + 1u < im.n) { o[gid.x] = 1u; }",
+        "if (a[0] == 1u || gid.x < im.n) { o[gid.x] = 1u; }",
+        "if (gid.x >= im.n || gid.x >= im.w) { return; } o[gid.x] = 1u;",
+        "if (gid.x < 8u) { if (gid.x < im.w) { o[gid.x] = 1u; } }",
+        "if (gid.x < im.n && a[0] == 1u) { o[gid.x] = 1u; }",
+        "if (gid.x >= im.n || a[0] == 1u) { return; } o[gid.x] = 1u;",
+        "for (var k = 0u; k < im.n; k++) { o[gid.x] = k; }",
+        "loop { if (a[0] == 1u) { break; } o[gid.x] = 1u; if (a[1] == 1u) { break; } }",
+        "loop { if (a[0] == 1u) { return; } if (a[1] == 1u) { break; } } o[gid.x] = 1u;",
+        "switch a[0] { case 1u: { return; } default: { } } o[gid.x] = 1u;",
+        "switch a[0] { case 1u: { o[gid.x] = 1u; } default: { } }",
+        "put(gid.x);",
+        "return; o[gid.x] = 1u;",
+        "if (im.n == 1u) { if (a[0] == 2u) { return; } } o[gid.x] = 1u;",
+        "if (im.n == 1u) { o[gid.x] = 1u; return; } ",
+        "if (a[0] > 3u) { o[gid.x] = 1u; } else { o[gid.x + 1u] = 0u; }",
+        "if (a[0] > 3u) { o[gid.x] = 1u; } else if (a[0] > 2u) { o[gid.x] = 0u; }",
+    ] {
+        not_proven(body);
+    }
+}
+
+#[test]
+fn t6a_what_is_not_the_linear_id_is_not_whole() {
+    for body in [
+        "o[gid.x * 2u] = 1u;",
+        "o[gid.x + 1u] = 1u;",
+        "o[gid.x - 1u] = 1u;",
+        "o[gid.y] = 1u;",
+        "o[lid.x] = 1u;",
+        "o[li] = 1u;",
+        "o[wid.x] = 1u;",
+        "o[gid.x ^ 1u] = 1u;",
+        "o[gid.x % 64u] = 1u;",
+        "o[a[gid.x]] = 1u;",
+        "o[min(gid.x, 10u)] = 1u;",
+        "o[gid.x * im.n] = 1u;",
+        "o[gid.x + gid.y * gid.x] = 1u;",
+        "o[gid.x + gid.y * a[0]] = 1u;",
+        "o[gid.x + gid.y * im.w * im.h] = 1u;",
+        "o[wid.x * 32u + lid.x] = 1u;",
+        "o[wid.x * 65u + lid.x] = 1u;",
+        "var i = gid.x; i = i + 1u; o[i] = 1u;",
+        "var i = gid.x; if (a[0] == 1u) { i = 3u; } o[i] = 1u;",
+        "var i = 0u; if (a[0] == 1u) { i = gid.x; } o[i] = 1u;",
+        "var i = gid.x; for (var k = 0u; k < 3u; k++) { o[i] = 1u; i += 64u; }",
+        "var i = gid.x; { let q = &i; *q = 7u; } o[i] = 1u;",
+        "var i: u32; loop { i = gid.x; break; } o[i] = 1u;",
+        "var g = gid; g.x = 3u; o[g.x] = 1u;",
+        "let i = u32(f32(gid.x)); o[i] = 1u;",
+    ] {
+        not_proven(body);
+    }
+    // A store to another part of the view than its start, or to a part of an element.
+    assert_eq!(found("64", "late.data[gid.x] = 1u;", "late"), None);
+    assert_eq!(found("64", "s[gid.x].x = 1u; s[gid.x].y = vec3<f32>();", "s"), None);
+    assert_eq!(found("64", "v3[gid.x].x = 1.0;", "v3"), None);
+    assert_eq!(found("64", "o[gid.x] = a[gid.x];", "a"), None);
+}
+
+#[test]
+fn t6a_elements_of_any_size_count_with_their_padding() {
+    let cases = [
+        ("v3", "v3[gid.x] = vec3<f32>(1.0);", 16u64),
+        ("s", "s[gid.x] = S(1u, vec3<f32>());", 32),
+        ("one", "one.data[gid.x] = 1u;", 4),
+    ];
+    for (name, body, stride) in cases {
+        let store = found("64", body, name).unwrap_or_else(|| panic!("{name}"));
+        let k = entry("64", body);
+        assert_eq!(store.stride, stride, "{name}");
+        let with = |view: u64| store.covers(k.reflection(), [1, 1, 1], view, &[], &|_| None);
+        assert!(with(stride) && with(64 * stride) && with(63 * stride + 1), "{name}");
+        assert!(!with(65 * stride) && !with(0) && !with(stride - 1), "{name}: a view without a whole element is never written");
+        assert!(with(64 * stride + stride - 1), "{name}: the tail counts");
+    }
+}
+
+#[test]
+fn t6a_what_lies_past_a_fixed_size_is_not_written() {
+    let k = entry("64", "fixed[gid.x] = 1u; sum = 2u;");
+    let store = k.coverage().stores[4].clone().expect("found");
+    let with = |groups: u32, view: u64| store.covers(k.reflection(), [groups, 1, 1], view, &[], &|_| None);
+    assert!(with(2, 400) && !with(2, 401) && !with(2, 404) && !with(1, 400) && with(9, 400));
+    let sum = k.coverage().stores[8].clone().expect("found");
+    assert!(sum.covers(k.reflection(), [1, 1, 1], 4, &[], &|_| None));
+    assert!(!sum.covers(k.reflection(), [1, 1, 1], 8, &[], &|_| None));
+
+    let k = entry("64", "if (gid.x == 0u) { o[0] = 5u; sum = 1u; }");
+    let first = k.coverage().stores[0].clone().expect("found");
+    assert!(first.covers(k.reflection(), [3, 1, 1], 4, &[], &|_| None));
+    assert!(!first.covers(k.reflection(), [3, 1, 1], 8, &[], &|_| None));
+    assert!(k.coverage().stores[8].is_some());
+    assert_eq!(found("64", "if (gid.x == 1u) { sum = 1u; }", "sum"), None);
+    assert_eq!(found("64", "o[1] = 1u;", "o"), None);
+}
+
+#[test]
+fn t6a_override_constants_decide_what_is_stored() {
+    let source = "override ON = true; override W: u32 = 8u;
+        @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(8, 8) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {
+            if (!ON) { return; }
+            if (ON) { o[gid.x + gid.y * W] = 1u; }
+        }";
+    let with = |name: &str, value: f64| {
+        let k = common::try_kernel(source, &[common::constant(name, value)]).expect("resolves");
+        k.coverage().stores[0].clone()
+    };
+    assert_eq!(with("W", 16.0).map(|s| s.row), Some(Extent::Constant(16)));
+    assert_eq!(with("ON", 0.0), None);
+}
+
+#[test]
+fn t6a_extreme_numbers_never_wrap_into_a_yes() {
+    let k = entry("64", "o[gid.x] = 1u;");
+    let store = k.coverage().stores[0].clone().expect("found");
+    assert!(!store.covers(k.reflection(), [u32::MAX, 1, 1], 4, &[], &|_| None), "more invocations than there are ids");
+    assert!(!store.covers(k.reflection(), [0, 1, 1], 4, &[], &|_| None));
+    assert!(!store.covers(k.reflection(), [1, 1, 1], u64::MAX, &[], &|_| None));
+    assert!(store.covers(k.reflection(), [1 << 26, 1, 1], (1 << 34) - 4, &[], &|_| None));
+    assert!(!store.covers(k.reflection(), [1 << 26, 1, 1], 1 << 34, &[], &|_| None), "a length that is no u32");
+    for extent in [
+        Extent::Constant(u64::MAX),
+        Extent::Constant(1 << 32),
+        Extent::Immediate(u32::MAX),
+        Extent::Uniform(9, u32::MAX),
+        Extent::GridPlane,
+    ] {
+        for (row, plane, guard) in
+            [(extent, Extent::Unused, Guard::None), (Extent::Unused, extent, Guard::None), (extent, extent, Guard::Below(extent))]
+        {
+            let odd = LinearStore { stride: 1, offset: 0, elements: Some(u64::MAX), row, plane, guard, axis_guards: [guard; 3] };
+            let _ = odd.covers(k.reflection(), [u32::MAX, u32::MAX, u32::MAX], u64::MAX, &[1; 8], &|_| Some(&[]));
+            let _ = odd.covers(k.reflection(), [1 << 20, 1 << 20, 1 << 20], 1 << 40, &[1; 8], &|_| None);
+        }
+    }
+}

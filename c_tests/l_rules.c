@@ -1,0 +1,624 @@
+/* The rules L1 to L10 and the field reports DL-01 to DL-09: launching, and what is refused. */
+#include "rules.h"
+
+#define WORDS 256
+#define BYTES (4 * WORDS)
+
+static compute_device device;
+static compute_stream stream;
+static compute_kernel increment, add;
+static compute_buffer in, out;
+static compute_device_info info;
+
+static void set_up(void)
+{
+    device = open_device();
+    info = device_info(device);
+    stream = make_stream(device);
+    increment = make_kernel(device, INCREMENT);
+    add = make_kernel(device, ADD);
+    in = make_buffer(device, BYTES, "in");
+    out = make_buffer(device, BYTES, "out");
+    fill_words(stream, in, 7);
+    fill_words(stream, out, 1);
+}
+
+static compute_status launch_grid(compute_kernel kernel, uint32_t x, uint32_t y, uint32_t z, compute_buffer buffer)
+{
+    compute_binding binding = bind(0, buffer);
+    compute_launch_desc desc = launch_desc(kernel, x, y, z, &binding, 1);
+    return compute_stream_launch(stream, &desc, E);
+}
+
+/* ---- L1, DL-02 ---- */
+
+TEST(l1_dl_02_a_grid_with_a_zero_is_no_work)
+{
+    set_up();
+    compute_kernel count = make_kernel(device, COUNTER);
+    OK(launch_grid(count, 0, 5, 7, out));
+    OK(launch_grid(count, 5, 0, 7, out));
+    OK(launch_grid(count, 5, 7, 0, out));
+    compute_event event = NULL;
+    OK(compute_stream_record(stream, &event, E));
+    OK(compute_event_wait(event, 10 * SECONDS, E));
+    CHECK_EQ(get_word(stream, out, 0), 1);
+}
+
+TEST(l1_a_grid_with_a_zero_claims_nothing_and_releases_nothing)
+{
+    set_up();
+    uint64_t failure = claim_all(stream, add, in, out);
+    OK(launch_io(stream, increment, "", in, out, 0));
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), failure);
+    compute_buffer clean = make_buffer(device, BYTES, "clean");
+    OK(launch_io(stream, increment, "", out, clean, 0));
+    CHECK_EQ(claimed_by(clean, 0, COMPUTE_WHOLE), 0);
+}
+
+TEST(dl_02_every_invocation_knows_its_place_in_a_grid_of_three_axes)
+{
+    set_up();
+    compute_kernel place = make_kernel(device,
+        "struct Places { n: atomic<u32>, x: atomic<u32>, y: atomic<u32>, z: atomic<u32>, groups: array<u32, 3> }\n"
+        "@group(0) @binding(0) var<storage, read_write> R: Places;\n"
+        "@compute @workgroup_size(2) fn place(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {\n"
+        "  atomicAdd(&R.n, 1u); atomicMax(&R.x, g.x); atomicMax(&R.y, g.y); atomicMax(&R.z, g.z);\n"
+        "  if g.x + g.y + g.z == 0u { R.groups[0] = n.x; R.groups[1] = n.y; R.groups[2] = n.z; } }");
+    uint32_t expected[7] = { 210, 2, 4, 6, 3, 5, 7 };
+    compute_buffer result = make_buffer(device, 28, "result");
+    OK(launch_grid(place, 3, 5, 7, result));
+    for (int i = 0; i < 7; i++) CHECK_EQ(get_word(stream, result, i), expected[i]);
+}
+
+/* ---- L2 ---- */
+
+static compute_status launch_indirect(compute_kernel kernel, compute_buffer grid, uint64_t offset, compute_buffer counter)
+{
+    compute_binding binding = bind(0, counter);
+    compute_launch_desc desc = launch_desc(kernel, 0, 0, 0, &binding, 1);
+    desc.indirect = range(grid, offset, 12);
+    return compute_stream_launch(stream, &desc, E);
+}
+
+TEST(l2_a_grid_is_read_from_memory_after_the_work_before_it)
+{
+    set_up();
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT)) return;
+    compute_kernel count = make_kernel(device, COUNTER);
+    compute_kernel size = make_kernel(device, "@group(0) @binding(0) var<storage, read_write> G: array<u32>;\n"
+        "@compute @workgroup_size(1) fn size() { G[1] = 3u; G[2] = 5u; G[3] = 2u; }");
+    compute_buffer grid = make_buffer(device, 16, "grid"), counter = make_buffer(device, 4, "counter");
+    OK(launch_grid(size, 1, 1, 1, grid));
+    OK(launch_indirect(count, grid, 4, counter));
+    CHECK_EQ(get_word(stream, counter, 0), 30);
+}
+
+TEST(l2_a_zero_in_an_indirect_grid_is_no_work)
+{
+    set_up();
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT)) return;
+    compute_kernel count = make_kernel(device, COUNTER);
+    compute_buffer grid = make_buffer(device, 12, "grid"), counter = make_buffer(device, 4, "counter");
+    put_word(stream, grid, 0, 4);
+    put_word(stream, grid, 2, 4);
+    OK(launch_indirect(count, grid, 0, counter));
+    CHECK_EQ(get_word(stream, counter, 0), 0);
+}
+
+TEST(l2_an_indirect_grid_above_a_limit_runs_nothing_and_is_reported)
+{
+    set_up();
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT) || info.max_grid[1] == UINT32_MAX) return;
+    compute_kernel count = make_kernel(device, COUNTER);
+    compute_buffer grid = make_buffer(device, 12, "grid"), counter = make_buffer(device, 4, "counter");
+    uint32_t word = 0;
+    put_word(stream, counter, 0, 5);
+    put_word(stream, grid, 0, 1);
+    put_word(stream, grid, 1, info.max_grid[1] + 1);
+    put_word(stream, grid, 2, 1);
+    OK(launch_indirect(count, grid, 0, counter));
+    if (info.capabilities & COMPUTE_CAPABILITY_INDIRECT_REPORTS) {
+        IS(COMPUTE_ERROR_UNWRITTEN, get(stream, counter, 0, &word, 4));
+        CHECK_EQ(root_info().status, COMPUTE_ERROR_GRID_LIMIT);
+    } else {
+        CHECK_EQ(get_word(stream, counter, 0), 5);
+    }
+}
+
+TEST(l2_an_indirect_view_that_is_misaligned_or_of_a_wrong_size_is_refused)
+{
+    set_up();
+    compute_kernel count = make_kernel(device, COUNTER);
+    compute_buffer counter = make_buffer(device, 4, "counter");
+    IS_CLASS(100, launch_indirect(count, in, 2, counter));
+    IS_CLASS(100, launch_indirect(count, in, BYTES - 8, counter));
+}
+
+/* ---- L3, DL-01, DL-03, DL-05, DL-06 ---- */
+
+TEST(l3_dl_01_many_groups_all_run_or_the_launch_is_refused_with_axis_request_and_limit)
+{
+    set_up();
+    compute_kernel count = make_kernel(device, COUNTER);
+    static const uint32_t sizes[3] = { 65535, 65536, 1000000 };
+    for (int axis = 0; axis < 3; axis++) {
+        for (int i = 0; i < 3; i++) {
+            uint32_t grid[3] = { 1, 1, 1 };
+            char asked[16], allowed[16];
+            compute_buffer counter = make_buffer(device, 4, "counter");
+            put_word(stream, counter, 0, 0);
+            grid[axis] = sizes[i];
+            if (sizes[i] <= info.max_grid[axis]) {
+                OK(launch_grid(count, grid[0], grid[1], grid[2], counter));
+                CHECK_EQ(get_word(stream, counter, 0), sizes[i]);
+            } else {
+                IS(COMPUTE_ERROR_LIMIT, launch_grid(count, grid[0], grid[1], grid[2], counter));
+                snprintf(asked, sizeof asked, "%u", (unsigned)sizes[i]);
+                snprintf(allowed, sizeof allowed, "%u", (unsigned)info.max_grid[axis]);
+                CHECK(error_says(asked) && error_says(allowed));
+                CHECK(claimed_by(counter, 0, 4) != 0);
+            }
+            compute_buffer_release(counter);
+        }
+    }
+}
+
+TEST(dl_01_a_grid_above_the_limit_is_refused_on_every_axis)
+{
+    set_up();
+    compute_kernel count = make_kernel(device, COUNTER);
+    for (int axis = 0; axis < 3; axis++) {
+        if (info.max_grid[axis] == UINT32_MAX) continue;
+        uint32_t grid[3] = { 1, 1, 1 };
+        grid[axis] = info.max_grid[axis] + 1;
+        fill_words(stream, out, 1);
+        IS(COMPUTE_ERROR_LIMIT, launch_grid(count, grid[0], grid[1], grid[2], out));
+    }
+}
+
+static compute_status create_of_size(const char *size, compute_kernel *kernel)
+{
+    char source[256];
+    snprintf(source, sizeof source, "@group(0) @binding(0) var<storage, read_write> C: atomic<u32>;\n@compute @workgroup_size(%s) fn f() { atomicAdd(&C, 1u); }", size);
+    compute_kernel_desc desc = kernel_desc(source, "sized");
+    return compute_kernel_create(device, &desc, kernel, E);
+}
+
+TEST(l3_dl_03_a_workgroup_above_the_limit_is_refused_at_creation_with_both_numbers)
+{
+    set_up();
+    char size[64], limit[16];
+    compute_kernel kernel = NULL;
+    for (int axis = 0; axis < 3; axis++) {
+        unsigned n[3] = { 1, 1, 1 };
+        n[axis] = info.max_workgroup_size[axis] + 1;
+        snprintf(size, sizeof size, "%u, %u, %u", n[0], n[1], n[2]);
+        snprintf(limit, sizeof limit, "%u", (unsigned)info.max_workgroup_size[axis]);
+        compute_status status = create_of_size(size, &kernel);
+        CHECK(status == COMPUTE_ERROR_LIMIT || status == COMPUTE_ERROR_COMPILE);
+        CHECK(error_says(limit));
+        CHECK_EQ(last_info().refusal, 1);
+        CHECK(kernel == NULL);
+    }
+    compute_buffer counter = make_buffer(device, 4, "counter");
+    OK(launch_grid(make_kernel(device, COUNTER), 3, 1, 1, counter));
+    CHECK_EQ(get_word(stream, counter, 0), 3);
+}
+
+TEST(dl_06_workgroups_of_exactly_the_limit_run)
+{
+    set_up();
+    char size[64];
+    unsigned sizes[4][3] = { { info.max_workgroup_size[0], 1, 1 }, { 1, info.max_workgroup_size[1], 1 }, { 1, 1, info.max_workgroup_size[2] },
+                             { info.max_workgroup_invocations, 1, 1 } };
+    CHECK(info.max_workgroup_invocations >= 1);
+    for (int i = 0; i < 4; i++) {
+        compute_kernel kernel = NULL;
+        uint64_t invocations = (uint64_t)sizes[i][0] * sizes[i][1] * sizes[i][2];
+        if (invocations > info.max_workgroup_invocations || sizes[i][0] > info.max_workgroup_size[0]) continue;
+        compute_buffer counter = make_buffer(device, 4, "counter");
+        snprintf(size, sizeof size, "%u, %u, %u", sizes[i][0], sizes[i][1], sizes[i][2]);
+        OK(create_of_size(size, &kernel));
+        OK(launch_grid(kernel, 2, 1, 1, counter));
+        CHECK_EQ(get_word(stream, counter, 0), 2 * invocations);
+    }
+}
+
+static compute_status create_with_memory(uint64_t words, compute_kernel *kernel)
+{
+    char source[512];
+    snprintf(source, sizeof source, "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\nvar<workgroup> w: array<u32, %llu>;\n"
+        "@compute @workgroup_size(64) fn f(@builtin(local_invocation_index) i: u32) {\n"
+        "  for (var n = i; n < %lluu; n += 64u) { w[n] = n; }\n  workgroupBarrier();\n  O[i] = w[%lluu - i]; }",
+        (unsigned long long)words, (unsigned long long)words, (unsigned long long)words - 1);
+    compute_kernel_desc desc = kernel_desc(source, "memory");
+    return compute_kernel_create(device, &desc, kernel, E);
+}
+
+TEST(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused)
+{
+    set_up();
+    compute_kernel kernel = NULL;
+    uint64_t words = info.max_workgroup_memory / 4;
+    CHECK(words >= 4096);
+    OK(create_with_memory(words, &kernel));
+    OK(launch_grid(kernel, 1, 1, 1, out));
+    CHECK_EQ(get_word(stream, out, 0), words - 1);
+    CHECK_EQ(get_word(stream, out, 63), words - 64);
+    compute_kernel none = NULL;
+    compute_status status = create_with_memory(words + 1, &none);
+    CHECK(status == COMPUTE_ERROR_LIMIT || status == COMPUTE_ERROR_COMPILE);
+    CHECK_EQ(last_info().refusal, 1);
+    CHECK(none == NULL);
+}
+
+/* A kernel with `count` storage bindings; O is slot 0 and gets the sum of the first words of the others. */
+static compute_status create_with_bindings(uint32_t count, compute_kernel *kernel)
+{
+    size_t room = 512 + 160 * (size_t)count, used = 0;
+    char *source = malloc(room);
+    CHECK(source != NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        used += (size_t)snprintf(source + used, room - used, "@group(0) @binding(%u) var<storage, read%s> b%u: array<u32>;\n", (unsigned)i,
+            i == 0 ? "_write" : "", (unsigned)i);
+    }
+    used += (size_t)snprintf(source + used, room - used, "@compute @workgroup_size(1) fn f() { var s = 0u;\n");
+    for (uint32_t i = 1; i < count; i++) used += (size_t)snprintf(source + used, room - used, "s += b%u[0];\n", (unsigned)i);
+    snprintf(source + used, room - used, "b0[0] = s; }\n");
+    compute_kernel_desc desc = kernel_desc(source, "many");
+    compute_status status = compute_kernel_create(device, &desc, kernel, E);
+    free(source);
+    return status;
+}
+
+TEST(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused)
+{
+    set_up();
+    uint32_t count = info.max_bindings;
+    CHECK(count >= 8 && count < 10000);
+    compute_kernel kernel = NULL, none = NULL;
+    OK(create_with_bindings(count, &kernel));
+    compute_binding *bindings = calloc(count + 2, sizeof *bindings);
+    CHECK(bindings != NULL);
+    uint64_t expected = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        compute_buffer buffer = make_buffer(device, 4, "one");
+        put_word(stream, buffer, 0, i * i);
+        bindings[i] = bind(i, buffer);
+        if (i > 0) expected += i * i;
+    }
+    OK(launch(stream, kernel, 1, bindings, count));
+    CHECK_EQ(get_word(stream, bindings[0].buffer, 0), expected);
+    bindings[count] = bind(4000000000u, in);
+    IS_CLASS(100, launch(stream, kernel, 1, bindings, count + 1));
+    compute_status status = create_with_bindings(count + 1, &none);
+    CHECK(status < 0 && none == NULL);
+    CHECK_EQ(last_info().refusal, 1);
+}
+
+TEST(l3_bindings_that_do_not_match_the_kernel_are_refused)
+{
+    set_up();
+    uint32_t block[4] = { 1, 0, 0, 0 };
+    compute_binding good[4] = { bind(0, in), bind(1, out), bind_bytes(2, block, 16), bind(1, out) };
+    OK(launch(stream, add, 4, good, 3));
+    IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, good, 2)); /* missing */
+    IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, good, 4)); /* twice */
+    compute_binding unknown[4] = { bind(0, in), bind(1, out), bind_bytes(2, block, 16), bind(9, in) };
+    IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, unknown, 4));
+    compute_binding inline_storage[3] = { bind_bytes(0, block, 16), bind(1, out), bind_bytes(2, block, 16) };
+    IS_CLASS(100, launch(stream, add, 4, inline_storage, 3));
+    compute_binding too_small[3] = { bind_range(0, in, 0, 2), bind(1, out), bind_bytes(2, block, 16) };
+    IS_CLASS(100, launch(stream, add, 4, too_small, 3));
+    compute_binding empty[3] = { bind_range(0, in, 0, 0), bind(1, out), bind_bytes(2, block, 16) };
+    IS_CLASS(100, launch(stream, add, 4, empty, 3));
+    compute_binding other_group[3] = { bind(0, in), bind(1, out), bind_bytes(2, block, 16) };
+    other_group[0].group = 1;
+    IS(COMPUTE_ERROR_BINDING, launch(stream, add, 4, other_group, 3));
+    OK(launch(stream, add, 4, good, 3));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+}
+
+TEST(l3_a_misaligned_or_overlong_view_is_refused)
+{
+    set_up();
+    compute_binding misaligned[2] = { bind_range(0, in, 2, 64), bind(1, out) };
+    IS(COMPUTE_ERROR_MISALIGNED, launch(stream, increment, 4, misaligned, 2));
+    compute_binding overlong[2] = { bind_range(0, in, 16, BYTES), bind(1, out) };
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, launch(stream, increment, 4, overlong, 2));
+    compute_binding behind[2] = { bind_range(0, in, BYTES + 256, COMPUTE_WHOLE), bind(1, out) };
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, launch(stream, increment, 4, behind, 2));
+}
+
+/* ---- L4 ---- */
+
+TEST(l4_inline_bytes_and_immediates_reach_the_kernel_by_value)
+{
+    set_up();
+    compute_kernel both = make_kernel(device,
+        "struct P { a: u32, b: f32 }\nvar<immediate> p: P;\n@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n"
+        "@group(0) @binding(1) var<uniform> u: vec2<u32>;\n"
+        "@compute @workgroup_size(1) fn both() { O[0] = p.a; O[1] = u32(p.b); O[2] = u.x; O[3] = u.y; }");
+    struct { uint32_t a; float b; } immediates = { 11, 12.5f };
+    uint32_t block[2] = { 13, 14 }, expected[4] = { 11, 12, 13, 14 };
+    compute_binding bindings[2] = { bind(0, out), bind_bytes(1, block, 8) };
+    compute_launch_desc desc = launch_desc(both, 1, 1, 1, bindings, 2);
+    desc.immediates = &immediates;
+    desc.immediate_size = sizeof immediates;
+    OK(compute_stream_launch(stream, &desc, E));
+    immediates.a = block[0] = block[1] = 0xffffffffu; /* copied before the call returned */
+    for (int i = 0; i < 4; i++) CHECK_EQ(get_word(stream, out, i), expected[i]);
+    desc.immediate_size = 4;
+    IS_CLASS(100, compute_stream_launch(stream, &desc, E));
+    desc.immediate_size = 12;
+    IS_CLASS(100, compute_stream_launch(stream, &desc, E));
+    desc.immediates = NULL;
+    desc.immediate_size = 0;
+    IS_CLASS(100, compute_stream_launch(stream, &desc, E));
+}
+
+TEST(l4_a_uniform_can_be_a_view_or_inline_bytes)
+{
+    set_up();
+    uint32_t block[4] = { 5, 0, 0, 0 };
+    compute_buffer uniform = make_buffer(device, 16, "uniform");
+    put(stream, uniform, 0, block, 16);
+    compute_binding by_view[3] = { bind(0, in), bind(1, out), bind(2, uniform) };
+    OK(launch(stream, add, 4, by_view, 3));
+    CHECK_EQ(get_word(stream, out, WORDS - 1), 12);
+}
+
+/* ---- L5 ---- */
+
+TEST(l5_checked_reads_out_of_range_give_zero_and_writes_are_dropped)
+{
+    set_up();
+    compute_kernel wild = make_kernel(device, IO
+        "@compute @workgroup_size(1) fn wild() { let far = I[0]; O[0] = I[far]; O[far] = 0xbadu; O[8] = 0xbadu; O[1] = I[far + 0x40000000u]; O[0x7fffffffu + far] = 1u; }");
+    compute_buffer arena = make_buffer(device, 1024, "arena");
+    fill_words(stream, arena, 0xaaaaaaaau);
+    put_word(stream, arena, 0, 100);
+    compute_binding bindings[2] = { bind_range(0, arena, 0, 32), bind_range(1, arena, 256, 32) };
+    OK(launch(stream, wild, 1, bindings, 2));
+    CHECK_EQ(get_word(stream, arena, 64), 0);
+    CHECK_EQ(get_word(stream, arena, 65), 0);
+    for (int i = 1; i < 256; i++) {
+        if (i != 64 && i != 65) CHECK_EQ(get_word(stream, arena, i), 0xaaaaaaaau);
+    }
+}
+
+TEST(l5_the_length_of_an_array_is_that_of_its_view)
+{
+    set_up();
+    compute_kernel length = make_kernel(device, IO "@compute @workgroup_size(1) fn length() { O[0] = arrayLength(&I); O[1] = arrayLength(&O); }");
+    compute_binding bindings[2] = { bind_range(0, in, 256, 102), bind_range(1, out, 0, 16) };
+    OK(launch(stream, length, 1, bindings, 2));
+    CHECK_EQ(get_word(stream, out, 0), 25);
+    CHECK_EQ(get_word(stream, out, 1), 4);
+}
+
+/* ---- L6 ---- */
+
+TEST(l6_an_unknown_mode_is_refused)
+{
+    set_up();
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc desc = launch_desc(increment, 4, 1, 1, bindings, 2);
+    desc.mode = 99;
+    IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_launch(stream, &desc, E));
+}
+
+/* ---- L8, DL-09 ---- */
+
+TEST(l8_dl_09_twenty_thousand_dependent_launches_run_in_order)
+{
+    set_up();
+    compute_kernel step = make_kernel(device, "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n@compute @workgroup_size(1) fn step() { O[0] += 1u; }");
+    compute_buffer counter = make_buffer(device, 4, "counter");
+    uint64_t start = now_ns();
+    for (int i = 0; i < 20000; i++) OK(launch_grid(step, 1, 1, 1, counter));
+    CHECK_EQ(get_word(stream, counter, 0), 20000);
+    printf("  20,000 dependent launches: %.1f ms\n", 1e-6 * (double)(now_ns() - start));
+}
+
+TEST(dl_09_two_buffers_hand_a_value_back_and_forth)
+{
+    set_up();
+    put_word(stream, in, 0, 0);
+    for (int i = 0; i < 500; i++) {
+        OK(launch_io(stream, increment, "", in, out, 4));
+        OK(launch_io(stream, increment, "", out, in, 4));
+    }
+    CHECK_EQ(get_word(stream, in, 0), 1000);
+}
+
+TEST(l8_work_on_one_stream_waits_for_the_other_streams_use_of_the_buffer)
+{
+    set_up();
+    compute_stream other = make_stream(device);
+    put_word(stream, in, 0, 0);
+    for (int i = 0; i < 500; i++) {
+        OK(launch_io(stream, increment, "", in, out, 4));
+        OK(launch_io(other, increment, "", out, in, 4));
+    }
+    CHECK_EQ(get_word(stream, in, 0), 1000);
+}
+
+TEST(l8_memory_that_is_released_while_in_use_is_not_used_again_before_the_use_is_over)
+{
+    set_up();
+    compute_kernel spin = make_kernel(device, SPIN);
+    put_word(stream, in, 0, 3000000);
+    put_word(stream, in, 1, 42);
+    compute_stream other = make_stream(device);
+    for (int round = 0; round < 10; round++) {
+        compute_buffer busy = make_buffer(device, BYTES, "busy");
+        OK(launch_io(stream, spin, "", in, busy, 1));
+        compute_view from = range(busy, 0, 4), to = range(out, 0, 4);
+        OK(compute_stream_copy(stream, &from, &to, E));
+        compute_buffer_release(busy);
+        compute_buffer next = make_buffer(device, BYTES, "next");
+        fill_words(other, next, 0xeeeeeeeeu);
+        CHECK_EQ(get_word(stream, out, 0), 42);
+        compute_buffer_release(next);
+    }
+}
+
+/* ---- L9 ---- */
+
+TEST(l9_two_read_bindings_may_overlap_and_a_written_one_may_not)
+{
+    set_up();
+    compute_kernel sum = make_kernel(device, IO "@group(0) @binding(2) var<storage, read> J: array<u32>;\n"
+        "@compute @workgroup_size(64) fn sum(" ID ") { if id.x < arrayLength(&O) { O[id.x] = I[id.x] + J[id.x]; } }");
+    compute_binding both_read[3] = { bind(0, in), bind(1, out), bind(2, in) };
+    OK(launch(stream, sum, 4, both_read, 3));
+    CHECK_EQ(get_word(stream, out, 0), 14);
+    compute_binding written[3] = { bind_range(0, in, 0, 512), bind_range(1, in, 256, 256), bind(2, out) };
+    IS(COMPUTE_ERROR_OVERLAP, launch(stream, sum, 1, written, 3));
+    CHECK(claimed_by(in, 256, 256) != 0);
+    CHECK_EQ(claimed_by(in, 0, 256), 0);
+    fill_words(stream, in, 7);
+    compute_binding side_by_side[3] = { bind_range(0, in, 0, 256), bind_range(1, in, 256, 256), bind_range(2, in, 512, 256) };
+    OK(launch(stream, sum, 1, side_by_side, 3));
+    CHECK_EQ(get_word(stream, in, 64), 14);
+}
+
+TEST(l9_an_indirect_grid_counts_as_read)
+{
+    set_up();
+    compute_kernel count = make_kernel(device, COUNTER);
+    IS(COMPUTE_ERROR_OVERLAP, launch_indirect(count, out, 0, out));
+}
+
+TEST(l9_a_copy_whose_ranges_overlap_is_refused)
+{
+    set_up();
+    compute_view from = range(in, 0, 100), to = range(in, 99, 100), beside = range(in, 100, 100);
+    IS(COMPUTE_ERROR_OVERLAP, compute_stream_copy(stream, &from, &to, E));
+    fill_words(stream, in, 7);
+    OK(compute_stream_copy(stream, &from, &beside, E));
+}
+
+/* ---- L10 ---- */
+
+TEST(l10_a_kernel_tells_what_it_is_before_it_runs)
+{
+    set_up();
+    const char *source = IO "struct U { a: vec3<f32>, b: u32 }\n@group(1) @binding(3) var<uniform> settings: U;\n"
+        "@group(0) @binding(7) var<storage, read_write> counts: array<atomic<u32>>;\nvar<immediate> tail: vec4<u32>;\n"
+        "var<workgroup> shared_words: array<u32, 100>;\noverride scale: f32 = 2.5;\n@id(7) override rounds: u32;\n"
+        "@compute @workgroup_size(8, 4, 2) fn everything(@builtin(local_invocation_index) i: u32) {\n"
+        "  shared_words[i] = I[i] + settings.b + tail.x + rounds;\n  workgroupBarrier();\n"
+        "  O[i] = shared_words[i ^ 1u] + u32(scale);\n  atomicAdd(&counts[i], 1u); }\n";
+    compute_constant rounds = { "rounds", COMPUTE_NUL_TERMINATED, 3.0 };
+    compute_kernel_desc desc = kernel_desc(source, "everything");
+    desc.constants = &rounds;
+    desc.constant_count = 1;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    compute_kernel_info k;
+    memset(&k, 0, sizeof k);
+    k.struct_size = sizeof k;
+    OK(compute_kernel_get_info(kernel, &k, E));
+    CHECK(strcmp(k.entry, "everything") == 0);
+    CHECK(k.workgroup_size[0] == 8 && k.workgroup_size[1] == 4 && k.workgroup_size[2] == 2);
+    CHECK_EQ(k.binding_count, 4);
+    CHECK_EQ(k.immediate_size, 16);
+    CHECK_EQ(k.workgroup_memory, 400);
+    CHECK_EQ(k.override_count, 2);
+
+    static const struct { const char *name; uint32_t group, slot, kind, access; uint64_t min_size; } expected[4] = {
+        { "I", 0, 0, COMPUTE_BINDING_STORAGE, COMPUTE_ACCESS_READ, 4 },
+        { "O", 0, 1, COMPUTE_BINDING_STORAGE, COMPUTE_ACCESS_WRITE, 4 },
+        { "counts", 0, 7, COMPUTE_BINDING_STORAGE, COMPUTE_ACCESS_READ_WRITE, 4 },
+        { "settings", 1, 3, COMPUTE_BINDING_UNIFORM, COMPUTE_ACCESS_READ, 16 },
+    };
+    for (uint32_t i = 0; i < 4; i++) {
+        compute_binding_info b;
+        memset(&b, 0, sizeof b);
+        b.struct_size = sizeof b;
+        OK(compute_kernel_get_binding(kernel, i, &b, E));
+        CHECK(strcmp(b.name, expected[i].name) == 0);
+        CHECK_EQ(b.group, expected[i].group);
+        CHECK_EQ(b.slot, expected[i].slot);
+        CHECK_EQ(b.kind, expected[i].kind);
+        CHECK_EQ(b.access, expected[i].access);
+        CHECK_EQ(b.min_size, expected[i].min_size);
+        uint32_t found = 99;
+        OK(compute_kernel_find_binding(kernel, expected[i].name, COMPUTE_NUL_TERMINATED, &found, E));
+        CHECK_EQ(found, i);
+    }
+    uint32_t found;
+    IS(COMPUTE_ERROR_NOT_FOUND, compute_kernel_find_binding(kernel, "nothing", COMPUTE_NUL_TERMINATED, &found, E));
+
+    compute_override_info o;
+    memset(&o, 0, sizeof o);
+    o.struct_size = sizeof o;
+    OK(compute_kernel_get_override(kernel, 0, &o, E));
+    CHECK(strcmp(o.name, "scale") == 0 && o.ty == COMPUTE_OVERRIDE_F32 && o.has_default == 1 && o.default_value == 2.5 && o.id == -1);
+    OK(compute_kernel_get_override(kernel, 1, &o, E));
+    CHECK(strcmp(o.name, "rounds") == 0 && o.ty == COMPUTE_OVERRIDE_U32 && o.has_default == 0 && o.id == 7);
+    IS_CLASS(100, compute_kernel_get_override(kernel, 2, &o, E));
+}
+
+TEST(kt_19_override_constants_set_sizes_and_bad_ones_are_refused)
+{
+    set_up();
+    const char *source = "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\noverride N: u32 = 4u;\nvar<workgroup> w: array<u32, N>;\n"
+        "@compute @workgroup_size(N) fn f(@builtin(local_invocation_index) i: u32) { w[i] = i + 1u; workgroupBarrier();\n"
+        "  if i == 0u { var s = 0u; for (var n = 0u; n < N; n += 1u) { s += w[n]; } O[0] = s; O[1] = N; } }";
+    static const struct { const char *name; double value; int good; } tries[] = {
+        { "N", 32, 1 }, { "N", 0, 0 }, { "N", 1.5, 0 }, { "N", -1, 0 }, { "N", 4294967296.0, 0 }, { "M", 3, 0 } };
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
+        compute_constant constant = { tries[i].name, COMPUTE_NUL_TERMINATED, tries[i].value };
+        compute_kernel_desc desc = kernel_desc(source, "sized");
+        compute_kernel kernel = NULL;
+        desc.constants = &constant;
+        desc.constant_count = 1;
+        compute_status status = compute_kernel_create(device, &desc, &kernel, E);
+        if (!tries[i].good) {
+            CHECK(status < 0 && kernel == NULL);
+            continue;
+        }
+        CHECK_EQ(status, COMPUTE_OK);
+        OK(launch_grid(kernel, 1, 1, 1, out));
+        CHECK_EQ(get_word(stream, out, 0), 528);
+        CHECK_EQ(get_word(stream, out, 1), 32);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    RUN(l1_dl_02_a_grid_with_a_zero_is_no_work);
+    RUN(l1_a_grid_with_a_zero_claims_nothing_and_releases_nothing);
+    RUN(dl_02_every_invocation_knows_its_place_in_a_grid_of_three_axes);
+    RUN(l2_a_grid_is_read_from_memory_after_the_work_before_it);
+    RUN(l2_a_zero_in_an_indirect_grid_is_no_work);
+    RUN(l2_an_indirect_grid_above_a_limit_runs_nothing_and_is_reported);
+    RUN(l2_an_indirect_view_that_is_misaligned_or_of_a_wrong_size_is_refused);
+    RUN(l3_dl_01_many_groups_all_run_or_the_launch_is_refused_with_axis_request_and_limit);
+    RUN(dl_01_a_grid_above_the_limit_is_refused_on_every_axis);
+    RUN(l3_dl_03_a_workgroup_above_the_limit_is_refused_at_creation_with_both_numbers);
+    RUN(dl_06_workgroups_of_exactly_the_limit_run);
+    RUN(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused);
+    RUN(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused);
+    RUN(l3_bindings_that_do_not_match_the_kernel_are_refused);
+    RUN(l3_a_misaligned_or_overlong_view_is_refused);
+    RUN(l4_inline_bytes_and_immediates_reach_the_kernel_by_value);
+    RUN(l4_a_uniform_can_be_a_view_or_inline_bytes);
+    RUN(l5_checked_reads_out_of_range_give_zero_and_writes_are_dropped);
+    RUN(l5_the_length_of_an_array_is_that_of_its_view);
+    RUN(l6_an_unknown_mode_is_refused);
+    RUN(l8_dl_09_twenty_thousand_dependent_launches_run_in_order);
+    RUN(dl_09_two_buffers_hand_a_value_back_and_forth);
+    RUN(l8_work_on_one_stream_waits_for_the_other_streams_use_of_the_buffer);
+    RUN(l8_memory_that_is_released_while_in_use_is_not_used_again_before_the_use_is_over);
+    RUN(l9_two_read_bindings_may_overlap_and_a_written_one_may_not);
+    RUN(l9_an_indirect_grid_counts_as_read);
+    RUN(l9_a_copy_whose_ranges_overlap_is_refused);
+    RUN(l10_a_kernel_tells_what_it_is_before_it_runs);
+    RUN(kt_19_override_constants_set_sizes_and_bad_ones_are_refused);
+    return finish();
+}

@@ -1,0 +1,364 @@
+/* The rules T11 to T13: launches that only compile, devices that are lost, and work that fails after it was accepted. */
+#include "rules.h"
+
+#define WORDS 256
+#define BYTES (4 * WORDS)
+
+static compute_device device;
+static compute_stream stream;
+static compute_kernel increment, add;
+static compute_buffer in, out;
+
+static void set_up_on(compute_device on)
+{
+    device = on;
+    stream = make_stream(device);
+    increment = make_kernel(device, INCREMENT);
+    add = make_kernel(device, ADD);
+    in = make_buffer(device, BYTES, "in");
+    out = make_buffer(device, BYTES, "out");
+    fill_words(stream, in, 7);
+    OK(launch_io(stream, increment, "warm", in, out, WORDS / 64));
+    wait_for(stream);
+}
+static void set_up(void) { set_up_on(open_device()); }
+static void set_up_faulty(void) { set_up_on(open_faulty()); }
+static void fail_next(uint32_t how) { OK(compute_device_inject_fault(device, 1, how, E)); }
+
+static compute_status launch_mode(compute_kernel kernel, uint32_t mode, uint32_t x)
+{
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc desc = launch_desc(kernel, x, 1, 1, bindings, 2);
+    desc.mode = mode;
+    return compute_stream_launch(stream, &desc, E);
+}
+
+/* ---- T11 ---- */
+
+TEST(t11_a_compile_only_launch_touches_nothing)
+{
+    set_up();
+    compute_kernel_desc lazy = kernel_desc(IO "@compute @workgroup_size(1) fn other() { O[0] = I[0] * 9u; }", "other");
+    lazy.compile = COMPUTE_COMPILE_LAZY;
+    compute_kernel kernel = make_kernel_from(device, &lazy);
+    OK(launch_mode(kernel, COMPUTE_LAUNCH_COMPILE_ONLY, 1));
+    wait_for(stream);
+    CHECK_EQ(get_word(stream, out, 0), 8);
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    OK(launch_mode(kernel, COMPUTE_LAUNCH_EXECUTE, 1));
+    CHECK_EQ(get_word(stream, out, 0), 63);
+}
+
+TEST(t11_a_refused_compile_only_launch_claims_nothing)
+{
+    set_up();
+    uint32_t amount = 1;
+    compute_binding bindings[3] = { bind(0, in), bind(1, out), bind_bytes(2, &amount, 4) };
+    compute_launch_desc desc = launch_desc(add, 4, 1, 1, bindings, 3);
+    desc.mode = COMPUTE_LAUNCH_COMPILE_ONLY;
+    IS_CLASS(100, compute_stream_launch(stream, &desc, E));
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    CHECK_EQ(get_word(stream, out, 5), 8);
+}
+
+TEST(t11_a_compile_only_launch_does_not_care_for_claims)
+{
+    set_up();
+    uint64_t failure = claim_all(stream, add, out, in);
+    OK(launch_mode(increment, COMPUTE_LAUNCH_COMPILE_ONLY, 4));
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    CHECK_EQ(claimed_by(in, 0, COMPUTE_WHOLE), failure);
+}
+
+TEST(t11_queueing_a_compilation_claims_nothing_and_compile_queued_finishes_it)
+{
+    set_up();
+    compute_kernel_desc lazy = kernel_desc(IO "@compute @workgroup_size(1) fn other() { O[0] = I[0] * 5u; }", "other");
+    lazy.compile = COMPUTE_COMPILE_LAZY;
+    compute_kernel kernel = make_kernel_from(device, &lazy);
+    OK(launch_mode(kernel, COMPUTE_LAUNCH_QUEUE_COMPILATION, 1));
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    OK(compute_device_compile_queued(device, E));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+    OK(launch_mode(kernel, COMPUTE_LAUNCH_EXECUTE, 1));
+    CHECK_EQ(get_word(stream, out, 0), 35);
+}
+
+/* ---- T12 ---- */
+
+static int calls_back;
+static void call_back(void *user, compute_status status, compute_error error)
+{
+    (void)user;
+    (void)status;
+    (void)error;
+    __atomic_add_fetch(&calls_back, 1, __ATOMIC_SEQ_CST);
+}
+
+static void lose_device(void)
+{
+    fail_next(COMPUTE_FAULT_LOST);
+    compute_status status = launch_io(stream, increment, "the last", in, out, 4);
+    if (status >= 0) status = compute_stream_sync(stream, NULL, 0, 0, 10 * SECONDS, E);
+    CHECK_EQ(status, COMPUTE_ERROR_DEVICE_POISONED);
+    CHECK_EQ(last_info().poisoned, 1);
+}
+
+TEST(t12_every_call_on_a_lost_device_answers_poisoned_with_the_first_cause)
+{
+    set_up_faulty();
+    compute_event event = NULL, none = NULL;
+    OK(compute_stream_record(stream, &event, E));
+    lose_device();
+    uint32_t word = 1;
+    compute_view view = range(out, 0, 4), other = range(in, 0, 4);
+    compute_buffer_desc buffer;
+    compute_buffer_desc_init(&buffer);
+    buffer.size = 16;
+    compute_buffer made = NULL;
+    compute_kernel_desc source = kernel_desc(INCREMENT_FIRST, "later");
+    compute_kernel kernel = NULL;
+    compute_stream another = NULL;
+    IS(COMPUTE_ERROR_DEVICE_POISONED, launch_io(stream, increment, "", in, out, 4));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_write(stream, &view, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_read(stream, &view, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_read(stream, &other, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_copy(stream, &other, &view, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_fill(stream, &view, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, SECONDS, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_flush(stream, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_record(stream, &none, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_event_wait(event, SECONDS, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_event_poll(event, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_buffer_create(device, &buffer, &made, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_kernel_create(device, &source, &kernel, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_create(device, NULL, &another, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    CHECK_EQ(last_info().poisoned, 1);
+    CHECK(last_error != NULL && !made && !kernel && !another && !none);
+    CHECK_EQ(word, 1);
+}
+
+TEST(t12_queries_and_releases_work_on_a_lost_device_and_a_new_one_opens)
+{
+    set_up_faulty();
+    lose_device();
+    uint64_t size = 0;
+    compute_memory_usage usage;
+    memset(&usage, 0, sizeof usage);
+    usage.struct_size = sizeof usage;
+    OK(compute_buffer_get_size(out, &size, E));
+    CHECK_EQ(size, BYTES);
+    device_info(device);
+    OK(compute_device_memory_usage(device, &usage, E));
+    compute_buffer_release(in);
+    OK(compute_buffer_destroy(out, E));
+    compute_kernel_release(increment);
+    compute_kernel_release(add);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    set_up();
+    CHECK_EQ(get_word(stream, out, 9), 8);
+}
+
+TEST(t12_another_device_does_not_notice)
+{
+    set_up();
+    compute_device lost = open_faulty();
+    compute_stream other = make_stream(lost);
+    compute_buffer buffer = make_buffer(lost, 16, "lost");
+    fill_words(other, buffer, 1);
+    OK(compute_device_inject_fault(lost, 1, COMPUTE_FAULT_LOST, E));
+    compute_view view = whole(buffer);
+    (void)compute_stream_fill(other, &view, "x", 1, NULL);
+    (void)compute_stream_sync(other, NULL, 0, 0, SECONDS, NULL);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(lost, E));
+    OK(launch_io(stream, increment, "", in, out, 4));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+}
+
+TEST(t12_callbacks_still_fire_once_when_the_device_is_lost)
+{
+    set_up_faulty();
+    compute_event before = NULL;
+    OK(compute_stream_record(stream, &before, E));
+    OK(compute_event_on_complete(before, call_back, NULL, COMPUTE_CALLBACK_ON_WORKER, E));
+    lose_device();
+    for (int i = 0; i < 1000 && __atomic_load_n(&calls_back, __ATOMIC_SEQ_CST) == 0; i++) usleep(1000);
+    usleep(20000);
+    CHECK_EQ(calls_back, 1);
+}
+
+TEST(mem_04_out_of_memory_is_not_what_a_lost_device_answers)
+{
+    set_up_faulty();
+    lose_device();
+    compute_buffer_desc desc;
+    compute_buffer buffer = NULL;
+    compute_buffer_desc_init(&desc);
+    desc.size = 16;
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_buffer_create(device, &desc, &buffer, E));
+}
+
+/* ---- T13 ---- */
+
+TEST(t13_a_late_failure_claims_the_outputs_of_accepted_work)
+{
+    set_up_faulty();
+    uint32_t word = 77;
+    fail_next(COMPUTE_FAULT_LATE);
+    OK(launch_io(stream, increment, "late", in, out, 4));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 0, &word, 4));
+    CHECK_EQ(word, 77);
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_DRIVER);
+    OK(compute_device_status(device, E));
+    CHECK_EQ(get_word(stream, in, 0), 7);
+}
+
+TEST(t13_what_derives_from_work_that_failed_late_is_claimed_too_on_every_stream)
+{
+    set_up_faulty();
+    compute_stream other = make_stream(device);
+    compute_buffer second = make_buffer(device, BYTES, "second"), third = make_buffer(device, BYTES, "third"), clean = make_buffer(device, BYTES, "clean");
+    uint32_t word = 77;
+    fill_words(other, clean, 1);
+    wait_for(other);
+    fail_next(COMPUTE_FAULT_LATE);
+    OK(launch_io(stream, increment, "K1", in, out, 4));
+    compute_status k2 = launch_io(stream, increment, "K2", out, second, 4);
+    CHECK(k2 == COMPUTE_OK || k2 == COMPUTE_SKIPPED);
+    compute_status k3 = launch_io(other, increment, "K3", second, third, 4);
+    CHECK(k3 == COMPUTE_OK || k3 == COMPUTE_SKIPPED);
+    IS(COMPUTE_ERROR_UNWRITTEN, get(other, third, 0, &word, 4));
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_DRIVER);
+    CHECK_EQ(last_info().chain_count, 2);
+    CHECK(strcmp(chain_entry(0).label, "K3") == 0 && strcmp(chain_entry(1).label, "K2") == 0);
+    CHECK_EQ(chain_entry(0).used, k3 == COMPUTE_OK);
+    CHECK_EQ(chain_entry(1).used, k2 == COMPUTE_OK);
+    CHECK_EQ(word, 77);
+    CHECK_EQ(get_word(other, clean, 0), 1);
+}
+
+TEST(t13_a_whole_write_that_came_later_stays)
+{
+    set_up_faulty();
+    fail_next(COMPUTE_FAULT_LATE);
+    OK(launch_io(stream, increment, "late", in, out, 4));
+    put_word(stream, out, 3, 1234);
+    CHECK_EQ(get_word(stream, out, 3), 1234);
+    uint32_t word;
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 16, &word, 4));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 8, &word, 4));
+}
+
+TEST(t13_a_kernel_that_runs_past_its_time_limit_is_stopped_and_its_outputs_fail)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_TIME_LIMIT)) return;
+    compute_kernel_desc desc = kernel_desc(IO
+        "@compute @workgroup_size(1) fn endless() { var x = I[0]; loop { if x == 0u { break; } x = (x * 5u) | 1u; O[1] = x; } O[0] = x; }", "endless");
+    desc.time_limit = 50 * MILLISECONDS;
+    compute_kernel endless = make_kernel_from(device, &desc);
+    uint32_t word;
+    uint64_t start = now_ns();
+    OK(launch_io(stream, endless, "endless", in, out, 1));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 0, &word, 4));
+    CHECK(now_ns() - start < 20 * SECONDS);
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_TIME_LIMIT);
+    OK(compute_device_status(device, E));
+    OK(launch_io(stream, increment, "", in, out, 4));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+}
+
+TEST(t13_a_kernel_that_keeps_its_time_limit_is_right)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_TIME_LIMIT)) return;
+    compute_kernel_desc desc = kernel_desc(INCREMENT, "limited");
+    desc.time_limit = 30 * SECONDS;
+    compute_kernel limited = make_kernel_from(device, &desc);
+    fill_words(stream, out, 0);
+    OK(launch_io(stream, limited, "", in, out, 4));
+    for (int i = 0; i < WORDS; i++) CHECK_EQ(get_word(stream, out, i), 8);
+}
+
+TEST(t13_validate_mode_turns_an_access_out_of_bounds_into_a_failure_that_tells_the_place)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_VALIDATE)) return;
+    compute_kernel_desc desc = kernel_desc(IO "@compute @workgroup_size(64)\nfn reach(" ID ") {\n  O[id.x] = I[id.x + 1u];\n}\n", "reach");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel reach = make_kernel_from(device, &desc);
+    uint32_t word;
+    OK(launch_io(stream, reach, "reach", in, out, 4));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 0, &word, 4));
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_KERNEL_FAULT);
+    CHECK_EQ(root_info().line, 5); /* two lines of declarations come before the entry */
+    CHECK(error_says("256"));
+    CHECK(error_says("255"));
+    CHECK(error_says("reach"));
+    OK(launch_io(stream, increment, "", in, out, 4));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+}
+
+TEST(t13_validate_mode_lets_a_good_kernel_pass)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_VALIDATE)) return;
+    compute_kernel_desc desc = kernel_desc(INCREMENT, "valid");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel valid = make_kernel_from(device, &desc);
+    fill_words(stream, out, 0);
+    OK(launch_io(stream, valid, "", in, out, 4));
+    CHECK_EQ(get_word(stream, out, WORDS - 1), 8);
+}
+
+TEST(t13_launches_after_a_known_late_failure_are_skipped)
+{
+    set_up_faulty();
+    compute_buffer second = make_buffer(device, BYTES, "second");
+    uint32_t word;
+    fail_next(COMPUTE_FAULT_LATE);
+    OK(launch_io(stream, increment, "late", in, out, 4));
+    wait_for(stream);
+    IS(COMPUTE_SKIPPED, launch_io(stream, increment, "K2", out, second, 4));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, second, 0, &word, 4));
+    CHECK_EQ(chain_entry(0).used, 0);
+}
+
+TEST(t13_a_late_write_never_shows_the_bytes_that_were_there_before)
+{
+    set_up_faulty();
+    uint32_t word = 1;
+    compute_view view = range(in, 0, 4);
+    fail_next(COMPUTE_FAULT_LATE);
+    OK(compute_stream_write(stream, &view, &word, 4, E));
+    word = 99;
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, in, 0, &word, 4));
+    CHECK_EQ(word, 99);
+    CHECK_EQ(get_word(stream, in, 1), 7);
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    RUN(t11_a_compile_only_launch_touches_nothing);
+    RUN(t11_a_refused_compile_only_launch_claims_nothing);
+    RUN(t11_a_compile_only_launch_does_not_care_for_claims);
+    RUN(t11_queueing_a_compilation_claims_nothing_and_compile_queued_finishes_it);
+    RUN(t12_every_call_on_a_lost_device_answers_poisoned_with_the_first_cause);
+    RUN(t12_queries_and_releases_work_on_a_lost_device_and_a_new_one_opens);
+    RUN(t12_another_device_does_not_notice);
+    RUN(t12_callbacks_still_fire_once_when_the_device_is_lost);
+    RUN(mem_04_out_of_memory_is_not_what_a_lost_device_answers);
+    RUN(t13_a_late_failure_claims_the_outputs_of_accepted_work);
+    RUN(t13_what_derives_from_work_that_failed_late_is_claimed_too_on_every_stream);
+    RUN(t13_a_whole_write_that_came_later_stays);
+    RUN(t13_a_kernel_that_runs_past_its_time_limit_is_stopped_and_its_outputs_fail);
+    RUN(t13_a_kernel_that_keeps_its_time_limit_is_right);
+    RUN(t13_validate_mode_turns_an_access_out_of_bounds_into_a_failure_that_tells_the_place);
+    RUN(t13_validate_mode_lets_a_good_kernel_pass);
+    RUN(t13_launches_after_a_known_late_failure_are_skipped);
+    RUN(t13_a_late_write_never_shows_the_bytes_that_were_there_before);
+    return finish();
+}

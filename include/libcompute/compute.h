@@ -1,0 +1,1529 @@
+/* libcompute: GPU compute behind a plain C interface.
+ *
+ * Conventions, stated once:
+ * - Every fallible call answers a compute_status: 0 is success, positive is an answer that is no error, negative is an error. Callers tolerate codes
+ *   that they do not know by their hundreds. The last argument of such calls, `out_error`, may be NULL; it is set to NULL on success, and on
+ *   failure to an error object that the caller releases.
+ * - Handles are not addresses. NULL is none. A handle that is stale, of another type or garbage answers COMPUTE_ERROR_INVALID_HANDLE, always.
+ *   `retain` and `release` count references, `destroy` ends a handle at once. Whatever the caller creates it also releases.
+ * - Every call may be made from any thread with any handle, from callbacks too.
+ * - Structs begin with their size. Initialise them with their INIT macro or their init function; zero is the default of everything.
+ * - Strings are pointer and length in bytes; COMPUTE_NUL_TERMINATED as a length means what it says. UTF-8.
+ * - What a call is given may be changed or freed when it returns, unless its description says that it is borrowed.
+ * - After a fork that follows the opening of a device, every call in the child answers COMPUTE_ERROR_FORKED and makes no error object.
+ */
+
+#ifndef LIBCOMPUTE_COMPUTE_H
+#define LIBCOMPUTE_COMPUTE_H
+
+/* Generated from src/capi by `make header`. Do not edit. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if SIZE_MAX != UINT64_MAX
+#error "libcompute needs a 64-bit target"
+#endif
+
+/* As a size: to the end of the buffer. */
+#define COMPUTE_WHOLE UINT64_MAX
+
+/* As a string's length: it is NUL-terminated. */
+#define COMPUTE_NUL_TERMINATED SIZE_MAX
+
+/* As a time-out: wait for ever. Zero polls. */
+#define COMPUTE_FOREVER UINT64_MAX
+
+/* The number of this interface: what a header passes to `compute_check_abi` and must match the library's. */
+#define COMPUTE_ABI 1
+
+/* Device kinds. */
+#define COMPUTE_DEVICE_CPU 1
+
+/* A GPU that shares the host's memory. */
+#define COMPUTE_DEVICE_INTEGRATED_GPU 2
+
+/* A GPU with memory of its own. */
+#define COMPUTE_DEVICE_DISCRETE_GPU 3
+
+/* Anything else. */
+#define COMPUTE_DEVICE_OTHER 4
+
+/* Capabilities, in `compute_device_info.capabilities`. */
+#define COMPUTE_CAPABILITY_PORTABLE (UINT64_C(1) << 0)
+
+/* Grids from memory. */
+#define COMPUTE_CAPABILITY_INDIRECT (UINT64_C(1) << 1)
+
+/* Over-limit indirect grids are reported as a failure of the outputs. */
+#define COMPUTE_CAPABILITY_INDIRECT_REPORTS (UINT64_C(1) << 2)
+
+/* `COMPUTE_BOUNDS_VALIDATE`. */
+#define COMPUTE_CAPABILITY_VALIDATE (UINT64_C(1) << 3)
+
+/* Kernels can be given a time limit. */
+#define COMPUTE_CAPABILITY_TIME_LIMIT (UINT64_C(1) << 4)
+
+/* Event timestamps. */
+#define COMPUTE_CAPABILITY_TIMESTAMPS (UINT64_C(1) << 5)
+
+/* Memory can be host-visible. */
+#define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
+
+/* Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device. */
+#define COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
+
+/* In `compute_chained.kind`. */
+#define COMPUTE_CHAINED_FAULT 1
+
+/* How an injected fault shows. `NONE` only counts calls. */
+#define COMPUTE_FAULT_NONE 0
+
+/* The call answers a driver error. */
+#define COMPUTE_FAULT_ERROR 1
+
+/* The call answers that memory is out. */
+#define COMPUTE_FAULT_OUT_OF_MEMORY 2
+
+/* The device is lost from the call on. */
+#define COMPUTE_FAULT_LOST 3
+
+/* The call succeeds, its work is not done, and the device says so later. */
+#define COMPUTE_FAULT_LATE 4
+
+/* The call panics inside the library. */
+#define COMPUTE_FAULT_PANIC 5
+
+/* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
+#define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
+
+/* WGSL source text. */
+#define COMPUTE_LANGUAGE_WGSL 1
+
+/* L5: an out-of-range read gives zero, an out-of-range write is dropped. */
+#define COMPUTE_BOUNDS_CHECKED 0
+
+/* L5: the caller vouches that there are none. */
+#define COMPUTE_BOUNDS_UNCHECKED 1
+
+/* L5: as checked, and the first violation becomes a failure of the launch's outputs. */
+#define COMPUTE_BOUNDS_VALIDATE 2
+
+/* Compile at creation. */
+#define COMPUTE_COMPILE_NOW 0
+
+/* Compile at the first launch, or by `compute_device_compile_queued`. */
+#define COMPUTE_COMPILE_LAZY 1
+
+/* Storage buffer. */
+#define COMPUTE_BINDING_STORAGE 1
+
+/* Uniform block. */
+#define COMPUTE_BINDING_UNIFORM 2
+
+/* Declared, never touched. */
+#define COMPUTE_ACCESS_UNUSED 0
+
+/* Only read. */
+#define COMPUTE_ACCESS_READ 1
+
+/* Only written. */
+#define COMPUTE_ACCESS_WRITE 2
+
+/* Both; atomics too. */
+#define COMPUTE_ACCESS_READ_WRITE 3
+
+/* `bool` */
+#define COMPUTE_OVERRIDE_BOOL 1
+
+/* `i32` */
+#define COMPUTE_OVERRIDE_I32 2
+
+/* `u32` */
+#define COMPUTE_OVERRIDE_U32 3
+
+/* `f32` */
+#define COMPUTE_OVERRIDE_F32 4
+
+/* The caller vouches that this launch writes every byte of the view (T6a). */
+#define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
+
+/* L6: enqueue the kernel. */
+#define COMPUTE_LAUNCH_EXECUTE 0
+
+/* L6: check and compile, touch no buffer. */
+#define COMPUTE_LAUNCH_COMPILE_ONLY 1
+
+/* L6: queue the compilation; `compute_device_compile_queued` finishes all that is queued. */
+#define COMPUTE_LAUNCH_QUEUE_COMPILATION 2
+
+/* Nothing (the default). */
+#define COMPUTE_LOG_OFF 0
+
+/* Failures. */
+#define COMPUTE_LOG_ERROR 1
+
+/* Skips and repairs too. */
+#define COMPUTE_LOG_WARNING 2
+
+/* Launches too. */
+#define COMPUTE_LOG_LAUNCHES 3
+
+/* Call from the thread that polls or waits (the default). */
+#define COMPUTE_CALLBACK_ON_POLL 0
+
+/* Call from a thread of the library, as soon as it is known. */
+#define COMPUTE_CALLBACK_ON_WORKER 1
+
+/* As the form of `compute_error_format`: for people. */
+#define COMPUTE_FORMAT_TEXT 0
+
+/* As the form of `compute_error_format`: a JSON object. */
+#define COMPUTE_FORMAT_JSON 1
+
+typedef struct compute_buffer_s compute_buffer_s;
+
+typedef struct compute_device_s compute_device_s;
+
+typedef struct compute_error_s compute_error_s;
+
+typedef struct compute_event_s compute_event_s;
+
+typedef struct compute_kernel_s compute_kernel_s;
+
+typedef struct compute_stream_s compute_stream_s;
+
+/* Result of every fallible call: 0 is success; positive is an answer that is no error and makes no error object; negative is an error. The
+ * hundreds tell the class, so that an unknown code can still be classed: -1xx a mistake of the caller, -2xx resources, -3xx the device,
+ * -4xx the kernel, -5xx bytes that cannot be trusted, -6xx a bug of the library. */
+typedef int32_t compute_status;
+
+/* What went wrong: immutable, usable from any thread, released by the caller. */
+typedef struct compute_error_s *compute_error;
+
+/* Called for every log line at or below the level. No lock of the library is held. */
+typedef void (*compute_log_callback)(void *user, uint32_t level, const char *text, size_t length);
+
+/* How to list devices. */
+typedef struct compute_list_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Only this driver (`cpu`, `null`, ...); NULL: all that make results (`null` is listed only by name). */
+    const char *backend;
+    /* Its length. */
+    size_t backend_length;
+    /* Zero. */
+    const void *next;
+} compute_list_desc;
+
+/* How to open a device. */
+typedef struct compute_device_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Index in the list of the same `backend`. */
+    uint32_t index;
+    /* As in `compute_list_desc`. */
+    const char *backend;
+    /* Its length. */
+    size_t backend_length;
+    /* When not NULL: opens only if the device's `target` is exactly this (S1), else `COMPUTE_ERROR_TARGET`. */
+    const char *exact_target;
+    /* Its length. */
+    size_t exact_target_length;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Worker threads of the cpu device; 0: as many as processors. */
+    uint32_t threads;
+    /* Native queues that streams share (S1); 0: the device's own number. */
+    uint32_t queues;
+    /* `COMPUTE_DEVICE_FLAG_...` */
+    uint64_t flags;
+    /* Fault injection for tests of error paths: `compute_fault_desc`; else NULL. */
+    const void *next;
+} compute_device_desc;
+
+/* Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths. */
+typedef struct compute_fault_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_FAULT` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* Which call of the device fails, from 1, counted from opening; 0: none until `compute_device_inject_fault`. */
+    uint64_t call;
+    /* `COMPUTE_FAULT_...` */
+    uint32_t how;
+    /* Zero. */
+    uint32_t reserved;
+} compute_fault_desc;
+
+/* How to make a stream. */
+typedef struct compute_stream_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Zero. */
+    const void *next;
+} compute_stream_desc;
+
+/* How to make a buffer. */
+typedef struct compute_buffer_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Bytes; 0 makes an empty buffer. */
+    uint64_t size;
+    /* `COMPUTE_BUFFER_FLAG_...` */
+    uint64_t flags;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Zero. */
+    const void *next;
+} compute_buffer_desc;
+
+/* The value of an override constant. */
+typedef struct compute_constant {
+    /* Name, or `@id` in decimal. */
+    const char *name;
+    /* Its length. */
+    size_t name_length;
+    /* The value; must be representable in the constant's type. */
+    double value;
+} compute_constant;
+
+/* How to make a kernel. */
+typedef struct compute_kernel_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_LANGUAGE_...` */
+    uint32_t language;
+    /* The source. */
+    const void *source;
+    /* Its length in bytes. */
+    size_t source_length;
+    /* Entry point; NULL when the source has just one. */
+    const char *entry;
+    /* Its length. */
+    size_t entry_length;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Override constants. */
+    const struct compute_constant *constants;
+    /* How many. */
+    size_t constant_count;
+    /* Distance in bytes between them; 0: `sizeof(compute_constant)`. */
+    size_t constant_stride;
+    /* `COMPUTE_BOUNDS_...` */
+    uint32_t bounds;
+    /* `COMPUTE_COMPILE_...` */
+    uint32_t compile;
+    /* Nanoseconds after which a launch is stopped and its outputs fail; 0: never. */
+    uint64_t time_limit;
+    /* Zero. */
+    const void *next;
+} compute_kernel_desc;
+
+/* One entry point, made for a device. */
+typedef struct compute_kernel_s *compute_kernel;
+
+/* An allocation on a device. */
+typedef struct compute_buffer_s *compute_buffer;
+
+/* A byte range of a buffer. */
+typedef struct compute_view {
+    /* The buffer. */
+    compute_buffer buffer;
+    /* Start in bytes. */
+    uint64_t offset;
+    /* Bytes, or `COMPUTE_WHOLE`. */
+    uint64_t size;
+} compute_view;
+
+/* What a launch gives one binding of its kernel: a view, or inline bytes (L4). */
+typedef struct compute_binding {
+    /* `@group` */
+    uint32_t group;
+    /* `@binding` */
+    uint32_t slot;
+    /* The view's buffer, or NULL when `data` is given. */
+    compute_buffer buffer;
+    /* The view's start in bytes. */
+    uint64_t offset;
+    /* The view's bytes, or `COMPUTE_WHOLE`. */
+    uint64_t size;
+    /* Inline bytes of a uniform block, copied before the call returns; else NULL. */
+    const void *data;
+    /* How many. */
+    uint64_t data_size;
+    /* `COMPUTE_BINDING_FLAG_...` */
+    uint64_t flags;
+} compute_binding;
+
+/* One launch. */
+typedef struct compute_launch_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_LAUNCH_...` */
+    uint32_t mode;
+    /* The kernel. */
+    compute_kernel kernel;
+    /* Workgroups per axis; a zero is no work (L1). Ignored when `indirect.buffer` is given. */
+    uint32_t grid[3];
+    /* Zero. */
+    uint32_t reserved;
+    /* Where the grid is read from instead: three u32 (L2), offset a multiple of 4; or `buffer` NULL. */
+    struct compute_view indirect;
+    /* One per binding that the kernel uses, in any order. */
+    const struct compute_binding *bindings;
+    /* How many. */
+    size_t binding_count;
+    /* Distance in bytes between them; 0: `sizeof(compute_binding)`. */
+    size_t binding_stride;
+    /* The immediate block (L4), copied before the call returns. */
+    const void *immediates;
+    /* Its size in bytes. */
+    uint64_t immediate_size;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Zero. */
+    const void *next;
+} compute_launch_desc;
+
+/* What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`. */
+typedef struct compute_device_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_DEVICE_...` */
+    uint32_t kind;
+    /* The driver: `cpu`, `wgpu`, `cuda`, `hip`. */
+    char backend[16];
+    /* For people, NUL-terminated, cut to fit. */
+    char name[128];
+    /* For people. */
+    char vendor[64];
+    /* Driver name and version, for people. */
+    char driver[64];
+    /* The exact target that code is made for. */
+    char target[128];
+    /* Stable identity; zeros when the driver gives none. */
+    uint8_t uuid[16];
+    /* The index to open it by, in the order of the list. */
+    uint32_t index;
+    /* Processors or multiprocessors. */
+    uint32_t units;
+    /* Smallest subgroup. */
+    uint32_t subgroup_min;
+    /* Largest subgroup. */
+    uint32_t subgroup_max;
+    /* `COMPUTE_CAPABILITY_...` */
+    uint64_t capabilities;
+    /* Bytes of memory in all. */
+    uint64_t memory_size;
+    /* Invocations per workgroup, per axis. */
+    uint32_t max_workgroup_size[3];
+    /* Invocations per workgroup in all. */
+    uint32_t max_workgroup_invocations;
+    /* Workgroups per launch, per axis. */
+    uint32_t max_grid[3];
+    /* Bindings per launch. */
+    uint32_t max_bindings;
+    /* Bytes of workgroup memory. */
+    uint64_t max_workgroup_memory;
+    /* Bytes of one storage binding. */
+    uint64_t max_binding_size;
+    /* Bytes of one uniform binding. */
+    uint64_t max_uniform_size;
+    /* Bytes of one buffer. */
+    uint64_t max_buffer_size;
+    /* Bytes of the immediate block. */
+    uint32_t max_immediate_size;
+    /* Alignment of a storage view's offset, in bytes. */
+    uint32_t storage_alignment;
+    /* Alignment of a uniform view's offset, in bytes. */
+    uint32_t uniform_alignment;
+    /* Zero. */
+    uint32_t reserved;
+} compute_device_info;
+
+/* A device: owns memory and streams. Not an address; NULL is none. */
+typedef struct compute_device_s *compute_device;
+
+/* Memory of a device in use. */
+typedef struct compute_memory_usage {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Live buffers, including those destroyed while in use. */
+    uint64_t buffers;
+    /* Their bytes as asked for. */
+    uint64_t bytes_in_use;
+    /* Bytes taken from the driver. */
+    uint64_t bytes_reserved;
+    /* The most that `bytes_in_use` has been. */
+    uint64_t bytes_in_use_peak;
+} compute_memory_usage;
+
+/* An ordered lane of work on a device. */
+typedef struct compute_stream_s *compute_stream;
+
+/* A moment in a stream's work, or the completion of an asynchronous read. */
+typedef struct compute_event_s *compute_event;
+
+/* What a kernel is (L10). */
+typedef struct compute_kernel_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* How many bindings. */
+    uint32_t binding_count;
+    /* Name of the entry point, NUL-terminated, cut to fit. */
+    char entry[128];
+    /* Invocations per workgroup. */
+    uint32_t workgroup_size[3];
+    /* Bytes of the immediate block. */
+    uint32_t immediate_size;
+    /* Bytes of workgroup memory. */
+    uint64_t workgroup_memory;
+    /* How many override constants. */
+    uint32_t override_count;
+    /* Zero. */
+    uint32_t reserved;
+} compute_kernel_info;
+
+/* One binding of a kernel (L10). */
+typedef struct compute_binding_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `@group` */
+    uint32_t group;
+    /* `@binding` */
+    uint32_t slot;
+    /* `COMPUTE_BINDING_...` */
+    uint32_t kind;
+    /* `COMPUTE_ACCESS_...` */
+    uint32_t access;
+    /* Required alignment of the view's offset in bytes, device's included. */
+    uint32_t alignment;
+    /* Fewest bytes. */
+    uint64_t min_size;
+    /* Name in the source, NUL-terminated, cut to fit. */
+    char name[128];
+} compute_binding_info;
+
+/* One override constant of a kernel (L10). */
+typedef struct compute_override_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `@id`, or -1. */
+    int32_t id;
+    /* `COMPUTE_OVERRIDE_...` */
+    uint32_t ty;
+    /* 1 when the source gives a default. */
+    uint32_t has_default;
+    /* The default where it is a number known before other constants, else 0. */
+    double default_value;
+    /* Name in the source, NUL-terminated, cut to fit. */
+    char name[128];
+} compute_override_info;
+
+/* Called exactly once: with `COMPUTE_OK`, or with the error that the event's own wait would give (for the call's duration; retain it to keep it).
+ * No lock of the library is held; any call is allowed. It must not unwind. */
+typedef void (*compute_event_callback)(void *user, compute_status status, compute_error error);
+
+/* What an error says about itself, all but its text. */
+typedef struct compute_error_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Its status. */
+    compute_status status;
+    /* 1: this kernel or configuration can never run here, drop the candidate. */
+    uint32_t refusal;
+    /* 1: drop the device. */
+    uint32_t poisoned;
+    /* 1: could succeed after memory is reclaimed. */
+    uint32_t reclaimable;
+    /* 1: reached through at least one skip. */
+    uint32_t skip;
+    /* Id of the failure that claims the bytes, unique in the process; 0: none. */
+    uint64_t failure;
+    /* How many buffers that failure still claims. */
+    uint64_t claimed_buffers;
+    /* 1: the failure happened before anything reached the device, so `compute_reinstate` can lift its claims. */
+    uint32_t untouched;
+    /* Line in the kernel's source, from 1; 0: unknown. */
+    uint32_t line;
+    /* Column in bytes, from 1; 0: unknown. */
+    uint32_t column;
+    /* Entries of the chain that can be asked for, newest first. */
+    uint32_t chain_count;
+    /* Skips in all that the failure caused. */
+    uint64_t chain_total;
+    /* Members, when several failures claim the bytes. */
+    uint32_t member_count;
+    /* 1: there is a root error besides this one. */
+    uint32_t has_root;
+    /* The driver's own code; see `compute_error_driver_name`. */
+    int64_t driver_code;
+    /* Number of the operation that it is about, unique in the process; 0: none. */
+    uint64_t operation;
+    /* Id of the stream that it is about; 0: none. */
+    uint64_t stream;
+} compute_error_info;
+
+/* One entry of an error's chain: work that was skipped because it needed bytes that had failed. */
+typedef struct compute_chain_entry {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* 1: the work ran and used the bytes before their failure was known; 0: it was skipped. */
+    uint32_t used;
+    /* Number of the operation. */
+    uint64_t operation;
+    /* Id of its stream. */
+    uint64_t stream;
+    /* Id of the buffer that it needed. */
+    uint64_t buffer;
+    /* Entry point, or the name of the operation; NUL-terminated, cut to fit. */
+    char kernel[64];
+    /* Its label. */
+    char label[64];
+    /* Label of the buffer. */
+    char buffer_label[64];
+} compute_chain_entry;
+
+/* What every struct in a `next` chain begins with. */
+typedef struct compute_chained {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_...` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+} compute_chained;
+
+/* Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL. */
+typedef struct compute_table {
+    /* Bytes that the library filled. */
+    uint32_t struct_size;
+    /* `COMPUTE_ABI` of the library. */
+    uint32_t abi;
+    /* `compute_version` */
+    const char *(*version)(void);
+    /* `compute_check_abi` */
+    compute_status (*check_abi)(uint32_t abi, compute_error *out_error);
+    /* `compute_status_name` */
+    const char *(*status_name)(compute_status status);
+    /* `compute_log_set` */
+    compute_status (*log_set)(compute_log_callback callback, void *user, uint32_t level, compute_error *out_error);
+    /* `compute_devices_list` */
+    compute_status (*devices_list)(const struct compute_list_desc *desc,
+                                   struct compute_device_info *infos,
+                                   size_t info_stride,
+                                   size_t capacity,
+                                   size_t *count,
+                                   compute_error *out_error);
+    /* `compute_drivers_report` */
+    compute_status (*drivers_report)(char *text, size_t capacity, size_t *needed, compute_error *out_error);
+    /* `compute_device_open` */
+    compute_status (*device_open)(const struct compute_device_desc *desc, compute_device *out, compute_error *out_error);
+    /* `compute_device_retain` */
+    compute_status (*device_retain)(compute_device device, compute_error *out_error);
+    /* `compute_device_release` */
+    void (*device_release)(compute_device device);
+    /* `compute_device_destroy` */
+    compute_status (*device_destroy)(compute_device device, compute_error *out_error);
+    /* `compute_device_get_info` */
+    compute_status (*device_get_info)(compute_device device, struct compute_device_info *info, compute_error *out_error);
+    /* `compute_device_status` */
+    compute_status (*device_status)(compute_device device, compute_error *out_error);
+    /* `compute_device_set_queues` */
+    compute_status (*device_set_queues)(compute_device device, uint32_t count, compute_error *out_error);
+    /* `compute_device_lock` */
+    compute_status (*device_lock)(compute_device device, compute_error *out_error);
+    /* `compute_device_unlock` */
+    compute_status (*device_unlock)(compute_device device, compute_error *out_error);
+    /* `compute_device_memory_usage` */
+    compute_status (*device_memory_usage)(compute_device device, struct compute_memory_usage *usage, compute_error *out_error);
+    /* `compute_device_compile_queued` */
+    compute_status (*device_compile_queued)(compute_device device, compute_error *out_error);
+    /* `compute_device_inject_fault` */
+    compute_status (*device_inject_fault)(compute_device device, uint64_t call, uint32_t how, compute_error *out_error);
+    /* `compute_device_fault_calls` */
+    compute_status (*device_fault_calls)(compute_device device, uint64_t *calls, compute_error *out_error);
+    /* `compute_stream_create` */
+    compute_status (*stream_create)(compute_device device,
+                                    const struct compute_stream_desc *desc,
+                                    compute_stream *out,
+                                    compute_error *out_error);
+    /* `compute_stream_retain` */
+    compute_status (*stream_retain)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_release` */
+    void (*stream_release)(compute_stream stream);
+    /* `compute_stream_destroy` */
+    compute_status (*stream_destroy)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_launch` */
+    compute_status (*stream_launch)(compute_stream stream, const struct compute_launch_desc *desc, compute_error *out_error);
+    /* `compute_stream_write` */
+    compute_status (*stream_write)(compute_stream stream,
+                                   const struct compute_view *to,
+                                   const void *bytes,
+                                   uint64_t size,
+                                   compute_error *out_error);
+    /* `compute_stream_write_borrowed` */
+    compute_status (*stream_write_borrowed)(compute_stream stream,
+                                            const struct compute_view *to,
+                                            const void *bytes,
+                                            uint64_t size,
+                                            compute_event *out_event,
+                                            compute_error *out_error);
+    /* `compute_stream_read` */
+    compute_status (*stream_read)(compute_stream stream,
+                                  const struct compute_view *from,
+                                  void *bytes,
+                                  uint64_t size,
+                                  compute_error *out_error);
+    /* `compute_stream_read_async` */
+    compute_status (*stream_read_async)(compute_stream stream,
+                                        const struct compute_view *from,
+                                        void *bytes,
+                                        uint64_t size,
+                                        compute_event *out_event,
+                                        compute_error *out_error);
+    /* `compute_stream_copy` */
+    compute_status (*stream_copy)(compute_stream stream,
+                                  const struct compute_view *from,
+                                  const struct compute_view *to,
+                                  compute_error *out_error);
+    /* `compute_stream_fill` */
+    compute_status (*stream_fill)(compute_stream stream,
+                                  const struct compute_view *to,
+                                  const void *pattern,
+                                  uint64_t pattern_size,
+                                  compute_error *out_error);
+    /* `compute_stream_record` */
+    compute_status (*stream_record)(compute_stream stream, compute_event *out_event, compute_error *out_error);
+    /* `compute_stream_wait_event` */
+    compute_status (*stream_wait_event)(compute_stream stream, compute_event event, compute_error *out_error);
+    /* `compute_stream_flush` */
+    compute_status (*stream_flush)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_sync` */
+    compute_status (*stream_sync)(compute_stream stream,
+                                  const struct compute_view *views,
+                                  size_t view_count,
+                                  size_t view_stride,
+                                  uint64_t timeout_ns,
+                                  compute_error *out_error);
+    /* `compute_buffer_create` */
+    compute_status (*buffer_create)(compute_device device,
+                                    const struct compute_buffer_desc *desc,
+                                    compute_buffer *out,
+                                    compute_error *out_error);
+    /* `compute_buffer_retain` */
+    compute_status (*buffer_retain)(compute_buffer buffer, compute_error *out_error);
+    /* `compute_buffer_release` */
+    void (*buffer_release)(compute_buffer buffer);
+    /* `compute_buffer_destroy` */
+    compute_status (*buffer_destroy)(compute_buffer buffer, compute_error *out_error);
+    /* `compute_buffer_get_size` */
+    compute_status (*buffer_get_size)(compute_buffer buffer, uint64_t *size, compute_error *out_error);
+    /* `compute_buffer_get_id` */
+    compute_status (*buffer_get_id)(compute_buffer buffer, uint64_t *id, compute_error *out_error);
+    /* `compute_check` */
+    compute_status (*check)(const struct compute_view *views, size_t view_count, size_t view_stride, compute_error *out_error);
+    /* `compute_reinstate` */
+    compute_status (*reinstate)(const struct compute_view *view,
+                                uint64_t failure,
+                                uint64_t *lifted_bytes,
+                                compute_error *out_error);
+    /* `compute_kernel_create` */
+    compute_status (*kernel_create)(compute_device device,
+                                    const struct compute_kernel_desc *desc,
+                                    compute_kernel *out,
+                                    compute_error *out_error);
+    /* `compute_kernel_retain` */
+    compute_status (*kernel_retain)(compute_kernel kernel, compute_error *out_error);
+    /* `compute_kernel_release` */
+    void (*kernel_release)(compute_kernel kernel);
+    /* `compute_kernel_destroy` */
+    compute_status (*kernel_destroy)(compute_kernel kernel, compute_error *out_error);
+    /* `compute_kernel_get_info` */
+    compute_status (*kernel_get_info)(compute_kernel kernel, struct compute_kernel_info *info, compute_error *out_error);
+    /* `compute_kernel_get_binding` */
+    compute_status (*kernel_get_binding)(compute_kernel kernel,
+                                         uint32_t index,
+                                         struct compute_binding_info *info,
+                                         compute_error *out_error);
+    /* `compute_kernel_get_override` */
+    compute_status (*kernel_get_override)(compute_kernel kernel,
+                                          uint32_t index,
+                                          struct compute_override_info *info,
+                                          compute_error *out_error);
+    /* `compute_kernel_find_binding` */
+    compute_status (*kernel_find_binding)(compute_kernel kernel,
+                                          const char *name,
+                                          size_t length,
+                                          uint32_t *index,
+                                          compute_error *out_error);
+    /* `compute_event_retain` */
+    compute_status (*event_retain)(compute_event event, compute_error *out_error);
+    /* `compute_event_release` */
+    void (*event_release)(compute_event event);
+    /* `compute_event_destroy` */
+    compute_status (*event_destroy)(compute_event event, compute_error *out_error);
+    /* `compute_event_poll` */
+    compute_status (*event_poll)(compute_event event, compute_error *out_error);
+    /* `compute_event_wait` */
+    compute_status (*event_wait)(compute_event event, uint64_t timeout_ns, compute_error *out_error);
+    /* `compute_events_wait_any` */
+    compute_status (*events_wait_any)(const compute_event *events,
+                                      size_t count,
+                                      uint64_t timeout_ns,
+                                      size_t *index,
+                                      compute_error *out_error);
+    /* `compute_events_wait_all` */
+    compute_status (*events_wait_all)(const compute_event *events, size_t count, uint64_t timeout_ns, compute_error *out_error);
+    /* `compute_event_on_complete` */
+    compute_status (*event_on_complete)(compute_event event,
+                                        compute_event_callback callback,
+                                        void *user,
+                                        uint32_t where_,
+                                        compute_error *out_error);
+    /* `compute_event_get_fd` */
+    compute_status (*event_get_fd)(compute_event event, int32_t *fd, compute_error *out_error);
+    /* `compute_event_get_time` */
+    compute_status (*event_get_time)(compute_event event, uint64_t *device_ns, compute_error *out_error);
+    /* `compute_error_retain` */
+    compute_status (*error_retain)(compute_error error);
+    /* `compute_error_release` */
+    void (*error_release)(compute_error error);
+    /* `compute_error_get_info` */
+    compute_status (*error_get_info)(compute_error error, struct compute_error_info *info);
+    /* `compute_error_message` */
+    compute_status (*error_message)(compute_error error, char *text, size_t capacity, size_t *needed);
+    /* `compute_error_label` */
+    compute_status (*error_label)(compute_error error, char *text, size_t capacity, size_t *needed);
+    /* `compute_error_kernel` */
+    compute_status (*error_kernel)(compute_error error, char *text, size_t capacity, size_t *needed);
+    /* `compute_error_driver_name` */
+    compute_status (*error_driver_name)(compute_error error, char *text, size_t capacity, size_t *needed);
+    /* `compute_error_format` */
+    compute_status (*error_format)(compute_error error, uint32_t form, char *text, size_t capacity, size_t *needed);
+    /* `compute_error_root` */
+    compute_status (*error_root)(compute_error error, compute_error *out);
+    /* `compute_error_chain` */
+    compute_status (*error_chain)(compute_error error, uint32_t index, struct compute_chain_entry *entry);
+    /* `compute_error_member` */
+    compute_status (*error_member)(compute_error error, uint32_t index, compute_error *out);
+    /* `compute_list_desc_init` */
+    void (*list_desc_init)(struct compute_list_desc *desc);
+    /* `compute_device_desc_init` */
+    void (*device_desc_init)(struct compute_device_desc *desc);
+    /* `compute_fault_desc_init` */
+    void (*fault_desc_init)(struct compute_fault_desc *desc);
+    /* `compute_stream_desc_init` */
+    void (*stream_desc_init)(struct compute_stream_desc *desc);
+    /* `compute_buffer_desc_init` */
+    void (*buffer_desc_init)(struct compute_buffer_desc *desc);
+    /* `compute_kernel_desc_init` */
+    void (*kernel_desc_init)(struct compute_kernel_desc *desc);
+    /* `compute_launch_desc_init` */
+    void (*launch_desc_init)(struct compute_launch_desc *desc);
+} compute_table;
+
+/* Success. */
+#define COMPUTE_OK 0
+
+/* What was polled has not finished yet. */
+#define COMPUTE_NOT_READY 1
+
+/* The time ran out before what was waited for finished. Nothing is wrong with it. */
+#define COMPUTE_TIMEOUT 2
+
+/* The caller's array or text buffer was too small; it was filled as far as it goes and the needed count was told. */
+#define COMPUTE_INCOMPLETE 3
+
+/* The work did not run, because bytes that it reads are claimed by a failure. Its outputs carry the same failure. */
+#define COMPUTE_SKIPPED 4
+
+/* An argument has a value that it may not have; the message names it. */
+#define COMPUTE_ERROR_INVALID_ARGUMENT -100
+
+/* A handle is stale, destroyed, of another type, of another copy of the library, or garbage. */
+#define COMPUTE_ERROR_INVALID_HANDLE -101
+
+/* A good handle that belongs to another device than the call. */
+#define COMPUTE_ERROR_FOREIGN_HANDLE -102
+
+/* A descriptor's `struct_size` is too small, or its unknown tail is not zero. */
+#define COMPUTE_ERROR_INVALID_STRUCT -103
+
+/* An enumerated value or a flag is unknown. */
+#define COMPUTE_ERROR_INVALID_ENUM -104
+
+/* A string is not UTF-8. */
+#define COMPUTE_ERROR_INVALID_UTF8 -105
+
+/* A view, an offset or a size lies outside of what it is taken from. */
+#define COMPUTE_ERROR_OUT_OF_RANGE -106
+
+/* Two ranges overlap where one of them is written. */
+#define COMPUTE_ERROR_OVERLAP -107
+
+/* Not possible in the present state; the message says what has to happen first. */
+#define COMPUTE_ERROR_BUSY -108
+
+/* The process was forked after the library was in use; the child must not use it. */
+#define COMPUTE_ERROR_FORKED -109
+
+/* More than the device or the kernel allows; the message has both numbers. */
+#define COMPUTE_ERROR_LIMIT -110
+
+/* An offset or size is not aligned as required. */
+#define COMPUTE_ERROR_MISALIGNED -111
+
+/* The device cannot do this; its capabilities say so. */
+#define COMPUTE_ERROR_UNSUPPORTED -112
+
+/* A launch's bindings do not match the kernel: missing, unknown, given twice, too small, or of the wrong kind. */
+#define COMPUTE_ERROR_BINDING -113
+
+/* The header and the library do not fit together. */
+#define COMPUTE_ERROR_ABI -114
+
+/* A name that was asked for does not exist. */
+#define COMPUTE_ERROR_NOT_FOUND -115
+
+/* Not enough memory now; the message says how much was asked for and how much is free. */
+#define COMPUTE_ERROR_OUT_OF_MEMORY -200
+
+/* This size can never be allocated here. */
+#define COMPUTE_ERROR_TOO_LARGE -201
+
+/* No such device; the message lists what was tried. */
+#define COMPUTE_ERROR_NO_DEVICE -300
+
+/* The device is beyond use since the failure that the error names. */
+#define COMPUTE_ERROR_DEVICE_POISONED -301
+
+/* A call of the driver failed; the error has its code and name. */
+#define COMPUTE_ERROR_DRIVER -302
+
+/* The device is not the exact target that was asked for. */
+#define COMPUTE_ERROR_TARGET -303
+
+/* The device is beyond use, and may still reach the host memory that this event borrowed. Ask again until the answer is another. */
+#define COMPUTE_ERROR_STILL_BORROWED -304
+
+/* The kernel does not compile; the error has the place and the compiler's words. */
+#define COMPUTE_ERROR_COMPILE -400
+
+/* A kernel in validate mode went out of bounds. */
+#define COMPUTE_ERROR_KERNEL_FAULT -401
+
+/* A kernel ran past its time limit and was stopped. */
+#define COMPUTE_ERROR_TIME_LIMIT -402
+
+/* An indirect grid was larger than allowed; nothing ran. */
+#define COMPUTE_ERROR_GRID_LIMIT -403
+
+/* The bytes asked for are claimed by a failure, which the error leads back to. */
+#define COMPUTE_ERROR_UNWRITTEN -500
+
+/* The bytes asked for are claimed by several failures: the members of the error. */
+#define COMPUTE_ERROR_SEVERAL -501
+
+/* Bytes that nothing has written (with strict_unwritten). */
+#define COMPUTE_ERROR_NEVER_WRITTEN -502
+
+/* A call was abandoned before it could tell its outcome. */
+#define COMPUTE_ERROR_ABANDONED -503
+
+/* A bug of the library. What the call was writing stays claimed. */
+#define COMPUTE_ERROR_INTERNAL -600
+
+/* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
+#define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
+#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL }
+#define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
+#define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
+#define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL }
+#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL }
+#define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
+#define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
+#define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
+#define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0 }
+#define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/* The version of the library, "major.minor.patch". Never NULL; never freed. From any thread, and in a forked child too. */
+const char *compute_version(void);
+
+/* Whether this library has the interface that the caller's header has: pass `COMPUTE_ABI`. Otherwise `COMPUTE_ERROR_ABI`.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_check_abi(uint32_t abi, compute_error *out_error);
+
+/* The name of a status, such as "COMPUTE_OK"; of one that this version does not know, the name of its class, such as
+ * "COMPUTE_ERROR_UNKNOWN_DEVICE". Never NULL; never freed. From any thread, and in a forked child too. */
+const char *compute_status_name(compute_status status);
+
+/* Sends log lines up to `level` (`COMPUTE_LOG_...`) to `callback`, from any thread and with no lock held; NULL or `COMPUTE_LOG_OFF` ends that.
+ * For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned.
+ *
+ * Pointers: `callback` may be called with `user` from any thread until another one has been set. `out_error` is writable, or NULL. */
+compute_status compute_log_set(compute_log_callback callback,
+                               void *user,
+                               uint32_t level,
+                               compute_error *out_error);
+
+/* Makes `*desc` a `compute_list_desc` with every default.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_list_desc_init(struct compute_list_desc *desc);
+
+/* Makes `*desc` a `compute_device_desc` with every default.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_device_desc_init(struct compute_device_desc *desc);
+
+/* Makes `*desc` a `compute_fault_desc` of its kind that makes nothing fail.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_fault_desc_init(struct compute_fault_desc *desc);
+
+/* Makes `*desc` a `compute_stream_desc` with every default.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_stream_desc_init(struct compute_stream_desc *desc);
+
+/* Makes `*desc` a `compute_buffer_desc` with every default, for an empty buffer.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_buffer_desc_init(struct compute_buffer_desc *desc);
+
+/* Makes `*desc` a `compute_kernel_desc` with every default and no source.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_kernel_desc_init(struct compute_kernel_desc *desc);
+
+/* Makes `*desc` a `compute_launch_desc` with every default and no kernel.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_launch_desc_init(struct compute_launch_desc *desc);
+
+/* Lists the devices that can be opened, without initialising a driver: limits and capabilities are zero until a device is open.
+ *
+ * `desc` may be NULL: all devices. `*count` is told how many there are; the first `capacity` of them are written to `infos`, `info_stride` bytes
+ * apart (0: `sizeof(compute_device_info)`), each as large as the `struct_size` of the first one says. With a capacity of 0 `infos` may
+ * be NULL. Answers `COMPUTE_INCOMPLETE` when `infos` was given and could not take all.
+ *
+ * Pointers: The pointers are valid as described. */
+compute_status compute_devices_list(const struct compute_list_desc *desc,
+                                    struct compute_device_info *infos,
+                                    size_t info_stride,
+                                    size_t capacity,
+                                    size_t *count,
+                                    compute_error *out_error);
+
+/* What each driver tried and found, as JSON: an array of `{"backend", "devices", "tried": [lines]}`. For bug reports and for people whose device does not
+ * show up. Texts are given as by `compute_error_message`.
+ *
+ * Pointers: When not NULL, `text` is writable for `capacity` bytes and `needed` for a number; `out_error` is writable, or NULL. */
+compute_status compute_drivers_report(char *text,
+                                      size_t capacity,
+                                      size_t *needed,
+                                      compute_error *out_error);
+
+/* Opens a device. The caller releases it. Opening the first one makes the process's forks noticed (a child of a later fork must not use the library),
+ * and nothing before it starts a thread.
+ *
+ * Errors: `NO_DEVICE` (with what was tried), `TARGET`, `OUT_OF_MEMORY`, `DRIVER`.
+ *
+ * Pointers: `desc` and what it points to are valid as described; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_open(const struct compute_device_desc *desc,
+                                   compute_device *out,
+                                   compute_error *out_error);
+
+/* Counts one more reference to a device.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_retain(compute_device device, compute_error *out_error);
+
+/* Gives one reference to a device back; with the last one its handle ends as by `compute_device_destroy`. NULL is fine. Never blocks; from any
+ * thread, callback, or exit handler. */
+void compute_device_release(compute_device device);
+
+/* Ends a device's handle at once, whatever its references. What was made from it stays usable and keeps the device itself alive; its waiting callbacks are
+ * told now.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_destroy(compute_device device,
+                                      compute_error *out_error);
+
+/* What a device is and allows. Answers on a poisoned device too.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_get_info(compute_device device, struct compute_device_info *info, compute_error *out_error);
+
+/* Whether a device is usable: `COMPUTE_OK`, or `COMPUTE_ERROR_DEVICE_POISONED` with the first cause. Instant and sticky.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_status(compute_device device, compute_error *out_error);
+
+/* Sets how many native queues the device's streams share (S1), before its first stream. The same number again is fine, another one then is
+ * `COMPUTE_ERROR_BUSY`; 0, or more than the device has, is `COMPUTE_ERROR_INVALID_ARGUMENT`.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_set_queues(compute_device device,
+                                         uint32_t count,
+                                         compute_error *out_error);
+
+/* Holds a device for the calling thread alone, to measure: other threads' calls that enqueue wait until `compute_device_unlock`. The same thread may lock
+ * again; each lock needs its unlock.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_lock(compute_device device,
+                                   compute_error *out_error);
+
+/* Ends what `compute_device_lock` began, from the same thread; from another, or without a lock, `COMPUTE_ERROR_BUSY`.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_unlock(compute_device device, compute_error *out_error);
+
+/* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
+ *
+ * Pointers: `usage` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_memory_usage(compute_device device, struct compute_memory_usage *usage, compute_error *out_error);
+
+/* Finishes every compilation that launches have queued on this device (L6), and waits for those that are under way. A kernel that does not compile is told by
+ * the launch that needs it.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_compile_queued(compute_device device,
+                                             compute_error *out_error);
+
+/* Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
+ * `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_inject_fault(compute_device device,
+                                           uint64_t call,
+                                           uint32_t how,
+                                           compute_error *out_error);
+
+/* How many calls of the device there have been. Only for devices opened with a `compute_fault_desc`.
+ *
+ * Pointers: `calls` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_fault_calls(compute_device device, uint64_t *calls, compute_error *out_error);
+
+/* Makes a stream. The caller releases it. `desc` may be NULL.
+ *
+ * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_create(compute_device device,
+                                     const struct compute_stream_desc *desc,
+                                     compute_stream *out,
+                                     compute_error *out_error);
+
+/* Counts one more reference to a stream.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_retain(compute_stream stream, compute_error *out_error);
+
+/* Gives one reference to a stream back; with the last one its handle ends as by `compute_stream_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_stream_release(compute_stream stream);
+
+/* Ends a stream's handle at once, whatever its references. Its work goes on.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_destroy(compute_stream stream, compute_error *out_error);
+
+/* Enqueues a kernel over a grid of workgroups, or with another `mode` gets it ready (L6).
+ *
+ * Answers `COMPUTE_OK`; `COMPUTE_SKIPPED` when it reads bytes that a failure claims: it does not run, and its outputs take the same failure (T5). Errors
+ * leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`,
+ * `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `DEVICE_POISONED`. All that the call points to may be changed or freed when it
+ * returns. From any thread.
+ *
+ * Pointers: `desc` and what it points to are valid; `out_error` is writable, or NULL. */
+compute_status compute_stream_launch(compute_stream stream,
+                                     const struct compute_launch_desc *desc,
+                                     compute_error *out_error);
+
+/* Writes host bytes into a view of the same size. The bytes are copied before this returns. Repairs what it covers (T4).
+ *
+ * Pointers: `to` is readable; `bytes` is readable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_write(compute_stream stream,
+                                    const struct compute_view *to,
+                                    const void *bytes,
+                                    uint64_t size,
+                                    compute_error *out_error);
+
+/* As `compute_stream_write`, but the bytes are borrowed until `*out_event` is over. The caller releases the event.
+ *
+ * Pointers: `to` is readable; `bytes` is readable for `size` bytes, and nobody writes there, until the event is over; `out_event` is writable; `out_error` is
+ * writable, or NULL. */
+compute_status compute_stream_write_borrowed(compute_stream stream,
+                                             const struct compute_view *to,
+                                             const void *bytes,
+                                             uint64_t size,
+                                             compute_event *out_event,
+                                             compute_error *out_error);
+
+/* Reads a view into host memory of the same size, and waits for it. Bytes that a failure claims answer `COMPUTE_ERROR_UNWRITTEN` or
+ * `COMPUTE_ERROR_SEVERAL` (T8), and then `bytes` is left alone.
+ *
+ * Pointers: `from` is readable; `bytes` is writable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_read(compute_stream stream,
+                                   const struct compute_view *from,
+                                   void *bytes,
+                                   uint64_t size,
+                                   compute_error *out_error);
+
+/* As `compute_stream_read`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller releases the
+ * event; doing so early does not end the borrowing.
+ *
+ * Pointers: `from` is readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over; `out_event` is writable; `out_error`
+ * is writable, or NULL. */
+compute_status compute_stream_read_async(compute_stream stream,
+                                         const struct compute_view *from,
+                                         void *bytes,
+                                         uint64_t size,
+                                         compute_event *out_event,
+                                         compute_error *out_error);
+
+/* Copies a view into another of the same size on the same device; they must not overlap (L9). Claimed bytes in the source skip the copy
+ * (`COMPUTE_SKIPPED`), and the destination takes their failure.
+ *
+ * Pointers: `from` and `to` are readable; `out_error` is writable, or NULL. */
+compute_status compute_stream_copy(compute_stream stream,
+                                   const struct compute_view *from,
+                                   const struct compute_view *to,
+                                   compute_error *out_error);
+
+/* Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
+ *
+ * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_fill(compute_stream stream,
+                                   const struct compute_view *to,
+                                   const void *pattern,
+                                   uint64_t pattern_size,
+                                   compute_error *out_error);
+
+/* Records the moment after all that was enqueued on the stream so far (S2). The caller releases the event.
+ *
+ * Pointers: `out_event` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_record(compute_stream stream, compute_event *out_event, compute_error *out_error);
+
+/* Makes later work of the stream wait for an event of the same device, on the device (S2). An event of another device is
+ * `COMPUTE_ERROR_FOREIGN_HANDLE`: wait for it on the host.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_wait_event(compute_stream stream, compute_event event, compute_error *out_error);
+
+/* Sends what is collected to the device. Reports only a fault of the device itself (T10).
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_flush(compute_stream stream, compute_error *out_error);
+
+/* Waits for all that was enqueued on the stream so far, then tells whether the bytes of the views can be trusted (T8), as `compute_check` does but with
+ * late failures heard. Over no views it reports only a fault of the device itself. `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+ *
+ * Pointers: `views` is readable for `view_count` views, `view_stride` bytes apart; `out_error` is writable, or NULL. */
+compute_status compute_stream_sync(compute_stream stream,
+                                   const struct compute_view *views,
+                                   size_t view_count,
+                                   size_t view_stride,
+                                   uint64_t timeout_ns,
+                                   compute_error *out_error);
+
+/* Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
+ *
+ * Errors: `OUT_OF_MEMORY` (reclaimable), `TOO_LARGE`, `DEVICE_POISONED`.
+ *
+ * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_create(compute_device device,
+                                     const struct compute_buffer_desc *desc,
+                                     compute_buffer *out,
+                                     compute_error *out_error);
+
+/* Counts one more reference to a buffer.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_buffer_retain(compute_buffer buffer, compute_error *out_error);
+
+/* Gives one reference to a buffer back; with the last one its handle ends as by `compute_buffer_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_buffer_release(compute_buffer buffer);
+
+/* Ends a buffer's handle at once, whatever its references. Its memory goes when the work that uses it is over (F7).
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_buffer_destroy(compute_buffer buffer, compute_error *out_error);
+
+/* The size of a buffer in bytes, as it was asked for.
+ *
+ * Pointers: `size` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_get_size(compute_buffer buffer, uint64_t *size, compute_error *out_error);
+
+/* The number of a buffer, unique in the process and never used again; errors name buffers by it.
+ *
+ * Pointers: `id` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_get_id(compute_buffer buffer, uint64_t *id, compute_error *out_error);
+
+/* Whether the bytes of views can be trusted, as far as is known now (T8): `COMPUTE_OK`, `COMPUTE_ERROR_UNWRITTEN` with the failure that claims some of them,
+ * `COMPUTE_ERROR_SEVERAL`, or `COMPUTE_ERROR_NEVER_WRITTEN`. Instant: does not wait for work in flight, whose failures `compute_stream_sync` would
+ * find. Views are `view_stride` bytes apart (0: `sizeof(compute_view)`), of any devices.
+ *
+ * Pointers: `views` is readable for `view_count` views; `out_error` is writable, or NULL. */
+compute_status compute_check(const struct compute_view *views,
+                             size_t view_count,
+                             size_t view_stride,
+                             compute_error *out_error);
+
+/* Lifts the claim of a failure that reached no device (`untouched` in its info) from those bytes of the view that were trusted when it began (T2), so
+ * that the caller can, say, release memory and try again. `*lifted_bytes` (may be NULL) is told how many. `COMPUTE_ERROR_NOT_FOUND`: the failure
+ * claims none of these bytes. `COMPUTE_ERROR_BUSY`: it may have touched the bytes, so they have to be written anew.
+ *
+ * Pointers: `view` is readable; `lifted_bytes` and `out_error` are writable, or NULL. */
+compute_status compute_reinstate(const struct compute_view *view,
+                                 uint64_t failure,
+                                 uint64_t *lifted_bytes,
+                                 compute_error *out_error);
+
+/* Makes a kernel from a source. The caller releases it.
+ *
+ * Errors: `COMPILE` with place and text (a refusal: the same source fails the same way), `LIMIT` when the device cannot run it, `UNSUPPORTED`,
+ * `DEVICE_POISONED`. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
+ *
+ * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_kernel_create(compute_device device,
+                                     const struct compute_kernel_desc *desc,
+                                     compute_kernel *out,
+                                     compute_error *out_error);
+
+/* Counts one more reference to a kernel.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_kernel_retain(compute_kernel kernel, compute_error *out_error);
+
+/* Gives one reference to a kernel back; with the last one its handle ends as by `compute_kernel_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_kernel_release(compute_kernel kernel);
+
+/* Ends a kernel's handle at once, whatever its references. Launches in flight go on.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_kernel_destroy(compute_kernel kernel, compute_error *out_error);
+
+/* What a kernel is (L10).
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_kernel_get_info(compute_kernel kernel, struct compute_kernel_info *info, compute_error *out_error);
+
+/* One binding of a kernel by its index, in the order of (group, slot); `binding_count` of the info says how many there are. Past that:
+ * `COMPUTE_ERROR_OUT_OF_RANGE`.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_kernel_get_binding(compute_kernel kernel,
+                                          uint32_t index,
+                                          struct compute_binding_info *info,
+                                          compute_error *out_error);
+
+/* One override constant of a kernel by its index, in the order of the source; `override_count` of the info says how many there are. Past that:
+ * `COMPUTE_ERROR_OUT_OF_RANGE`.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_kernel_get_override(compute_kernel kernel,
+                                           uint32_t index,
+                                           struct compute_override_info *info,
+                                           compute_error *out_error);
+
+/* The index of the binding with that name in the source (for `compute_kernel_get_binding`); `COMPUTE_ERROR_NOT_FOUND` when there is none.
+ *
+ * Pointers: `name` is readable for `length` bytes, or NUL-terminated; `index` is writable; `out_error` is writable, or NULL. */
+compute_status compute_kernel_find_binding(compute_kernel kernel,
+                                           const char *name,
+                                           size_t length,
+                                           uint32_t *index,
+                                           compute_error *out_error);
+
+/* Counts one more reference to an event.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_event_retain(compute_event event, compute_error *out_error);
+
+/* Gives one reference to an event back; with the last one its handle ends as by `compute_event_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_event_release(compute_event event);
+
+/* Ends an event's handle at once, whatever its references. Callbacks that wait for it are still called; memory that it lends stays borrowed until its work is
+ * over.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_event_destroy(compute_event event,
+                                     compute_error *out_error);
+
+/* Whether an event is over: `COMPUTE_OK`, `COMPUTE_NOT_READY`, or the error that a wait would give. Calls callbacks that are due.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_event_poll(compute_event event, compute_error *out_error);
+
+/* Waits for an event on the host, asleep. `timeout_ns` of 0 polls. `COMPUTE_TIMEOUT` when the time ran out: nothing is wrong with the event. A recorded event
+ * reports only a fault of the device (T10); that of a read answers for the bytes (T8).
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_event_wait(compute_event event,
+                                  uint64_t timeout_ns,
+                                  compute_error *out_error);
+
+/* Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer.
+ *
+ * Pointers: `events` is readable for `count` handles; `index` and `out_error` are writable, or NULL. */
+compute_status compute_events_wait_any(const compute_event *events,
+                                       size_t count,
+                                       uint64_t timeout_ns,
+                                       size_t *index,
+                                       compute_error *out_error);
+
+/* Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several).
+ *
+ * Pointers: `events` is readable for `count` handles; `out_error` is writable, or NULL. */
+compute_status compute_events_wait_all(const compute_event *events,
+                                       size_t count,
+                                       uint64_t timeout_ns,
+                                       compute_error *out_error);
+
+/* Calls `callback` exactly once when an event is over, at once if it already is: with `COMPUTE_OK`, or with the error that its wait would give. No lock is
+ * held, any call is allowed inside, and the event may be released right away.
+ *
+ * `where_` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
+ * thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then.
+ *
+ * Pointers: `callback` may be called with `user` once from any thread, and does not unwind; `out_error` is writable, or NULL. */
+compute_status compute_event_on_complete(compute_event event,
+                                         compute_event_callback callback,
+                                         void *user,
+                                         uint32_t where_,
+                                         compute_error *out_error);
+
+/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). The caller closes it, at any time. Linux only.
+ *
+ * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
+compute_status compute_event_get_fd(compute_event event,
+                                    int32_t *fd,
+                                    compute_error *out_error);
+
+/* Device time in nanoseconds at which a recorded event came about; only differences between events of a device mean anything. `COMPUTE_NOT_READY` before that;
+ * `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps, and for the events of reads and writes.
+ *
+ * Pointers: `device_ns` is writable; `out_error` is writable, or NULL. */
+compute_status compute_event_get_time(compute_event event,
+                                      uint64_t *device_ns,
+                                      compute_error *out_error);
+
+/* Counts one more reference to an error object. */
+compute_status compute_error_retain(compute_error error);
+
+/* Gives one reference to an error object back; with the last one it goes. NULL is fine, and so is a handle that is no good. Never blocks. */
+void compute_error_release(compute_error error);
+
+/* All that an error says but its text: status, the four answers, failure, place, chain and members.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is. */
+compute_status compute_error_get_info(compute_error error, struct compute_error_info *info);
+
+/* The message: what was asked, what is allowed, what to do. One or two sentences in UTF-8; for compile errors also the compiler's words.
+ *
+ * Texts are given in two calls or one: `needed` (may be NULL) is told the bytes that all of it takes, with the NUL; as much as fits into
+ * `capacity` bytes is written, NUL-terminated. Answers `COMPUTE_INCOMPLETE` when it was cut; NULL with a capacity of 0 only asks and answers
+ * `COMPUTE_OK`.
+ *
+ * Pointers: When not NULL, `text` is writable for `capacity` bytes and `needed` for a number. */
+compute_status compute_error_message(compute_error error,
+                                     char *text,
+                                     size_t capacity,
+                                     size_t *needed);
+
+/* The label that the caller gave the work that failed; empty when there was none. As `compute_error_message`.
+ *
+ * Pointers: As `compute_error_message`. */
+compute_status compute_error_label(compute_error error, char *text, size_t capacity, size_t *needed);
+
+/* The entry point of the kernel that failed, or the name of the operation (`copy`, `write`, ...). As `compute_error_message`.
+ *
+ * Pointers: As `compute_error_message`. */
+compute_status compute_error_kernel(compute_error error, char *text, size_t capacity, size_t *needed);
+
+/* The driver's own name of its error code; empty when no driver was involved. As `compute_error_message`.
+ *
+ * Pointers: As `compute_error_message`. */
+compute_status compute_error_driver_name(compute_error error, char *text, size_t capacity, size_t *needed);
+
+/* The whole error for people (`COMPUTE_FORMAT_TEXT`: what was asked, then why, newest first, down to the root) or for programs
+ * (`COMPUTE_FORMAT_JSON`: an object with `status`, `name`, `message`, `answers`, and as far as they apply `about`, `location`, `driver`,
+ * `failure`, `untouched`, `claimed_buffers`, `chain` (`total`, `dropped`, `entries`), `root`, `members`). As `compute_error_message`.
+ *
+ * Pointers: As `compute_error_message`. */
+compute_status compute_error_format(compute_error error,
+                                    uint32_t form,
+                                    char *text,
+                                    size_t capacity,
+                                    size_t *needed);
+
+/* The error at the root, as a new reference that the caller releases. An error without another root is its own.
+ *
+ * Pointers: `out` is writable. */
+compute_status compute_error_root(compute_error error, compute_error *out);
+
+/* An entry of the chain by its index, 0 being the newest; `chain_count` of the info says how many there are. Past that:
+ * `COMPUTE_ERROR_OUT_OF_RANGE`.
+ *
+ * Pointers: `entry` points to a struct whose `struct_size` says how large it is. */
+compute_status compute_error_chain(compute_error error, uint32_t index, struct compute_chain_entry *entry);
+
+/* One of several failures by its index, as a new reference that the caller releases: an error with the failure's own id, chain and root.
+ * `member_count` of the info says how many there are. Past that: `COMPUTE_ERROR_OUT_OF_RANGE`.
+ *
+ * Pointers: `out` is writable. */
+compute_status compute_error_member(compute_error error,
+                                    uint32_t index,
+                                    compute_error *out);
+
+/* Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller
+ * knows with zeros. `*needed` (may be NULL) is told the size that the library has. `abi` is the header's `COMPUTE_ABI`.
+ *
+ * Pointers: `table` is writable for `table_size` bytes; `needed` and `out_error` are writable, or NULL. */
+compute_status compute_get_table(uint32_t abi,
+                                 void *table,
+                                 size_t table_size,
+                                 size_t *needed,
+                                 compute_error *out_error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LIBCOMPUTE_COMPUTE_H */

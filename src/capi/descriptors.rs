@@ -1,0 +1,114 @@
+//! How large the sized structs of `types.rs` have to be at least, and their init functions.
+//!
+//! The init functions are for callers that cannot use the INIT macros of the header (anything but C and C++).
+
+use std::mem::offset_of;
+
+use super::boundary::{Sized32, guard_void, init_struct};
+use super::types::*;
+
+/// Declares that a struct begins with its size, and up to which field it must reach.
+macro_rules! sized {
+    ($($name:ident up to $last:ident: $ty:ty;)*) => {$(
+        // SAFETY: it is repr(C), begins with the u32 struct_size, and holds integers, floats, pointers and arrays of them only.
+        unsafe impl Sized32 for $name {
+            const NAME: &'static str = stringify!($name);
+            const LEAST: usize = offset_of!($name, $last) + size_of::<$ty>();
+        }
+        const _: () = assert!(offset_of!($name, struct_size) == 0 && size_of::<$name>().is_multiple_of(8));
+    )*};
+}
+
+sized! {
+    compute_list_desc up to reserved: u32;
+    compute_device_desc up to index: u32;
+    compute_chained up to next: *const u8;
+    compute_fault_desc up to how: u32;
+    compute_stream_desc up to reserved: u32;
+    compute_buffer_desc up to size: u64;
+    compute_kernel_desc up to source_length: usize;
+    compute_launch_desc up to grid: [u32; 3];
+    compute_device_info up to kind: u32;
+    compute_kernel_info up to binding_count: u32;
+    compute_binding_info up to group: u32;
+    compute_override_info up to id: i32;
+    compute_memory_usage up to reserved: u32;
+    compute_error_info up to status: i32;
+    compute_chain_entry up to used: u32;
+}
+
+/// Makes `*desc` a `compute_list_desc` with every default.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_list_desc_init(desc: *mut compute_list_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_device_desc` with every default.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_device_desc_init(desc: *mut compute_device_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_fault_desc` of its kind that makes nothing fail.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_fault_desc_init(desc: *mut compute_fault_desc) {
+    guard_void(|| {
+        // SAFETY: as our own caller says.
+        unsafe { init_struct(desc) };
+        if !desc.is_null() {
+            // SAFETY: as above; the place need not be aligned.
+            unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_FAULT) };
+        }
+    });
+}
+
+/// Makes `*desc` a `compute_stream_desc` with every default.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_desc_init(desc: *mut compute_stream_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_buffer_desc` with every default, for an empty buffer.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_buffer_desc_init(desc: *mut compute_buffer_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_kernel_desc` with every default and no source.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_desc_init(desc: *mut compute_kernel_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_launch_desc` with every default and no kernel.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_launch_desc_init(desc: *mut compute_launch_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}

@@ -1,0 +1,332 @@
+//! Handles: 64-bit values that C holds instead of addresses, and the tables that they are looked up in. Nothing here knows what the values are.
+//!
+//! ```text
+//! 63  62..60  59..46  45..24      23..0
+//! [ 1 | tag  | salt  | generation | slot ]
+//! ```
+//!
+//! A handle is looked up, never dereferenced: stale, garbage, of another type, of another copy of the library all answer "none".
+//! - The top bit keeps every address of user space out. Tag 0 and 7 are not used, so neither NULL nor -1 is ever a handle.
+//! - The salt is random per table and copy of the library. Each slot counts its generations from a number of its own, random too, so that a
+//!   handle of another copy, or a guess, has 36 bits to get right.
+//! - A slot whose generations are used up is retired rather than reused.
+//!
+//! Looking up takes no lock ([`word`]). Making and ending a handle takes a short one. Slots live in chunks that never move and are never given back, each
+//! chunk twice the one before. A value is dropped outside the lock, by whoever ends the handle or lets go of the last guard.
+
+mod sync;
+mod word;
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::cell::UnsafeCell;
+use std::hash::{BuildHasher, RandomState};
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::ptr;
+
+use parking_lot::Mutex;
+use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use word::{GENERATION_BITS, Held, LAST_GENERATION, Word};
+
+const SLOT_BITS: u32 = 24;
+const TAG_SHIFT: u32 = 60;
+const SALT_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
+const SALT_BITS: u32 = TAG_SHIFT - SALT_SHIFT;
+const MARK: u64 = 1 << 63;
+
+const FIRST_CHUNK_BITS: u32 = 6;
+const CHUNKS: usize = (SLOT_BITS - FIRST_CHUNK_BITS) as usize;
+/// How many slots a table can have. The 64 numbers above are never slots.
+const MAX_SLOTS: u32 = (1 << SLOT_BITS) - (1 << FIRST_CHUNK_BITS);
+/// The slot number of handles that stand for something made in advance.
+const RESERVED_SLOT: u32 = (1 << SLOT_BITS) - 1;
+/// No slot, in the free list.
+const NONE: u32 = u32::MAX;
+
+/// What a handle is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Tag {
+    /// A device.
+    Device = 1,
+    /// A stream.
+    Stream = 2,
+    /// A buffer.
+    Buffer = 3,
+    /// A kernel.
+    Kernel = 4,
+    /// An event.
+    Event = 5,
+    /// An error.
+    Error = 6,
+}
+
+/// Why no handle could be made: memory, or all 16 million are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory;
+
+/// What a change to the number of references came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Done; the handle goes on.
+    Kept,
+    /// That was the last one; the handle has ended.
+    Ended,
+    /// The handle is not good.
+    Invalid,
+    /// There are 4 billion references already.
+    Full,
+}
+
+/// A slot has a cache line of its own, so that threads at work on different objects do not disturb each other.
+#[repr(C, align(64))]
+struct Slot<T> {
+    word: Word,
+    /// The caller's references, from 1. Counted apart from the guards.
+    references: AtomicU32,
+    /// The next free slot. Touched under the lock of the free list only.
+    next: AtomicU32,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+struct Free {
+    head: u32,
+    tail: u32,
+    /// Slots below this number have been used.
+    used: u32,
+}
+
+/// All objects of one type. Made to be a `static`: a table is never dropped, nor are its chunks.
+pub(crate) struct Table<T> {
+    tag: Tag,
+    /// 0 until the first handle is made.
+    secret: AtomicU64,
+    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
+    free: Mutex<Free>,
+}
+
+// SAFETY: values are moved in by one thread, shared by guards and dropped by whichever is last, and all of that is ordered by the slot's word.
+unsafe impl<T: Send + Sync> Sync for Table<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Table<T> {}
+
+/// Keeps one object alive, also past the end of its handle.
+pub(crate) struct Guard<'t, T> {
+    table: &'t Table<T>,
+    slot: &'t Slot<T>,
+    number: u32,
+}
+
+/// Where a slot is: its chunk, and its place there.
+fn place(slot: u32) -> (usize, usize) {
+    let n = slot + (1 << FIRST_CHUNK_BITS);
+    let top = 31 - n.leading_zeros();
+    ((top - FIRST_CHUNK_BITS) as usize, (n - (1 << top)) as usize)
+}
+
+fn salt(secret: u64) -> u64 {
+    secret >> (64 - SALT_BITS)
+}
+
+/// What a slot's generations count from.
+fn first_generation(secret: u64, slot: u32) -> u32 {
+    let mixed = (u64::from(slot).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ secret).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (mixed >> (64 - GENERATION_BITS)) as u32
+}
+
+impl<T> Table<T> {
+    /// An empty table.
+    pub(crate) const fn new(tag: Tag) -> Self {
+        Self {
+            tag,
+            secret: AtomicU64::new(0),
+            chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
+            free: Mutex::new(Free { head: NONE, tail: NONE, used: 0 }),
+        }
+    }
+
+    /// Makes a handle with one reference. The value is dropped where there is no room for it.
+    pub(crate) fn insert(&self, value: T) -> Result<u64, NoMemory> {
+        let secret = self.secret();
+        let number = self.take_slot().ok_or(NoMemory)?;
+        let slot = self.slot(number).ok_or(NoMemory)?;
+        // SAFETY: a slot that comes from the free list is neither live nor full, so nobody else touches its value.
+        unsafe { (*slot.value.get()).write(value) };
+        slot.references.store(1, Ordering::Relaxed);
+        let handle = self.compose(secret, number, slot.word.generation());
+        slot.word.publish();
+        Ok(handle)
+    }
+
+    /// Looks a handle up and keeps its object alive, in one step.
+    pub(crate) fn get(&self, handle: u64) -> Option<Guard<'_, T>> {
+        let (number, generation) = self.decompose(handle)?;
+        let slot = self.slot(number)?;
+        match slot.word.acquire(generation) {
+            Held::Yes => Some(Guard { table: self, slot, number }),
+            Held::No => None,
+            Held::NoAndLast => {
+                self.dispose(slot, number);
+                None
+            }
+        }
+    }
+
+    /// Adds a reference.
+    pub(crate) fn retain(&self, handle: u64) -> Counted {
+        let Some(guard) = self.get(handle) else { return Counted::Invalid };
+        let count = |n: u32| if n == 0 { None } else { n.checked_add(1) };
+        match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) {
+            Ok(_) => Counted::Kept,
+            Err(0) => Counted::Invalid,
+            Err(_) => Counted::Full,
+        }
+    }
+
+    /// Takes a reference away, and ends the handle with the last one.
+    pub(crate) fn release(&self, handle: u64) -> Counted {
+        let Some(guard) = self.get(handle) else { return Counted::Invalid };
+        match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+            Ok(1) if self.destroy(handle) => Counted::Ended,
+            Ok(1) | Err(_) => Counted::Invalid,
+            Ok(_) => Counted::Kept,
+        }
+    }
+
+    /// Ends a handle at once, whatever its references. The object goes with the last guard. False: the handle is not good.
+    pub(crate) fn destroy(&self, handle: u64) -> bool {
+        let Some((number, generation)) = self.decompose(handle) else { return false };
+        let Some(slot) = self.slot(number) else { return false };
+        match slot.word.end(generation) {
+            None => false,
+            Some(last) => {
+                if last {
+                    self.dispose(slot, number);
+                }
+                true
+            }
+        }
+    }
+
+    /// A handle that no slot has: for an object made in advance. Needs no memory.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.compose(self.secret(), RESERVED_SLOT, 0)
+    }
+
+    /// Takes the value out of a dead slot, frees the slot, and then drops the value. For the one who was told to by the slot's word.
+    fn dispose(&self, slot: &Slot<T>, number: u32) {
+        // SAFETY: the word gave this thread the value and nobody else: the slot is dead and no guard is left.
+        let value = unsafe { (*slot.value.get()).assume_init_read() };
+        if slot.word.recycle() {
+            self.give_slot(slot, number);
+        }
+        drop(value);
+    }
+
+    /// The secret, made at first use.
+    fn secret(&self) -> u64 {
+        match self.secret.load(Ordering::Relaxed) {
+            0 => {
+                // The address tells two copies of the library apart even where randomness is poor.
+                let made = RandomState::new().hash_one(ptr::from_ref(self).addr()) | 1;
+                match self.secret.compare_exchange(0, made, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => made,
+                    Err(other) => other,
+                }
+            }
+            secret => secret,
+        }
+    }
+
+    fn compose(&self, secret: u64, number: u32, generation: u32) -> u64 {
+        let counted = first_generation(secret, number).wrapping_add(generation) & LAST_GENERATION;
+        MARK | (self.tag as u64) << TAG_SHIFT | salt(secret) << SALT_SHIFT | u64::from(counted) << SLOT_BITS | u64::from(number)
+    }
+
+    /// Slot and generation of a handle that could be of this table.
+    fn decompose(&self, handle: u64) -> Option<(u32, u32)> {
+        let secret = self.secret.load(Ordering::Relaxed);
+        let mine = MARK | (self.tag as u64) << TAG_SHIFT | salt(secret) << SALT_SHIFT;
+        if secret == 0 || (handle ^ mine) >> SALT_SHIFT != 0 {
+            return None;
+        }
+        let number = (handle & ((1 << SLOT_BITS) - 1)) as u32;
+        let counted = (handle >> SLOT_BITS) as u32 & LAST_GENERATION;
+        Some((number, counted.wrapping_sub(first_generation(secret, number)) & LAST_GENERATION))
+    }
+
+    /// The slot of that number, if its chunk exists.
+    fn slot(&self, number: u32) -> Option<&Slot<T>> {
+        let (chunk, index) = place(number);
+        let first = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        // SAFETY: a chunk that is not null has 64 << chunk slots, `place` stays below that, zeroed memory is a valid row of slots, and
+        // chunks are never freed.
+        if first.is_null() { None } else { Some(unsafe { &*first.add(index) }) }
+    }
+
+    fn take_slot(&self) -> Option<u32> {
+        let mut free = self.free.lock();
+        if free.head != NONE {
+            let number = free.head;
+            free.head = self.slot(number)?.next.load(Ordering::Relaxed);
+            if free.head == NONE {
+                free.tail = NONE;
+            }
+            return Some(number);
+        }
+        let number = free.used;
+        if number >= MAX_SLOTS {
+            return None;
+        }
+        let (chunk, index) = place(number);
+        if index == 0 {
+            self.add_chunk(chunk)?;
+        }
+        free.used += 1;
+        Some(number)
+    }
+
+    /// Queues a slot behind the free ones: the longer it rests, the longer a stale handle is told from a new one by its generation.
+    fn give_slot(&self, slot: &Slot<T>, number: u32) {
+        let mut free = self.free.lock();
+        slot.next.store(NONE, Ordering::Relaxed);
+        let last = if free.tail == NONE { None } else { self.slot(free.tail) };
+        match last {
+            Some(last) => last.next.store(number, Ordering::Relaxed),
+            None => free.head = number,
+        }
+        free.tail = number;
+    }
+
+    fn add_chunk(&self, chunk: usize) -> Option<()> {
+        let entry = self.chunks.get(chunk)?;
+        if !entry.load(Ordering::Relaxed).is_null() {
+            return Some(());
+        }
+        let layout = Layout::array::<Slot<T>>(1_usize << (chunk + FIRST_CHUNK_BITS as usize)).ok()?;
+        // SAFETY: a slot is not of size zero, so neither is the layout.
+        let first = unsafe { alloc_zeroed(layout) }.cast::<Slot<T>>();
+        entry.store(first, Ordering::Release);
+        if first.is_null() { None } else { Some(()) }
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the word held the slot in the generation of a published value, and the value stays until the last hold is given back.
+        unsafe { (*self.slot.value.get()).assume_init_ref() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        if self.slot.word.release() {
+            self.table.dispose(self.slot, self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

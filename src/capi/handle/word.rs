@@ -1,0 +1,122 @@
+//! The state of one slot in one atomic word, so that "is it still this object?" and "keep it alive" are a single step. No memory, no values:
+//! the table owns those and asks here when it may touch them.
+//!
+//! ```text
+//! 55        34 33   32   31         0
+//! [ generation | full | live | count ]
+//! ```
+//!
+//! - `count`: guards, and for a moment look-ups that will find out that they came with an old handle.
+//! - `live`: the handle of this generation is good.
+//! - `full`: the slot holds a value. Whoever takes this bit away owns the value, and that happens once per generation, after `live` went and
+//!   `count` reached zero.
+//!
+//! A look-up adds to `count` first and judges what it saw after. When it came too late it takes its count back, and if it was in the way of the last
+//! guard it does the last guard's duty. So no thread ever waits for another.
+
+use super::sync::{AtomicU64, Ordering};
+
+const COUNT: u64 = (1 << 32) - 1;
+const LIVE: u64 = 1 << 32;
+const FULL: u64 = 1 << 33;
+const GENERATION_SHIFT: u32 = 34;
+
+/// Bits of a generation.
+pub(super) const GENERATION_BITS: u32 = 22;
+/// The last generation; a slot that has used it up is retired.
+pub(super) const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
+
+/// What became of an attempt to hold a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// The slot is held until [`Word::release`].
+    Yes,
+    /// The handle is not good. Nothing is held.
+    No,
+    /// The handle is not good, and the caller is the one who must take the value out ([`Word::release`] would have said true).
+    NoAndLast,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Word(AtomicU64);
+
+fn is_live(word: u64, generation: u32) -> bool {
+    word & LIVE != 0 && word >> GENERATION_SHIFT == u64::from(generation)
+}
+
+impl Word {
+    /// A slot that was never used. All zero bits, so that zeroed memory is a row of these.
+    #[cfg(test)]
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// The generation that the slot is in. Only its owner may rely on it.
+    pub(super) fn generation(&self) -> u32 {
+        // Truncation is meant: the field has 22 bits.
+        (self.0.load(Ordering::Relaxed) >> GENERATION_SHIFT) as u32
+    }
+
+    /// Makes the slot live. The caller owns the slot and has written its value.
+    pub(super) fn publish(&self) {
+        self.0.fetch_or(LIVE | FULL, Ordering::Release);
+    }
+
+    /// Holds the slot if it is live in this generation.
+    pub(super) fn acquire(&self, generation: u32) -> Held {
+        // Spares the two writes for handles that are plainly stale.
+        if !is_live(self.0.load(Ordering::Relaxed), generation) {
+            return Held::No;
+        }
+        if is_live(self.0.fetch_add(1, Ordering::Acquire), generation) {
+            return Held::Yes;
+        }
+        if self.release() { Held::NoAndLast } else { Held::No }
+    }
+
+    /// Gives a hold back. True: the caller now owns the value and must take it out, then [`Self::recycle`].
+    #[must_use]
+    pub(super) fn release(&self) -> bool {
+        let left = self.0.fetch_sub(1, Ordering::Release) - 1;
+        self.claim(left)
+    }
+
+    /// Ends the handle of this generation. `None`: it was not live. Otherwise as [`Self::release`].
+    #[must_use]
+    pub(super) fn end(&self, generation: u32) -> Option<bool> {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if !is_live(seen, generation) {
+                return None;
+            }
+            match self.0.compare_exchange_weak(seen, seen & !LIVE, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return Some(self.claim(seen & !LIVE)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes the duty to drop the value, if `seen` says that nobody holds the dead slot. One of several that try gets it: the generation
+    /// keeps a late one from mistaking the slot's next life for this one.
+    fn claim(&self, seen: u64) -> bool {
+        seen & (COUNT | LIVE | FULL) == FULL
+            && self.0.compare_exchange(seen, seen & !FULL, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Readies the emptied slot for its next life. False: its generations are used up, and it must never be used again.
+    #[must_use]
+    pub(super) fn recycle(&self) -> bool {
+        let last = self.generation() == LAST_GENERATION;
+        if !last {
+            self.0.fetch_add(1 << GENERATION_SHIFT, Ordering::Relaxed);
+        }
+        !last
+    }
+
+    /// Puts an unused slot into a late generation, so that a test need not live through all of them.
+    #[cfg(test)]
+    pub(super) fn age(&self, generation: u32) {
+        self.0.store(u64::from(generation) << GENERATION_SHIFT, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,295 @@
+//! Kernels: making them, and what they are.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
+use ::compute_kernel::{Constant, Language};
+
+use super::boundary::*;
+use super::objects::{add, destroy, find, release, retain};
+use super::status::*;
+use super::types::*;
+use crate::runtime::{Kernel, KernelOptions};
+
+/// Bytes of a source. The front ends have bounds of their own; more than this is garbage for a length.
+const MOST_SOURCE: usize = 64 << 20;
+const MOST_CONSTANTS: usize = 4096;
+
+/// Makes a kernel from a source. The caller releases it.
+///
+/// Errors: `COMPILE` with place and text (a refusal: the same source fails the same way), `LIMIT` when the device cannot run it, `UNSUPPORTED`,
+/// `DEVICE_POISONED`. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
+///
+/// # Safety
+/// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_create(
+    device: compute_device,
+    desc: *const compute_kernel_desc,
+    out: *mut compute_kernel,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
+        // SAFETY: as our own caller says.
+        let desc = unsafe { read_struct(desc) }?;
+        // SAFETY: as our own caller says.
+        let options = unsafe { read_options(&desc) }?;
+        let device = find(device)?.device.clone();
+        out.set(add(Kernel::new(&device, &options)?)?);
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// # Safety
+/// What `desc` points to is valid.
+unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Complaint> {
+    check_zero(desc.next.addr() as u64, "next")?;
+    if desc.language != COMPUTE_LANGUAGE_WGSL {
+        return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{} is not a COMPUTE_LANGUAGE_", desc.language);
+    }
+    let bounds = match desc.bounds {
+        COMPUTE_BOUNDS_CHECKED => Bounds::Checked,
+        COMPUTE_BOUNDS_UNCHECKED => Bounds::Unchecked,
+        COMPUTE_BOUNDS_VALIDATE => Bounds::Validate,
+        bounds => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{bounds} is not a COMPUTE_BOUNDS_"),
+    };
+    let lazy = match desc.compile {
+        COMPUTE_COMPILE_NOW => false,
+        COMPUTE_COMPILE_LAZY => true,
+        compile => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{compile} is not a COMPUTE_COMPILE_"),
+    };
+    // SAFETY: as our own caller says, for all that is read here.
+    let (source, entry, label, constants) = unsafe {
+        (
+            read_text(desc.source.cast::<c_char>(), desc.source_length, MOST_SOURCE, "source")?,
+            read_text(desc.entry, desc.entry_length, MOST_NAME, "entry")?,
+            read_text(desc.label, desc.label_length, MOST_NAME, "label")?,
+            read_constants(desc)?,
+        )
+    };
+    let Some(source) = source else {
+        return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`source` is NULL; a kernel needs a source");
+    };
+    Ok(KernelOptions {
+        language: Language::Wgsl,
+        source: copy(source)?,
+        entry: entry.map(copy).transpose()?,
+        label: copy(label.unwrap_or_default())?,
+        constants,
+        bounds,
+        lazy,
+        time_limit: desc.time_limit,
+    })
+}
+
+/// A copy of text that may be long.
+fn copy(text: &str) -> Result<String, Complaint> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len()).map_err(|_| Complaint::NoMemory)?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
+/// # Safety
+/// What `desc` points to is valid.
+unsafe fn read_constants(desc: &compute_kernel_desc) -> Result<Vec<Constant>, Complaint> {
+    // SAFETY: as our own caller says.
+    let given = unsafe { Strided::new(desc.constants, desc.constant_count, desc.constant_stride, MOST_CONSTANTS, "constants") }?;
+    let read = |constant: compute_constant| {
+        // SAFETY: as our own caller says.
+        let name = unsafe { read_text(constant.name, constant.name_length, MOST_NAME, "name of a constant") }?;
+        match name {
+            Some(name) => Ok(Constant { key: copy(name)?, value: constant.value }),
+            None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the name of a constant is NULL"),
+        }
+    };
+    given.iter().map(read).collect()
+}
+
+/// Counts one more reference to a kernel.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_retain(kernel: compute_kernel, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || retain(kernel))
+}
+
+/// Gives one reference to a kernel back; with the last one its handle ends as by `compute_kernel_destroy`. NULL is fine. Never blocks; from any thread,
+/// callback, or exit handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn compute_kernel_release(kernel: compute_kernel) {
+    guard_void(|| release(kernel));
+}
+
+/// Ends a kernel's handle at once, whatever its references. Launches in flight go on.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_destroy(kernel: compute_kernel, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || destroy(kernel))
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// What a kernel is (L10).
+///
+/// # Safety
+/// `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_get_info(
+    kernel: compute_kernel,
+    info: *mut compute_kernel_info,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { OutStruct::new(info) }?;
+        let kernel = find(kernel)?;
+        let reflection = kernel.reflection();
+        out.set(&compute_kernel_info {
+            struct_size: size_of::<compute_kernel_info>() as u32,
+            binding_count: count(reflection.bindings.len()),
+            entry: field(&reflection.entry),
+            workgroup_size: reflection.workgroup_size,
+            immediate_size: reflection.immediate_size,
+            workgroup_memory: reflection.workgroup_memory,
+            override_count: count(reflection.overrides.len()),
+            reserved: 0,
+        });
+        Ok(COMPUTE_OK)
+    })
+}
+
+fn binding_of(binding: &BindingInfo, device: &crate::runtime::Device) -> compute_binding_info {
+    let limits = device.limits();
+    let (kind, alignment) = match binding.kind {
+        BindingKind::Storage => (COMPUTE_BINDING_STORAGE, limits.storage_alignment),
+        BindingKind::Uniform => (COMPUTE_BINDING_UNIFORM, limits.uniform_alignment),
+    };
+    let access = match binding.access {
+        Access::Unused => COMPUTE_ACCESS_UNUSED,
+        Access::Read => COMPUTE_ACCESS_READ,
+        Access::Write => COMPUTE_ACCESS_WRITE,
+        Access::ReadWrite => COMPUTE_ACCESS_READ_WRITE,
+    };
+    compute_binding_info {
+        struct_size: size_of::<compute_binding_info>() as u32,
+        group: binding.group,
+        slot: binding.slot,
+        kind,
+        access,
+        alignment: binding.alignment.max(alignment).max(1),
+        min_size: binding.min_size,
+        name: field(&binding.name),
+    }
+}
+
+/// One binding of a kernel by its index, in the order of (group, slot); `binding_count` of the info says how many there are. Past that:
+/// `COMPUTE_ERROR_OUT_OF_RANGE`.
+///
+/// # Safety
+/// `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_get_binding(
+    kernel: compute_kernel,
+    index: u32,
+    info: *mut compute_binding_info,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { OutStruct::new(info) }?;
+        let kernel = find(kernel)?;
+        let bindings = &kernel.reflection().bindings;
+        match bindings.get(index as usize) {
+            Some(binding) => out.set(&binding_of(binding, kernel.device())),
+            None => {
+                return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "binding {index} was asked for; the kernel has {}", bindings.len());
+            }
+        }
+        Ok(COMPUTE_OK)
+    })
+}
+
+fn override_of(constant: &OverrideInfo) -> compute_override_info {
+    compute_override_info {
+        struct_size: size_of::<compute_override_info>() as u32,
+        id: constant.id.map_or(-1, i32::from),
+        ty: match constant.ty {
+            OverrideType::Bool => COMPUTE_OVERRIDE_BOOL,
+            OverrideType::I32 => COMPUTE_OVERRIDE_I32,
+            OverrideType::U32 => COMPUTE_OVERRIDE_U32,
+            OverrideType::F32 => COMPUTE_OVERRIDE_F32,
+        },
+        has_default: u32::from(constant.has_default),
+        default_value: constant.default.unwrap_or(0.0),
+        name: field(&constant.name),
+    }
+}
+
+/// One override constant of a kernel by its index, in the order of the source; `override_count` of the info says how many there are. Past that:
+/// `COMPUTE_ERROR_OUT_OF_RANGE`.
+///
+/// # Safety
+/// `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_get_override(
+    kernel: compute_kernel,
+    index: u32,
+    info: *mut compute_override_info,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { OutStruct::new(info) }?;
+        let kernel = find(kernel)?;
+        let overrides = &kernel.reflection().overrides;
+        match overrides.get(index as usize) {
+            Some(constant) => out.set(&override_of(constant)),
+            None => {
+                return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "override {index} was asked for; the kernel has {}", overrides.len());
+            }
+        }
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// The index of the binding with that name in the source (for `compute_kernel_get_binding`); `COMPUTE_ERROR_NOT_FOUND` when there is none.
+///
+/// # Safety
+/// `name` is readable for `length` bytes, or NUL-terminated; `index` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_find_binding(
+    kernel: compute_kernel,
+    name: *const c_char,
+    length: usize,
+    index: *mut u32,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(index, "index", 0) }?;
+        // SAFETY: as our own caller says.
+        let name = unsafe { read_text(name, length, MOST_NAME, "name") }?;
+        let Some(name) = name else {
+            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`name` is NULL");
+        };
+        let kernel = find(kernel)?;
+        let bindings = &kernel.reflection().bindings;
+        match bindings.iter().position(|binding| binding.name == name) {
+            Some(found) => out.set(count(found)),
+            None => {
+                let names: Vec<&str> = bindings.iter().take(16).map(|binding| binding.name.as_str()).collect();
+                return refuse!(COMPUTE_ERROR_NOT_FOUND, "the kernel has no binding `{name}`; it has: {}", names.join(", "));
+            }
+        }
+        Ok(COMPUTE_OK)
+    })
+}

@@ -1,0 +1,18 @@
+//! The C boundary: every export, every pointer that comes from C, and nothing that decides anything about a device.
+//!
+//! One file per noun. `boundary` has what every export goes through, `handle` the tables behind the handles, `objects` what is in them.
+
+mod boundary;
+pub mod buffer;
+pub mod descriptors;
+pub mod device;
+pub mod error;
+pub mod event;
+mod handle;
+pub mod kernel;
+pub mod library;
+mod objects;
+pub mod status;
+pub mod stream;
+pub mod table;
+pub mod types;

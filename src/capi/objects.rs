@@ -1,0 +1,140 @@
+//! The tables behind the handles of devices, streams, buffers, kernels and events, and what is the same for all nouns: find, retain, release, destroy.
+
+use std::ptr;
+use std::sync::Arc;
+
+use super::boundary::{Answer, Complaint, refuse};
+use super::handle::{Counted, Guard, Table, Tag};
+use super::status::*;
+use super::types::*;
+use crate::registry::Faults;
+use crate::runtime::{Buffer, Device, Event, Kernel, Stream};
+
+/// What a C handle type stands for.
+pub(crate) trait Noun: Sized + 'static {
+    /// The object.
+    type Object: Send + Sync + 'static;
+    /// For messages.
+    const NAME: &'static str;
+    /// Where its handles are looked up.
+    fn table() -> &'static Table<Arc<Self::Object>>;
+    /// Called once when the handle has ended, with the object still alive.
+    fn ended(_object: &Arc<Self::Object>) {}
+}
+
+/// A looked-up object, alive as long as this is.
+pub(crate) type Live<N> = Guard<'static, Arc<<N as Noun>::Object>>;
+
+/// A device as the C side knows it.
+pub(crate) struct Opened {
+    /// The device.
+    pub(crate) device: Arc<Device>,
+    /// The driver that it was opened by.
+    pub(crate) backend: &'static str,
+    /// Its index in the list.
+    pub(crate) index: u32,
+    /// When it was opened to fail.
+    pub(crate) faults: Option<Faults>,
+}
+
+impl Noun for compute_device_s {
+    type Object = Opened;
+    const NAME: &'static str = "device";
+    fn table() -> &'static Table<Arc<Opened>> {
+        static TABLE: Table<Arc<Opened>> = Table::new(Tag::Device);
+        &TABLE
+    }
+    fn ended(opened: &Arc<Opened>) {
+        opened.device.end();
+    }
+}
+
+impl Noun for compute_stream_s {
+    type Object = Stream;
+    const NAME: &'static str = "stream";
+    fn table() -> &'static Table<Arc<Stream>> {
+        static TABLE: Table<Arc<Stream>> = Table::new(Tag::Stream);
+        &TABLE
+    }
+}
+
+impl Noun for compute_buffer_s {
+    type Object = Buffer;
+    const NAME: &'static str = "buffer";
+    fn table() -> &'static Table<Arc<Buffer>> {
+        static TABLE: Table<Arc<Buffer>> = Table::new(Tag::Buffer);
+        &TABLE
+    }
+}
+
+impl Noun for compute_kernel_s {
+    type Object = Kernel;
+    const NAME: &'static str = "kernel";
+    fn table() -> &'static Table<Arc<Kernel>> {
+        static TABLE: Table<Arc<Kernel>> = Table::new(Tag::Kernel);
+        &TABLE
+    }
+}
+
+impl Noun for compute_event_s {
+    type Object = Event;
+    const NAME: &'static str = "event";
+    fn table() -> &'static Table<Arc<Event>> {
+        static TABLE: Table<Arc<Event>> = Table::new(Tag::Event);
+        &TABLE
+    }
+}
+
+/// The object of a handle, or nothing where the handle is no good.
+pub(crate) fn peek<N: Noun>(handle: *mut N) -> Option<Live<N>> {
+    N::table().get(handle.addr() as u64)
+}
+
+/// The object of a handle.
+pub(crate) fn find<N: Noun>(handle: *mut N) -> Result<Live<N>, Complaint> {
+    peek(handle).ok_or_else(|| bad::<N>(handle))
+}
+
+fn bad<N: Noun>(handle: *mut N) -> Complaint {
+    let name = N::NAME;
+    if handle.is_null() {
+        return Complaint::new(COMPUTE_ERROR_INVALID_HANDLE, format_args!("the {name} handle is NULL"));
+    }
+    let text = format_args!("{handle:p} is not a live {name}: it was destroyed, or is of another type or copy of the library");
+    Complaint::new(COMPUTE_ERROR_INVALID_HANDLE, text)
+}
+
+/// A new handle with one reference.
+pub(crate) fn add<N: Noun>(object: Arc<N::Object>) -> Result<*mut N, Complaint> {
+    let handle = N::table().insert(object)?;
+    Ok(ptr::without_provenance_mut(handle as usize))
+}
+
+/// One more reference.
+pub(crate) fn retain<N: Noun>(handle: *mut N) -> Answer {
+    match N::table().retain(handle.addr() as u64) {
+        Counted::Kept | Counted::Ended => Ok(COMPUTE_OK),
+        Counted::Full => refuse!(COMPUTE_ERROR_LIMIT, "the {} has too many references", N::NAME),
+        Counted::Invalid => Err(bad(handle)),
+    }
+}
+
+/// One reference less. Handles that are no good are let pass: there is nobody to tell.
+pub(crate) fn release<N: Noun>(handle: *mut N) {
+    if let Some(live) = peek(handle)
+        && N::table().release(handle.addr() as u64) == Counted::Ended
+    {
+        N::ended(&live);
+    }
+}
+
+/// Ends the handle at once.
+pub(crate) fn destroy<N: Noun>(handle: *mut N) -> Answer {
+    let live = find(handle)?;
+    if !N::table().destroy(handle.addr() as u64) {
+        // Somebody else was faster.
+        return Err(bad(handle));
+    }
+    N::ended(&live);
+    Ok(COMPUTE_OK)
+}

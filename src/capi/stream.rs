@@ -1,0 +1,488 @@
+//! Streams: launching, moving bytes, waiting.
+//!
+//! A call that writes looks up what it can of its outputs before it looks at anything that could be wrong, because a refused call claims them (T2). So
+//! complaints are collected, and told after the outputs are known.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::slice;
+use std::time::Duration;
+
+use compute_hal::{HostSource, HostTarget};
+use smallvec::SmallVec;
+
+use super::boundary::*;
+use super::buffer::{read_view, read_views};
+use super::objects::{Live, add, destroy, find, peek, release, retain};
+use super::status::*;
+use super::types::*;
+use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait};
+
+/// More bindings in one launch than any device has.
+const MOST_BINDINGS: usize = 4096;
+/// Inline bytes of one binding, or of the immediate block: far above what any device takes.
+const MOST_INLINE: u64 = 1 << 20;
+
+/// A time-out in nanoseconds: `None` is for ever.
+pub(crate) fn timeout_of(nanoseconds: u64) -> Option<Duration> {
+    (nanoseconds != COMPUTE_FOREVER).then(|| Duration::from_nanos(nanoseconds))
+}
+
+/// Makes a stream. The caller releases it. `desc` may be NULL.
+///
+/// # Safety
+/// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_create(
+    device: compute_device,
+    desc: *const compute_stream_desc,
+    out: *mut compute_stream,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
+        // SAFETY: as our own caller says.
+        let desc = unsafe { read_optional_struct(desc) }?;
+        check_zero(desc.reserved.into(), "reserved")?;
+        check_zero(desc.next.addr() as u64, "next")?;
+        // SAFETY: as our own caller says.
+        let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
+        out.set(add(Stream::new(&find(device)?.device, label.unwrap_or_default())?)?);
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Counts one more reference to a stream.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_retain(stream: compute_stream, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || retain(stream))
+}
+
+/// Gives one reference to a stream back; with the last one its handle ends as by `compute_stream_destroy`. NULL is fine. Never blocks; from any thread,
+/// callback, or exit handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn compute_stream_release(stream: compute_stream) {
+    guard_void(|| release(stream));
+}
+
+/// Ends a stream's handle at once, whatever its references. Its work goes on.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_destroy(stream: compute_stream, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || destroy(stream))
+}
+
+type Buffers = SmallVec<[Option<Live<compute_buffer_s>>; 8]>;
+
+/// A view as asked for, over a buffer that was looked up.
+fn place<'a>(buffer: Option<&'a Live<compute_buffer_s>>, offset: u64, size: u64) -> Place<'a> {
+    match buffer {
+        Some(buffer) => Place::View { buffer, offset, size },
+        None => Place::BadHandle,
+    }
+}
+
+fn outcome(outcome: Outcome) -> compute_status {
+    match outcome {
+        Outcome::Enqueued => COMPUTE_OK,
+        Outcome::Skipped => COMPUTE_SKIPPED,
+    }
+}
+
+/// What is given to one binding; inline bytes are read later.
+///
+/// # Safety
+/// `binding.data` is readable as it says.
+unsafe fn binding_of<'a>(
+    binding: &compute_binding,
+    buffer: Option<&'a Live<compute_buffer_s>>,
+) -> (Binding<'a>, Result<(), Complaint>) {
+    let compute_binding { group, slot, .. } = *binding;
+    let as_view = Binding {
+        group,
+        slot,
+        given: Input::Place(place(buffer, binding.offset, binding.size)),
+        write_all: binding.flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
+    };
+    let check = || {
+        check_flags(binding.flags, COMPUTE_BINDING_FLAG_WRITE_ALL, "binding")?;
+        if binding.data.is_null() && binding.data_size == 0 {
+            return Ok(None);
+        }
+        if !binding.buffer.is_null() {
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "@group({group}) @binding({slot}) is given both a buffer and inline bytes"
+            );
+        }
+        if binding.data_size > MOST_INLINE {
+            let size = binding.data_size;
+            return refuse!(
+                COMPUTE_ERROR_LIMIT,
+                "@group({group}) @binding({slot}): {size} inline bytes, at most {MOST_INLINE} are allowed"
+            );
+        }
+        // SAFETY: as our own caller says.
+        unsafe { read_bytes(binding.data.cast(), binding.data_size, "data") }.map(Some)
+    };
+    match check() {
+        Ok(None) => (as_view, Ok(())),
+        Ok(Some(bytes)) => (Binding { given: Input::Inline(bytes), ..as_view }, Ok(())),
+        Err(complaint) => (as_view, Err(complaint)),
+    }
+}
+
+fn mode_of(mode: u32) -> Result<Mode, Complaint> {
+    Ok(match mode {
+        COMPUTE_LAUNCH_EXECUTE => Mode::Execute,
+        COMPUTE_LAUNCH_COMPILE_ONLY => Mode::CompileOnly,
+        COMPUTE_LAUNCH_QUEUE_COMPILATION => Mode::QueueCompilation,
+        mode => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{mode} is not a COMPUTE_LAUNCH_"),
+    })
+}
+
+/// Enqueues a kernel over a grid of workgroups, or with another `mode` gets it ready (L6).
+///
+/// Answers `COMPUTE_OK`; `COMPUTE_SKIPPED` when it reads bytes that a failure claims: it does not run, and its outputs take the same failure (T5). Errors
+/// leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`,
+/// `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `DEVICE_POISONED`. All that the call points to may be changed or freed when it
+/// returns. From any thread.
+///
+/// # Safety
+/// `desc` and what it points to are valid; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_launch(
+    stream: compute_stream,
+    desc: *const compute_launch_desc,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let desc = unsafe { read_struct(desc) }?;
+        // SAFETY: as our own caller says.
+        unsafe { launch(stream, &desc) }
+    })
+}
+
+/// # Safety
+/// What `desc` points to is valid.
+unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc) -> Answer {
+    let stream = peek(stream);
+    let kernel = peek(desc.kernel);
+    let grid_buffer = if desc.indirect.buffer.is_null() { None } else { peek(desc.indirect.buffer) };
+    // SAFETY: as our own caller says.
+    let given = unsafe { Strided::new(desc.bindings, desc.binding_count, desc.binding_stride, MOST_BINDINGS, "bindings") }?;
+    let mut buffers = Buffers::new();
+    let mut bindings: SmallVec<[Binding<'_>; 8]> = SmallVec::new();
+    if buffers.try_reserve(given.len()).is_err() || bindings.try_reserve(given.len()).is_err() {
+        return Err(Complaint::NoMemory);
+    }
+    buffers.extend(given.iter().map(|binding| peek(binding.buffer)));
+    let mut wrong = Ok(());
+    for (binding, buffer) in given.iter().zip(&buffers) {
+        // SAFETY: as our own caller says.
+        let (binding, checked) = unsafe { binding_of(&binding, buffer.as_ref()) };
+        bindings.push(binding);
+        wrong = wrong.and(checked);
+    }
+    let mut launch = Launch {
+        kernel: kernel.as_deref(),
+        grid: match desc.indirect.buffer.is_null() {
+            true => Grid::Direct(desc.grid),
+            false => Grid::Indirect(place(grid_buffer.as_ref(), desc.indirect.offset, desc.indirect.size)),
+        },
+        bindings: &bindings,
+        immediates: &[],
+        label: "",
+        mode: Mode::Execute,
+    };
+    // SAFETY: as our own caller says.
+    if let Err(complaint) = wrong.and_then(|()| unsafe { read_rest(desc, &mut launch) }) {
+        return Err(complaint.claiming(|code, message| runtime::refuse_launch(code, message, &launch)));
+    }
+    Ok(outcome(runtime::launch(stream.as_deref().map(|stream| &**stream), &launch)?))
+}
+
+/// What a launch's descriptor has besides handles and bindings.
+///
+/// # Safety
+/// What `desc` points to is valid for `'a`.
+unsafe fn read_rest<'a>(desc: &compute_launch_desc, launch: &mut Launch<'a>) -> Result<(), Complaint> {
+    launch.mode = mode_of(desc.mode)?;
+    check_zero(desc.reserved.into(), "reserved")?;
+    check_zero(desc.next.addr() as u64, "next")?;
+    if desc.immediate_size > MOST_INLINE {
+        return refuse!(COMPUTE_ERROR_LIMIT, "{} bytes of immediates, at most {MOST_INLINE} are allowed", desc.immediate_size);
+    }
+    // SAFETY: as our own caller says.
+    launch.immediates = unsafe { read_bytes(desc.immediates.cast(), desc.immediate_size, "immediates") }?;
+    // SAFETY: as our own caller says.
+    launch.label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?.unwrap_or_default();
+    Ok(())
+}
+
+/// Writes host bytes into a view of the same size. The bytes are copied before this returns. Repairs what it covers (T4).
+///
+/// # Safety
+/// `to` is readable; `bytes` is readable for `size` bytes; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_write(
+    stream: compute_stream,
+    to: *const compute_view,
+    bytes: *const c_void,
+    size: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(to, "to") }?;
+        let (stream, buffer) = (peek(stream), peek(view.buffer));
+        let to = place(buffer.as_ref(), view.offset, view.size);
+        // SAFETY: as our own caller says.
+        let bytes = unsafe { read_bytes(bytes.cast(), size, "bytes") };
+        let bytes = bytes.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        runtime::write(stream.as_deref().map(|stream| &**stream), to, Source::Copied(bytes))?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// As `compute_stream_write`, but the bytes are borrowed until `*out_event` is over. The caller releases the event.
+///
+/// # Safety
+/// `to` is readable; `bytes` is readable for `size` bytes, and nobody writes there, until the event is over; `out_event` is writable; `out_error` is
+/// writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_write_borrowed(
+    stream: compute_stream,
+    to: *const compute_view,
+    bytes: *const c_void,
+    size: u64,
+    out_event: *mut compute_event,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(to, "to") }?;
+        let (stream, buffer) = (peek(stream), peek(view.buffer));
+        let to = place(buffer.as_ref(), view.offset, view.size);
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) };
+        let checked = out.and_then(|out| Ok((out, check_host(bytes, size, "bytes")?)));
+        let (out, size) =
+            checked.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        // SAFETY: as our own caller says.
+        let source = Source::Borrowed(unsafe { HostSource::new(bytes.cast(), size) });
+        let event = runtime::write(stream.as_deref().map(|stream| &**stream), to, source)?;
+        give_event(out, event)
+    })
+}
+
+/// Hands an event out. Without room for a handle, borrowed memory must not be left borrowed: waits for it.
+fn give_event(out: Out<compute_event>, event: Option<std::sync::Arc<Event>>) -> Answer {
+    let Some(event) = event else {
+        return refuse!(COMPUTE_ERROR_INTERNAL, "a borrowing call gave no event");
+    };
+    match add(event.clone()) {
+        Ok(handle) => {
+            out.set(handle);
+            Ok(COMPUTE_OK)
+        }
+        Err(complaint) => {
+            // The answer is that there is no memory, whatever the wait says.
+            let _ = event.wait(None);
+            Err(complaint)
+        }
+    }
+}
+
+/// Reads a view into host memory of the same size, and waits for it. Bytes that a failure claims answer `COMPUTE_ERROR_UNWRITTEN` or
+/// `COMPUTE_ERROR_SEVERAL` (T8), and then `bytes` is left alone.
+///
+/// # Safety
+/// `from` is readable; `bytes` is writable for `size` bytes; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_read(
+    stream: compute_stream,
+    from: *const compute_view,
+    bytes: *mut c_void,
+    size: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(from, "from") }?;
+        let size = check_host(bytes, size, "bytes")?;
+        let (stream, buffer) = (peek(stream), peek(view.buffer));
+        let from = place(buffer.as_ref(), view.offset, view.size);
+        // SAFETY: as our own caller says; the read is over when this returns.
+        let into = unsafe { HostTarget::new(bytes.cast(), size) };
+        runtime::read(stream.as_deref().map(|stream| &**stream), from, into)?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// As `compute_stream_read`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller releases the
+/// event; doing so early does not end the borrowing.
+///
+/// # Safety
+/// `from` is readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over; `out_event` is writable; `out_error`
+/// is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_read_async(
+    stream: compute_stream,
+    from: *const compute_view,
+    bytes: *mut c_void,
+    size: u64,
+    out_event: *mut compute_event,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(from, "from") }?;
+        let size = check_host(bytes, size, "bytes")?;
+        let (stream, buffer) = (peek(stream), peek(view.buffer));
+        let from = place(buffer.as_ref(), view.offset, view.size);
+        // SAFETY: as our own caller says.
+        let into = unsafe { HostTarget::new(bytes.cast(), size) };
+        let event = runtime::read_async(stream.as_deref().map(|stream| &**stream), from, into)?;
+        give_event(out, Some(event))
+    })
+}
+
+/// Copies a view into another of the same size on the same device; they must not overlap (L9). Claimed bytes in the source skip the copy
+/// (`COMPUTE_SKIPPED`), and the destination takes their failure.
+///
+/// # Safety
+/// `from` and `to` are readable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_copy(
+    stream: compute_stream,
+    from: *const compute_view,
+    to: *const compute_view,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let target = unsafe { read_view(to, "to") }?;
+        let (stream, target_buffer) = (peek(stream), peek(target.buffer));
+        let to = place(target_buffer.as_ref(), target.offset, target.size);
+        // SAFETY: as our own caller says.
+        let source = unsafe { read_view(from, "from") };
+        let source = source.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        let source_buffer = peek(source.buffer);
+        let from = place(source_buffer.as_ref(), source.offset, source.size);
+        Ok(outcome(runtime::copy(stream.as_deref().map(|stream| &**stream), from, to)?))
+    })
+}
+
+/// Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
+///
+/// # Safety
+/// `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_fill(
+    stream: compute_stream,
+    to: *const compute_view,
+    pattern: *const c_void,
+    pattern_size: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(to, "to") }?;
+        let (stream, buffer) = (peek(stream), peek(view.buffer));
+        let to = place(buffer.as_ref(), view.offset, view.size);
+        // A wrong size is refused without the pattern being touched.
+        let pattern = match (check_host(pattern, pattern_size, "pattern"), pattern_size) {
+            // SAFETY: checked, and readable as our own caller says.
+            (Ok(size), 1 | 2 | 4 | 8 | 16) => Ok(unsafe { slice::from_raw_parts(pattern.cast::<u8>(), size) }),
+            (Ok(_), size) => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "a fill pattern has 1, 2, 4, 8 or 16 bytes, not {size}"),
+            (Err(complaint), _) => Err(complaint),
+        };
+        let pattern =
+            pattern.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        runtime::fill(stream.as_deref().map(|stream| &**stream), to, pattern)?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Records the moment after all that was enqueued on the stream so far (S2). The caller releases the event.
+///
+/// # Safety
+/// `out_event` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_record(
+    stream: compute_stream,
+    out_event: *mut compute_event,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
+        out.set(add(Event::record(&*find(stream)?)?)?);
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Makes later work of the stream wait for an event of the same device, on the device (S2). An event of another device is
+/// `COMPUTE_ERROR_FOREIGN_HANDLE`: wait for it on the host.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_wait_event(
+    stream: compute_stream,
+    event: compute_event,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        let stream = find(stream)?;
+        find(event)?.hold(&stream)?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Sends what is collected to the device. Reports only a fault of the device itself (T10).
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_flush(stream: compute_stream, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || {
+        find(stream)?.flush()?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Waits for all that was enqueued on the stream so far, then tells whether the bytes of the views can be trusted (T8), as `compute_check` does but with
+/// late failures heard. Over no views it reports only a fault of the device itself. `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+///
+/// # Safety
+/// `views` is readable for `view_count` views, `view_stride` bytes apart; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_sync(
+    stream: compute_stream,
+    views: *const compute_view,
+    view_count: usize,
+    view_stride: usize,
+    timeout_ns: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        let stream = find(stream)?;
+        // SAFETY: as our own caller says.
+        let views = unsafe { read_views(views, view_count, view_stride) }?;
+        match stream.sync(&views, timeout_of(timeout_ns))? {
+            Wait::Done => Ok(COMPUTE_OK),
+            Wait::TimedOut => Ok(COMPUTE_TIMEOUT),
+        }
+    })
+}

@@ -1,0 +1,613 @@
+//! The structs, constants and handle types of `compute.h`. No functions.
+//!
+//! Every struct begins with `struct_size` (what the caller's header says the size is). Input: older and smaller is accepted, what is missing is
+//! zero; larger is accepted when the unknown tail is zero. Output: nothing past the caller's size is written. Zero means the default, except
+//! for sizes: a length is a length, and `COMPUTE_WHOLE` means "to the end".
+
+#![allow(non_camel_case_types)]
+
+use std::ffi::{c_char, c_void};
+
+use super::status::compute_status;
+
+#[doc(hidden)]
+pub struct compute_device_s {
+    _private: [u8; 0],
+}
+/// A device: owns memory and streams. Not an address; NULL is none.
+pub type compute_device = *mut compute_device_s;
+
+#[doc(hidden)]
+pub struct compute_stream_s {
+    _private: [u8; 0],
+}
+/// An ordered lane of work on a device.
+pub type compute_stream = *mut compute_stream_s;
+
+#[doc(hidden)]
+pub struct compute_buffer_s {
+    _private: [u8; 0],
+}
+/// An allocation on a device.
+pub type compute_buffer = *mut compute_buffer_s;
+
+#[doc(hidden)]
+pub struct compute_kernel_s {
+    _private: [u8; 0],
+}
+/// One entry point, made for a device.
+pub type compute_kernel = *mut compute_kernel_s;
+
+#[doc(hidden)]
+pub struct compute_event_s {
+    _private: [u8; 0],
+}
+/// A moment in a stream's work, or the completion of an asynchronous read.
+pub type compute_event = *mut compute_event_s;
+
+#[doc(hidden)]
+pub struct compute_error_s {
+    _private: [u8; 0],
+}
+/// What went wrong: immutable, usable from any thread, released by the caller.
+pub type compute_error = *mut compute_error_s;
+
+/// As a size: to the end of the buffer.
+pub const COMPUTE_WHOLE: u64 = u64::MAX;
+/// As a string's length: it is NUL-terminated.
+pub const COMPUTE_NUL_TERMINATED: usize = usize::MAX;
+/// As a time-out: wait for ever. Zero polls.
+pub const COMPUTE_FOREVER: u64 = u64::MAX;
+
+/// The number of this interface: what a header passes to `compute_check_abi` and must match the library's.
+pub const COMPUTE_ABI: u32 = 1;
+
+/// Device kinds.
+pub const COMPUTE_DEVICE_CPU: u32 = 1;
+/// A GPU that shares the host's memory.
+pub const COMPUTE_DEVICE_INTEGRATED_GPU: u32 = 2;
+/// A GPU with memory of its own.
+pub const COMPUTE_DEVICE_DISCRETE_GPU: u32 = 3;
+/// Anything else.
+pub const COMPUTE_DEVICE_OTHER: u32 = 4;
+
+/// Capabilities, in `compute_device_info.capabilities`.
+pub const COMPUTE_CAPABILITY_PORTABLE: u64 = 1 << 0;
+/// Grids from memory.
+pub const COMPUTE_CAPABILITY_INDIRECT: u64 = 1 << 1;
+/// Over-limit indirect grids are reported as a failure of the outputs.
+pub const COMPUTE_CAPABILITY_INDIRECT_REPORTS: u64 = 1 << 2;
+/// `COMPUTE_BOUNDS_VALIDATE`.
+pub const COMPUTE_CAPABILITY_VALIDATE: u64 = 1 << 3;
+/// Kernels can be given a time limit.
+pub const COMPUTE_CAPABILITY_TIME_LIMIT: u64 = 1 << 4;
+/// Event timestamps.
+pub const COMPUTE_CAPABILITY_TIMESTAMPS: u64 = 1 << 5;
+/// Memory can be host-visible.
+pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
+
+/// What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_device_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_DEVICE_...`
+    pub kind: u32,
+    /// The driver: `cpu`, `wgpu`, `cuda`, `hip`.
+    pub backend: [c_char; 16],
+    /// For people, NUL-terminated, cut to fit.
+    pub name: [c_char; 128],
+    /// For people.
+    pub vendor: [c_char; 64],
+    /// Driver name and version, for people.
+    pub driver: [c_char; 64],
+    /// The exact target that code is made for.
+    pub target: [c_char; 128],
+    /// Stable identity; zeros when the driver gives none.
+    pub uuid: [u8; 16],
+    /// The index to open it by, in the order of the list.
+    pub index: u32,
+    /// Processors or multiprocessors.
+    pub units: u32,
+    /// Smallest subgroup.
+    pub subgroup_min: u32,
+    /// Largest subgroup.
+    pub subgroup_max: u32,
+    /// `COMPUTE_CAPABILITY_...`
+    pub capabilities: u64,
+    /// Bytes of memory in all.
+    pub memory_size: u64,
+    /// Invocations per workgroup, per axis.
+    pub max_workgroup_size: [u32; 3],
+    /// Invocations per workgroup in all.
+    pub max_workgroup_invocations: u32,
+    /// Workgroups per launch, per axis.
+    pub max_grid: [u32; 3],
+    /// Bindings per launch.
+    pub max_bindings: u32,
+    /// Bytes of workgroup memory.
+    pub max_workgroup_memory: u64,
+    /// Bytes of one storage binding.
+    pub max_binding_size: u64,
+    /// Bytes of one uniform binding.
+    pub max_uniform_size: u64,
+    /// Bytes of one buffer.
+    pub max_buffer_size: u64,
+    /// Bytes of the immediate block.
+    pub max_immediate_size: u32,
+    /// Alignment of a storage view's offset, in bytes.
+    pub storage_alignment: u32,
+    /// Alignment of a uniform view's offset, in bytes.
+    pub uniform_alignment: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// How to list devices.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_list_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Only this driver (`cpu`, `null`, ...); NULL: all that make results (`null` is listed only by name).
+    pub backend: *const c_char,
+    /// Its length.
+    pub backend_length: usize,
+    /// Zero.
+    pub next: *const c_void,
+}
+
+/// How to open a device.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_device_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Index in the list of the same `backend`.
+    pub index: u32,
+    /// As in `compute_list_desc`.
+    pub backend: *const c_char,
+    /// Its length.
+    pub backend_length: usize,
+    /// When not NULL: opens only if the device's `target` is exactly this (S1), else `COMPUTE_ERROR_TARGET`.
+    pub exact_target: *const c_char,
+    /// Its length.
+    pub exact_target_length: usize,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Worker threads of the cpu device; 0: as many as processors.
+    pub threads: u32,
+    /// Native queues that streams share (S1); 0: the device's own number.
+    pub queues: u32,
+    /// `COMPUTE_DEVICE_FLAG_...`
+    pub flags: u64,
+    /// Fault injection for tests of error paths: `compute_fault_desc`; else NULL.
+    pub next: *const c_void,
+}
+
+/// Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device.
+pub const COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
+
+/// In `compute_chained.kind`.
+pub const COMPUTE_CHAINED_FAULT: u32 = 1;
+
+/// What every struct in a `next` chain begins with.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_chained {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_CHAINED_...`
+    pub kind: u32,
+    /// The next one, or NULL.
+    pub next: *const c_void,
+}
+
+/// How an injected fault shows. `NONE` only counts calls.
+pub const COMPUTE_FAULT_NONE: u32 = 0;
+/// The call answers a driver error.
+pub const COMPUTE_FAULT_ERROR: u32 = 1;
+/// The call answers that memory is out.
+pub const COMPUTE_FAULT_OUT_OF_MEMORY: u32 = 2;
+/// The device is lost from the call on.
+pub const COMPUTE_FAULT_LOST: u32 = 3;
+/// The call succeeds, its work is not done, and the device says so later.
+pub const COMPUTE_FAULT_LATE: u32 = 4;
+/// The call panics inside the library.
+pub const COMPUTE_FAULT_PANIC: u32 = 5;
+
+/// Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_fault_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_CHAINED_FAULT`
+    pub kind: u32,
+    /// The next one, or NULL.
+    pub next: *const c_void,
+    /// Which call of the device fails, from 1, counted from opening; 0: none until `compute_device_inject_fault`.
+    pub call: u64,
+    /// `COMPUTE_FAULT_...`
+    pub how: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// How to make a stream.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_stream_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Zero.
+    pub next: *const c_void,
+}
+
+/// Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1).
+pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
+
+/// How to make a buffer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_buffer_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Bytes; 0 makes an empty buffer.
+    pub size: u64,
+    /// `COMPUTE_BUFFER_FLAG_...`
+    pub flags: u64,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Zero.
+    pub next: *const c_void,
+}
+
+/// A byte range of a buffer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_view {
+    /// The buffer.
+    pub buffer: compute_buffer,
+    /// Start in bytes.
+    pub offset: u64,
+    /// Bytes, or `COMPUTE_WHOLE`.
+    pub size: u64,
+}
+
+/// WGSL source text.
+pub const COMPUTE_LANGUAGE_WGSL: u32 = 1;
+
+/// L5: an out-of-range read gives zero, an out-of-range write is dropped.
+pub const COMPUTE_BOUNDS_CHECKED: u32 = 0;
+/// L5: the caller vouches that there are none.
+pub const COMPUTE_BOUNDS_UNCHECKED: u32 = 1;
+/// L5: as checked, and the first violation becomes a failure of the launch's outputs.
+pub const COMPUTE_BOUNDS_VALIDATE: u32 = 2;
+
+/// Compile at creation.
+pub const COMPUTE_COMPILE_NOW: u32 = 0;
+/// Compile at the first launch, or by `compute_device_compile_queued`.
+pub const COMPUTE_COMPILE_LAZY: u32 = 1;
+
+/// The value of an override constant.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_constant {
+    /// Name, or `@id` in decimal.
+    pub name: *const c_char,
+    /// Its length.
+    pub name_length: usize,
+    /// The value; must be representable in the constant's type.
+    pub value: f64,
+}
+
+/// How to make a kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_kernel_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_LANGUAGE_...`
+    pub language: u32,
+    /// The source.
+    pub source: *const c_void,
+    /// Its length in bytes.
+    pub source_length: usize,
+    /// Entry point; NULL when the source has just one.
+    pub entry: *const c_char,
+    /// Its length.
+    pub entry_length: usize,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Override constants.
+    pub constants: *const compute_constant,
+    /// How many.
+    pub constant_count: usize,
+    /// Distance in bytes between them; 0: `sizeof(compute_constant)`.
+    pub constant_stride: usize,
+    /// `COMPUTE_BOUNDS_...`
+    pub bounds: u32,
+    /// `COMPUTE_COMPILE_...`
+    pub compile: u32,
+    /// Nanoseconds after which a launch is stopped and its outputs fail; 0: never.
+    pub time_limit: u64,
+    /// Zero.
+    pub next: *const c_void,
+}
+
+/// Storage buffer.
+pub const COMPUTE_BINDING_STORAGE: u32 = 1;
+/// Uniform block.
+pub const COMPUTE_BINDING_UNIFORM: u32 = 2;
+
+/// Declared, never touched.
+pub const COMPUTE_ACCESS_UNUSED: u32 = 0;
+/// Only read.
+pub const COMPUTE_ACCESS_READ: u32 = 1;
+/// Only written.
+pub const COMPUTE_ACCESS_WRITE: u32 = 2;
+/// Both; atomics too.
+pub const COMPUTE_ACCESS_READ_WRITE: u32 = 3;
+
+/// What a kernel is (L10).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_kernel_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// How many bindings.
+    pub binding_count: u32,
+    /// Name of the entry point, NUL-terminated, cut to fit.
+    pub entry: [c_char; 128],
+    /// Invocations per workgroup.
+    pub workgroup_size: [u32; 3],
+    /// Bytes of the immediate block.
+    pub immediate_size: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_memory: u64,
+    /// How many override constants.
+    pub override_count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// One binding of a kernel (L10).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_binding_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `@group`
+    pub group: u32,
+    /// `@binding`
+    pub slot: u32,
+    /// `COMPUTE_BINDING_...`
+    pub kind: u32,
+    /// `COMPUTE_ACCESS_...`
+    pub access: u32,
+    /// Required alignment of the view's offset in bytes, device's included.
+    pub alignment: u32,
+    /// Fewest bytes.
+    pub min_size: u64,
+    /// Name in the source, NUL-terminated, cut to fit.
+    pub name: [c_char; 128],
+}
+
+/// `bool`
+pub const COMPUTE_OVERRIDE_BOOL: u32 = 1;
+/// `i32`
+pub const COMPUTE_OVERRIDE_I32: u32 = 2;
+/// `u32`
+pub const COMPUTE_OVERRIDE_U32: u32 = 3;
+/// `f32`
+pub const COMPUTE_OVERRIDE_F32: u32 = 4;
+
+/// One override constant of a kernel (L10).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_override_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `@id`, or -1.
+    pub id: i32,
+    /// `COMPUTE_OVERRIDE_...`
+    pub ty: u32,
+    /// 1 when the source gives a default.
+    pub has_default: u32,
+    /// The default where it is a number known before other constants, else 0.
+    pub default_value: f64,
+    /// Name in the source, NUL-terminated, cut to fit.
+    pub name: [c_char; 128],
+}
+
+/// The caller vouches that this launch writes every byte of the view (T6a).
+pub const COMPUTE_BINDING_FLAG_WRITE_ALL: u64 = 1 << 0;
+
+/// What a launch gives one binding of its kernel: a view, or inline bytes (L4).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_binding {
+    /// `@group`
+    pub group: u32,
+    /// `@binding`
+    pub slot: u32,
+    /// The view's buffer, or NULL when `data` is given.
+    pub buffer: compute_buffer,
+    /// The view's start in bytes.
+    pub offset: u64,
+    /// The view's bytes, or `COMPUTE_WHOLE`.
+    pub size: u64,
+    /// Inline bytes of a uniform block, copied before the call returns; else NULL.
+    pub data: *const c_void,
+    /// How many.
+    pub data_size: u64,
+    /// `COMPUTE_BINDING_FLAG_...`
+    pub flags: u64,
+}
+
+/// L6: enqueue the kernel.
+pub const COMPUTE_LAUNCH_EXECUTE: u32 = 0;
+/// L6: check and compile, touch no buffer.
+pub const COMPUTE_LAUNCH_COMPILE_ONLY: u32 = 1;
+/// L6: queue the compilation; `compute_device_compile_queued` finishes all that is queued.
+pub const COMPUTE_LAUNCH_QUEUE_COMPILATION: u32 = 2;
+
+/// One launch.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_launch_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_LAUNCH_...`
+    pub mode: u32,
+    /// The kernel.
+    pub kernel: compute_kernel,
+    /// Workgroups per axis; a zero is no work (L1). Ignored when `indirect.buffer` is given.
+    pub grid: [u32; 3],
+    /// Zero.
+    pub reserved: u32,
+    /// Where the grid is read from instead: three u32 (L2), offset a multiple of 4; or `buffer` NULL.
+    pub indirect: compute_view,
+    /// One per binding that the kernel uses, in any order.
+    pub bindings: *const compute_binding,
+    /// How many.
+    pub binding_count: usize,
+    /// Distance in bytes between them; 0: `sizeof(compute_binding)`.
+    pub binding_stride: usize,
+    /// The immediate block (L4), copied before the call returns.
+    pub immediates: *const c_void,
+    /// Its size in bytes.
+    pub immediate_size: u64,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Zero.
+    pub next: *const c_void,
+}
+
+/// Called exactly once: with `COMPUTE_OK`, or with the error that the event's own wait would give (for the call's duration; retain it to keep it).
+/// No lock of the library is held; any call is allowed. It must not unwind.
+pub type compute_event_callback = Option<unsafe extern "C" fn(user: *mut c_void, status: compute_status, error: compute_error)>;
+
+/// Called for every log line at or below the level. No lock of the library is held.
+pub type compute_log_callback = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, text: *const c_char, length: usize)>;
+
+/// Nothing (the default).
+pub const COMPUTE_LOG_OFF: u32 = 0;
+/// Failures.
+pub const COMPUTE_LOG_ERROR: u32 = 1;
+/// Skips and repairs too.
+pub const COMPUTE_LOG_WARNING: u32 = 2;
+/// Launches too.
+pub const COMPUTE_LOG_LAUNCHES: u32 = 3;
+
+/// Call from the thread that polls or waits (the default).
+pub const COMPUTE_CALLBACK_ON_POLL: u32 = 0;
+/// Call from a thread of the library, as soon as it is known.
+pub const COMPUTE_CALLBACK_ON_WORKER: u32 = 1;
+
+/// Memory of a device in use.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_memory_usage {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Live buffers, including those destroyed while in use.
+    pub buffers: u64,
+    /// Their bytes as asked for.
+    pub bytes_in_use: u64,
+    /// Bytes taken from the driver.
+    pub bytes_reserved: u64,
+    /// The most that `bytes_in_use` has been.
+    pub bytes_in_use_peak: u64,
+}
+
+/// As the form of `compute_error_format`: for people.
+pub const COMPUTE_FORMAT_TEXT: u32 = 0;
+/// As the form of `compute_error_format`: a JSON object.
+pub const COMPUTE_FORMAT_JSON: u32 = 1;
+
+/// What an error says about itself, all but its text.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_error_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Its status.
+    pub status: compute_status,
+    /// 1: this kernel or configuration can never run here, drop the candidate.
+    pub refusal: u32,
+    /// 1: drop the device.
+    pub poisoned: u32,
+    /// 1: could succeed after memory is reclaimed.
+    pub reclaimable: u32,
+    /// 1: reached through at least one skip.
+    pub skip: u32,
+    /// Id of the failure that claims the bytes, unique in the process; 0: none.
+    pub failure: u64,
+    /// How many buffers that failure still claims.
+    pub claimed_buffers: u64,
+    /// 1: the failure happened before anything reached the device, so `compute_reinstate` can lift its claims.
+    pub untouched: u32,
+    /// Line in the kernel's source, from 1; 0: unknown.
+    pub line: u32,
+    /// Column in bytes, from 1; 0: unknown.
+    pub column: u32,
+    /// Entries of the chain that can be asked for, newest first.
+    pub chain_count: u32,
+    /// Skips in all that the failure caused.
+    pub chain_total: u64,
+    /// Members, when several failures claim the bytes.
+    pub member_count: u32,
+    /// 1: there is a root error besides this one.
+    pub has_root: u32,
+    /// The driver's own code; see `compute_error_driver_name`.
+    pub driver_code: i64,
+    /// Number of the operation that it is about, unique in the process; 0: none.
+    pub operation: u64,
+    /// Id of the stream that it is about; 0: none.
+    pub stream: u64,
+}
+
+/// One entry of an error's chain: work that was skipped because it needed bytes that had failed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_chain_entry {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// 1: the work ran and used the bytes before their failure was known; 0: it was skipped.
+    pub used: u32,
+    /// Number of the operation.
+    pub operation: u64,
+    /// Id of its stream.
+    pub stream: u64,
+    /// Id of the buffer that it needed.
+    pub buffer: u64,
+    /// Entry point, or the name of the operation; NUL-terminated, cut to fit.
+    pub kernel: [c_char; 64],
+    /// Its label.
+    pub label: [c_char; 64],
+    /// Label of the buffer.
+    pub buffer_label: [c_char; 64],
+}

@@ -1,0 +1,429 @@
+//! A device: its queues, its memory, what is wrong with it, and what has to be given back once work is over.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use compute_hal as hal;
+use compute_trust::{Gate, MAX_QUEUES, Use};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use smallvec::SmallVec;
+
+use super::error::{Failed, Result, error, fail, from_device, poisoned};
+use super::exclusive::Exclusive;
+use super::kernel::Cache;
+use super::memory::{Block, Pool};
+use super::queue::Queue;
+use super::{code, event};
+
+/// How to open a device.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceOptions {
+    /// For messages.
+    pub label: String,
+    /// Never-written bytes are claimed rather than read as zeros (T1), in all of its buffers.
+    pub strict_unwritten: bool,
+    /// Open only if the target is exactly this (S1).
+    pub exact_target: Option<String>,
+    /// Native queues that streams share; 0: the device's own number.
+    pub queues: u32,
+    /// Passed on to the driver.
+    pub open: hal::OpenOptions,
+}
+
+/// An open device. Everything made from it keeps it alive.
+pub struct Device {
+    pub(crate) id: u64,
+    pub(crate) label: Arc<str>,
+    pub(crate) native: Arc<dyn hal::Device>,
+    pub(crate) strict: bool,
+    pub(crate) gate: Gate,
+    pub(crate) exclusive: Exclusive,
+    pub(crate) kernels: Cache,
+    pub(crate) callbacks: event::Callbacks,
+    queues: RwLock<Vec<Arc<Queue>>>,
+    policy: Mutex<Policy>,
+    memory: Mutex<Memory>,
+    ended: AtomicBool,
+    poison: OnceLock<hal::FaultCause>,
+}
+
+/// How streams are spread over native queues (S1).
+struct Policy {
+    limit: u32,
+    streams_made: bool,
+}
+
+/// What is live, and what waits for its last use.
+#[derive(Default)]
+struct Memory {
+    pool: Pool,
+    retired: VecDeque<Retired>,
+    buffers: usize,
+    bytes: u64,
+    peak: u64,
+}
+
+/// Something that goes back to the driver once its last uses have completed.
+struct Retired {
+    what: Returned,
+    uses: SmallVec<[Use; 2]>,
+}
+
+enum Returned {
+    Block(Block),
+    Kernel(hal::KernelId),
+}
+
+/// Memory in use, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Live buffers, and those destroyed while in use.
+    pub buffers: u64,
+    /// Their sizes as asked for.
+    pub bytes_in_use: u64,
+    /// Bytes taken from the driver.
+    pub bytes_reserved: u64,
+    /// The most that `bytes_in_use` has been.
+    pub bytes_in_use_peak: u64,
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+impl Device {
+    /// Takes over an opened device.
+    pub fn new(native: Arc<dyn hal::Device>, options: &DeviceOptions) -> Result<Arc<Self>> {
+        if let Some(wanted) = options.exact_target.as_ref().filter(|wanted| **wanted != native.properties().target) {
+            let target = &native.properties().target;
+            return fail(code::TARGET, format!("the device's target is `{target}`, not `{wanted}` as asked for"));
+        }
+        let allowed = native.capabilities().queues.max(1);
+        let queues = if options.queues == 0 { allowed } else { options.queues };
+        let device = Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            label: options.label.as_str().into(),
+            native,
+            strict: options.strict_unwritten,
+            gate: Gate::new(),
+            exclusive: Exclusive::default(),
+            kernels: Cache::default(),
+            callbacks: event::Callbacks::default(),
+            queues: RwLock::new(Vec::new()),
+            policy: Mutex::new(Policy { limit: allowed, streams_made: false }),
+            memory: Mutex::new(Memory::default()),
+            ended: AtomicBool::new(false),
+            poison: OnceLock::new(),
+        };
+        device.set_queues(queues)?;
+        Ok(Arc::new(device))
+    }
+
+    /// Who it is.
+    pub fn properties(&self) -> &hal::Properties {
+        self.native.properties()
+    }
+
+    /// What it allows.
+    pub fn limits(&self) -> &hal::Limits {
+        self.native.limits()
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> &hal::Capabilities {
+        self.native.capabilities()
+    }
+
+    /// The caller's name for it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Number of the device, unique in the process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether it is usable: instant, and the first cause if it is not (T12).
+    pub fn check(&self) -> Result<()> {
+        match self.fault() {
+            None => Ok(()),
+            Some(cause) => Err(Failed::of(poisoned(&cause))),
+        }
+    }
+
+    /// Why it is beyond use, if it is.
+    pub(crate) fn fault(&self) -> Option<hal::FaultCause> {
+        self.poison.get().cloned().or_else(|| self.native.fault().map(|cause| self.poison.get_or_init(|| cause).clone()))
+    }
+
+    /// A device's answer to a call that is about no bytes in particular.
+    pub(crate) fn broken(&self, failed: hal::DeviceError) -> Arc<Failed> {
+        if let hal::DeviceError::Lost(cause) = &failed {
+            self.condemn(cause.clone());
+        }
+        Failed::of(from_device(failed))
+    }
+
+    /// Puts it beyond use; the first cause stays.
+    pub(crate) fn condemn(&self, cause: hal::FaultCause) {
+        self.poison.get_or_init(|| cause);
+    }
+
+    /// Puts it beyond use after a panic inside the bookkeeping or a device crate (F2). Allocates nothing that must succeed.
+    pub(crate) fn condemn_after_panic(&self) {
+        self.condemn(hal::FaultCause {
+            code: 0,
+            name: "PANIC".into(),
+            message: "the library panicked while it was working for this device".into(),
+            reopen: true,
+        });
+    }
+
+    /// Puts it beyond use if what is done while the guard lives panics (F2).
+    pub(crate) fn guard(&self) -> impl Drop + '_ {
+        struct Guard<'a>(&'a Device, bool);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() && !self.1 {
+                    self.0.condemn_after_panic();
+                }
+            }
+        }
+        Guard(self, std::thread::panicking())
+    }
+
+    /// Sets how many native queues streams share (S1): before the first stream; the same number again is fine.
+    pub fn set_queues(&self, count: u32) -> Result<()> {
+        self.check()?;
+        let allowed = self.native.capabilities().queues.max(1);
+        if count == 0 || count > allowed {
+            return fail(
+                code::INVALID_ARGUMENT,
+                format!("{count} native queues asked for; 1 to {allowed} are possible on this device"),
+            );
+        }
+        let mut policy = self.policy.lock();
+        if policy.streams_made && policy.limit != count {
+            return fail(
+                code::BUSY,
+                format!("the device already uses {} native queues; set {count} before its first stream", policy.limit),
+            );
+        }
+        policy.limit = count;
+        Ok(())
+    }
+
+    /// The queue for a new stream: a new one while there may be more, else the one with the fewest streams.
+    pub(crate) fn queue_for_stream(&self) -> Result<Arc<Queue>> {
+        self.check()?;
+        let _guard = self.guard();
+        let mut policy = self.policy.lock();
+        let mut queues = self.queues.write();
+        let idle = queues.iter().min_by_key(|queue| queue.streams.load(Ordering::Relaxed)).cloned();
+        let queue = match idle {
+            Some(queue) if queue.streams.load(Ordering::Relaxed) == 0 || queues.len() >= policy.limit as usize => queue,
+            _ => {
+                let index = u16::try_from(queues.len()).ok().filter(|index| *index < MAX_QUEUES);
+                let index = index.ok_or_else(|| Failed::of(error(code::LIMIT, "too many native queues")))?;
+                let native = self.native.create_queue().map_err(|failed| self.broken(failed))?;
+                let queue = Arc::new(Queue::new(native, index));
+                queues.push(Arc::clone(&queue));
+                queue
+            }
+        };
+        policy.streams_made = true;
+        queue.streams.fetch_add(1, Ordering::Relaxed);
+        Ok(queue)
+    }
+
+    /// A queue by its index.
+    pub(crate) fn queue(&self, index: u16) -> Option<Arc<Queue>> {
+        self.queues.read().get(usize::from(index)).cloned()
+    }
+
+    /// Whether every one of these uses has completed.
+    fn over(&self, uses: &[Use]) -> bool {
+        uses.iter().all(|last| self.queue(last.queue).is_none_or(|queue| queue.native.completed() >= last.position))
+    }
+
+    /// Memory for a buffer of `size` bytes, more than 0.
+    pub(crate) fn allocate(&self, size: u64) -> std::result::Result<Block, hal::DeviceError> {
+        let _guard = self.guard();
+        let mut memory = self.memory.lock();
+        // A place on the retire list, so that giving the memory back can never need any (F2).
+        let wanted = memory.buffers.saturating_add(64);
+        memory.retired.try_reserve(wanted).map_err(|_| hal::DeviceError::OutOfMemory { asked: size, free: 0 })?;
+        self.reap(&mut memory);
+        let block = match memory.pool.allocate(&*self.native, size) {
+            Err(hal::DeviceError::OutOfMemory { .. }) if !memory.retired.is_empty() => {
+                memory = self.drain(memory);
+                memory.pool.allocate(&*self.native, size)?
+            }
+            other => other?,
+        };
+        Ok(block)
+    }
+
+    /// Counts a new buffer.
+    pub(crate) fn buffer_made(&self, size: u64) {
+        let mut memory = self.memory.lock();
+        memory.buffers += 1;
+        memory.bytes = memory.bytes.saturating_add(size);
+        memory.peak = memory.peak.max(memory.bytes);
+    }
+
+    /// Counts a buffer out and gives its memory back, now or when its last uses have completed.
+    pub(crate) fn buffer_gone(&self, size: u64, block: Option<Block>, uses: SmallVec<[Use; 2]>) {
+        let over = self.over(&uses);
+        let mut memory = self.memory.lock();
+        memory.buffers = memory.buffers.saturating_sub(1);
+        memory.bytes = memory.bytes.saturating_sub(size);
+        match block {
+            Some(block) if over => memory.pool.release(&*self.native, block),
+            Some(block) => memory.retired.push_back(Retired { what: Returned::Block(block), uses }),
+            None => {}
+        }
+        self.reap(&mut memory);
+    }
+
+    /// Gives a compiled kernel back once all work enqueued so far is over.
+    pub(crate) fn kernel_gone(&self, kernel: hal::KernelId) {
+        let uses = self.tails();
+        if self.over(&uses) {
+            return self.native.drop_kernel(kernel);
+        }
+        self.memory.lock().retired.push_back(Retired { what: Returned::Kernel(kernel), uses });
+    }
+
+    /// The last position of every queue.
+    fn tails(&self) -> SmallVec<[Use; 2]> {
+        self.queues.read().iter().map(|queue| Use { queue: queue.index, position: queue.last() }).collect()
+    }
+
+    /// Gives back what is over, looking at a bounded number of entries.
+    fn reap(&self, memory: &mut Memory) {
+        for _ in 0..memory.retired.len().min(64) {
+            let Some(first) = memory.retired.pop_front() else { return };
+            if self.over(&first.uses) {
+                self.give_back(memory, first.what);
+            } else {
+                memory.retired.push_back(first);
+            }
+        }
+    }
+
+    fn give_back(&self, memory: &mut Memory, what: Returned) {
+        match what {
+            Returned::Block(block) => memory.pool.release(&*self.native, block),
+            Returned::Kernel(kernel) => self.native.drop_kernel(kernel),
+        }
+    }
+
+    /// Waits for everything that is retired and gives it back (M2): memory is short.
+    fn drain<'a>(&'a self, mut memory: MutexGuard<'a, Memory>) -> MutexGuard<'a, Memory> {
+        // One by one, which needs no memory.
+        for _ in 0..memory.retired.len() {
+            let Some(first) = memory.retired.pop_front() else { break };
+            MutexGuard::unlocked(&mut memory, || self.wait_for_uses(&first.uses));
+            // A wait may fail, and then the device may still be at it.
+            if self.over(&first.uses) {
+                self.give_back(&mut memory, first.what);
+            } else {
+                memory.retired.push_back(first);
+            }
+        }
+        memory.pool.trim(&*self.native);
+        memory
+    }
+
+    fn wait_for_uses(&self, uses: &[Use]) {
+        for last in uses {
+            if let Some(queue) = self.queue(last.queue) {
+                // A device that fails meanwhile is found by the allocation that follows.
+                let _ = queue.native.wait(last.position, None);
+            }
+        }
+    }
+
+    /// What is in use.
+    pub fn usage(&self) -> Usage {
+        let mut memory = self.memory.lock();
+        self.reap(&mut memory);
+        Usage {
+            buffers: memory.buffers as u64,
+            bytes_in_use: memory.bytes,
+            bytes_reserved: memory.pool.reserved(),
+            bytes_in_use_peak: memory.peak,
+        }
+    }
+
+    /// Takes the device for the calling thread alone (S1), after all that other threads are enqueuing right now.
+    pub fn lock(&self) -> Result<()> {
+        self.check()?;
+        if !self.exclusive.acquire(|| self.fault().is_some()) {
+            return self.check();
+        }
+        let queues: Vec<_> = self.queues.read().iter().cloned().collect();
+        queues.iter().for_each(|queue| queue.pass());
+        Ok(())
+    }
+
+    /// Ends what [`Device::lock`] began.
+    pub fn unlock(&self) -> Result<()> {
+        self.exclusive.release()
+    }
+
+    /// Whether its handle has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// The handle has ended (F7): callbacks that still wait are told. Work in flight goes on.
+    pub fn end(&self) {
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            self.callbacks.end(self);
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.callbacks.end(self);
+        let memory = std::mem::take(self.memory.get_mut());
+        let uses = self.tails();
+        let remains = Remains { native: Arc::clone(&self.native), memory };
+        // Never blocks: what is still running keeps its memory, and the last queue to finish gives it back.
+        let remains = Arc::new(Mutex::new(Some(remains)));
+        for last in uses {
+            if let Some(queue) = self.queue(last.queue) {
+                let held = Arc::clone(&remains);
+                queue.native.notify(last.position, Box::new(move || drop(held)));
+            }
+        }
+    }
+}
+
+/// What a device leaves behind for the work that outlives it.
+struct Remains {
+    native: Arc<dyn hal::Device>,
+    memory: Memory,
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        for retired in self.memory.retired.drain(..) {
+            match retired.what {
+                Returned::Block(block) => self.native.free(block.memory),
+                Returned::Kernel(kernel) => self.native.drop_kernel(kernel),
+            }
+        }
+        self.memory.pool.trim(&*self.native);
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}, {})", self.id, self.native.properties().name)
+    }
+}

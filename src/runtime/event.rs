@@ -1,0 +1,394 @@
+//! Events: a moment in a stream's work, or the end of an asynchronous read. Poll, wait, callback, a wake-up for the host's own loop.
+//!
+//! A recorded event reports only a fault of the device (T10); the event of a read answers for the bytes (T8).
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use compute_hal::HostTarget;
+use compute_trust::Watch;
+use parking_lot::{Condvar, Mutex};
+
+use super::buffer::View;
+use super::device::Device;
+use super::error::{Failed, Result, error, fail, poisoned};
+use super::queue::Queue;
+use super::stream::{Stream, Wait, wait};
+use super::{code, late, log, trust};
+
+/// An event.
+pub struct Event {
+    device: Arc<Device>,
+    queue: Arc<Queue>,
+    position: u64,
+    stamped: bool,
+    /// Host memory is the device's until it is over (T12).
+    borrows: bool,
+    read: Option<Mutex<Read>>,
+}
+
+/// A read that is on its way.
+pub(crate) struct Read {
+    /// Where the bytes wait while something that they derive from may still fail (T13).
+    pub(crate) staging: Option<HostTarget>,
+    pub(crate) target: HostTarget,
+    pub(crate) view: View,
+    pub(crate) watch: Option<Arc<Watch>>,
+    /// How it ended, once it has.
+    pub(crate) done: Option<Result<()>>,
+}
+
+/// Called once with how an event ended.
+pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// Callbacks that wait for somebody to poll.
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    waiting: Mutex<Vec<(Arc<Event>, Callback)>>,
+    any: AtomicBool,
+}
+
+impl Event {
+    /// The moment after all that was enqueued on the stream so far (S2).
+    pub fn record(stream: &Stream) -> Result<Arc<Self>> {
+        let _guard = stream.device.guard();
+        let mut submit = stream.queue.lock(&stream.device)?;
+        // Before the position is given out: one that no mark follows would never complete.
+        let next = submit.last.saturating_add(1);
+        let stamped = stream.device.capabilities().timestamps && stream.queue.native.stamp(next).is_ok();
+        let position = stream.queue.advance(&mut submit, 1);
+        stream.queue.native.mark(position);
+        drop(submit);
+        Ok(Arc::new(Self {
+            device: Arc::clone(&stream.device),
+            queue: Arc::clone(&stream.queue),
+            position,
+            stamped,
+            borrows: false,
+            read: None,
+        }))
+    }
+
+    /// The end of work at a position that borrows host memory; of a read, when `read` is given.
+    pub(crate) fn at(stream: &Stream, position: u64, read: Option<Read>) -> Arc<Self> {
+        Arc::new(Self {
+            device: Arc::clone(&stream.device),
+            queue: Arc::clone(&stream.queue),
+            position,
+            stamped: false,
+            borrows: true,
+            read: read.map(Mutex::new),
+        })
+    }
+
+    /// Makes later work of a stream of the same device wait for it, on the device (S2).
+    pub fn hold(&self, stream: &Stream) -> Result<()> {
+        if !Arc::ptr_eq(&self.device, &stream.device) {
+            return fail(
+                code::FOREIGN_HANDLE,
+                "the event belongs to another device than the stream; wait for it on the host instead",
+            );
+        }
+        let _guard = stream.device.guard();
+        let submit = stream.queue.lock(&stream.device)?;
+        if Arc::ptr_eq(&self.queue, &stream.queue) || self.queue.native.completed() >= self.position {
+            return Ok(());
+        }
+        let waited = stream.queue.native.wait_for(self.queue.native.id(), self.position);
+        drop(submit);
+        waited.map_err(|failed| stream.device.broken(failed))
+    }
+
+    /// Whether it is over: `TimedOut` when not. Runs callbacks that are due.
+    pub fn poll(&self) -> Result<Wait> {
+        self.wait(Some(Duration::ZERO))
+    }
+
+    /// Waits on the host. Runs callbacks that are due.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Wait> {
+        let answer = self.wait_quietly(timeout);
+        run_due(&self.device);
+        answer
+    }
+
+    fn wait_quietly(&self, timeout: Option<Duration>) -> Result<Wait> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.borrows {
+            self.wait_for_memory(deadline)?;
+        }
+        match wait(&self.device, &self.queue, self.position, deadline) {
+            Ok(Wait::TimedOut) => Ok(Wait::TimedOut),
+            Ok(Wait::Done) => self.finish().map(|()| Wait::Done),
+            Err(failed) if self.borrows && !self.is_over() => fail(
+                code::STILL_BORROWED,
+                format!("the device may still reach this host memory, as a wait for it failed: {failed}"),
+            ),
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Waits until a blocking call may give back host memory that it lent to the device.
+    pub(crate) fn wait_for_lent(&self) -> Result<Wait> {
+        /// Also when the wait panics.
+        struct Lent<'a>(&'a Event);
+        impl Drop for Lent<'_> {
+            fn drop(&mut self) {
+                self.0.outlast();
+            }
+        }
+        let _lent = Lent(self);
+        loop {
+            match self.wait(None) {
+                Err(failed) if failed.error.code == code::STILL_BORROWED => self.outlast(),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Sleeps until it is over, by means that cannot fail.
+    fn outlast(&self) {
+        let in_staging = || self.read.as_ref().is_some_and(|read| read.lock().staging.is_some());
+        if self.is_over() || in_staging() && self.device.fault().is_some() {
+            return;
+        }
+        // What is only collected so far would never end.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.queue.native.submit()));
+        while !self.is_over() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// T12: on a device beyond use, host memory is the caller's again only once its work is over, one way or another.
+    fn wait_for_memory(&self, deadline: Option<Instant>) -> Result<()> {
+        if self.device.fault().is_none() || self.is_over() {
+            return Ok(());
+        }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let _guard = self.device.guard();
+        let _ = self.queue.native.wait(self.position, left);
+        if self.is_over() {
+            return Ok(());
+        }
+        fail(code::STILL_BORROWED, "the device is beyond use and may still reach this host memory; ask again before you free it")
+    }
+
+    /// Whether its work is over, successful or not.
+    fn is_over(&self) -> bool {
+        self.queue.native.completed() >= self.position
+    }
+
+    /// How it ended. Its position has completed.
+    fn finish(&self) -> Result<()> {
+        self.device.check()?;
+        let Some(read) = &self.read else { return Ok(()) };
+        if late::active() {
+            late::settle();
+        }
+        let mut read = read.lock();
+        if read.done.is_none() {
+            let ended = read.finish();
+            read.done = Some(ended);
+        }
+        read.done.clone().unwrap_or(Ok(()))
+    }
+
+    /// Device time in nanoseconds when it came about.
+    pub fn time(&self) -> Result<Option<u64>> {
+        self.device.check()?;
+        if !self.stamped {
+            return fail(
+                code::UNSUPPORTED,
+                "this event carries no time: the device has no timestamps, or the event is that of a read or write",
+            );
+        }
+        Ok(if self.is_over() { self.queue.native.timestamp(self.position) } else { None })
+    }
+
+    /// Calls `callback` once, from a thread that polls or waits for anything of this device; at once when it is over already.
+    pub fn on_poll(self: &Arc<Self>, callback: Callback) {
+        if self.is_over() {
+            return call(callback, self.finish());
+        }
+        let callbacks = &self.device.callbacks;
+        callbacks.waiting.lock().push((Arc::clone(self), callback));
+        callbacks.any.store(true, Ordering::Release);
+        if self.device.has_ended() {
+            callbacks.end(&self.device);
+        }
+    }
+
+    /// Calls `callback` once, from a thread of the library, as soon as it is over.
+    pub fn on_worker(self: &Arc<Self>, callback: Callback) -> Result<()> {
+        let watcher = watcher()?;
+        let event = Arc::clone(self);
+        let job = move || call(callback, event.finish());
+        self.queue.native.notify(
+            self.position,
+            Box::new(move || {
+                // The watcher lives as long as the process.
+                let _ = watcher.send(Box::new(job));
+            }),
+        );
+        Ok(())
+    }
+
+    /// Calls `wake` once, from any thread and with no lock held, when it is over.
+    pub fn notify(&self, wake: Box<dyn FnOnce() + Send>) {
+        self.queue.native.notify(self.position, wake);
+    }
+}
+
+impl Read {
+    fn finish(&mut self) -> Result<()> {
+        if let Some(failure) = self.watch.take().and_then(|watch| watch.failure()) {
+            return Err(trust::unwritten(&failure, self.view.buffer.id));
+        }
+        if let Some(staging) = self.staging.take() {
+            self.target.store(&staging);
+        }
+        Ok(())
+    }
+}
+
+impl Callbacks {
+    fn take_due(&self, all: bool) -> Vec<(Arc<Event>, Callback)> {
+        let mut waiting = self.waiting.lock();
+        let (due, rest) = std::mem::take(&mut *waiting).into_iter().partition(|(event, _)| all || event.is_over());
+        *waiting = rest;
+        self.any.store(!waiting.is_empty(), Ordering::Release);
+        due
+    }
+
+    /// Tells everybody who still waits that the device has ended.
+    pub(crate) fn end(&self, device: &Device) {
+        for (event, callback) in self.take_due(true) {
+            let answer = match device.fault() {
+                Some(cause) => Err(Failed::of(poisoned(&cause))),
+                None if event.is_over() => event.finish(),
+                None => Err(Failed::of(error(
+                    code::ABANDONED,
+                    "the device was destroyed before this event was over; its work goes on",
+                ))),
+            };
+            call(callback, answer);
+        }
+    }
+}
+
+/// Runs the callbacks of a device that are due, with no lock held (F4).
+pub(crate) fn run_due(device: &Device) {
+    if !device.callbacks.any.load(Ordering::Acquire) {
+        return;
+    }
+    for (event, callback) in device.callbacks.take_due(false) {
+        call(callback, event.finish());
+    }
+}
+
+/// One that unwinds must not take the others with it: each is called once (F4).
+fn call(callback: Callback, answer: Result<()>) {
+    if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
+        log::line(log::ERROR, || "a callback for an event panicked".into());
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The thread that runs worker callbacks; started by the first.
+fn watcher() -> Result<mpsc::Sender<Job>> {
+    static WATCHER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
+    let started = WATCHER.get_or_init(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let run = move || {
+            for job in jobs {
+                // A callback that unwinds must not take the others with it.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+            }
+        };
+        std::thread::Builder::new().name("compute-watcher".into()).spawn(run).ok().map(|_| Mutex::new(sender))
+    });
+    match started {
+        Some(sender) => Ok(sender.lock().clone()),
+        None => fail(code::OUT_OF_MEMORY, "no thread could be started for callbacks; ask for them on the polling thread instead"),
+    }
+}
+
+/// Waits for one or all of several events, of any devices. Answers the index of one that is over.
+pub fn wait_several(events: &[Arc<Event>], all: bool, timeout: Option<Duration>) -> Result<Option<usize>> {
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    if events.is_empty() {
+        return fail(code::INVALID_ARGUMENT, "a wait for none of any events would never end; give at least one");
+    }
+    let answer = if all { wait_all(events, deadline) } else { wait_any(events, deadline) };
+    events.iter().for_each(|event| run_due(&event.device));
+    answer
+}
+
+fn wait_any(events: &[Arc<Event>], deadline: Option<Instant>) -> Result<Option<usize>> {
+    let signal = Arc::new((Mutex::new(()), Condvar::new()));
+    let mut asked = false;
+    loop {
+        // Of a device beyond use, events say so (T12), those that lent memory only when they are over.
+        let tells = |event: &Arc<Event>| event.is_over() || (!event.borrows && event.device.fault().is_some());
+        if let Some(index) = events.iter().position(tells) {
+            return events[index].wait(Some(Duration::ZERO)).map(|_| Some(index));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(None);
+        }
+        if !asked {
+            ask(events, &signal);
+            asked = true;
+        }
+        let (lock, woken) = &*signal;
+        let mut guard = lock.lock();
+        // Whoever wakes takes the lock first, so an event that ends after this look is not missed.
+        if events.iter().any(|event| event.is_over()) {
+            continue;
+        }
+        match deadline {
+            Some(deadline) => {
+                woken.wait_until(&mut guard, deadline);
+            }
+            None => woken.wait(&mut guard),
+        }
+    }
+}
+
+fn ask(events: &[Arc<Event>], signal: &Arc<(Mutex<()>, Condvar)>) {
+    for event in events {
+        let signal = Arc::clone(signal);
+        // What is only collected so far would never end; a fault is found by the wait that follows.
+        let _ = event.queue.native.submit();
+        event.notify(Box::new(move || {
+            drop(signal.0.lock());
+            signal.1.notify_all();
+        }));
+    }
+}
+
+fn wait_all(events: &[Arc<Event>], deadline: Option<Instant>) -> Result<Option<usize>> {
+    let mut first = None;
+    for (index, event) in events.iter().enumerate() {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match event.wait(left) {
+            Ok(Wait::Done) => {}
+            Ok(Wait::TimedOut) => return Ok(None),
+            // The others are waited for all the same; the first error is the answer.
+            Err(failed) => first = first.or(Some((index, failed))),
+        }
+    }
+    match first {
+        Some((_, failed)) => Err(failed),
+        None => Ok(Some(0)),
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event(queue {}, position {})", self.queue.id, self.position)
+    }
+}

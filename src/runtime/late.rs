@@ -1,0 +1,208 @@
+//! Failures that come after their work was accepted (T13): the process's one journal, and its settlement with the devices.
+//!
+//! Idle, and free of cost but for one load, unless something that can fail late is unretired. Lock order: marks → journal → maps.
+
+use std::collections::HashMap;
+use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use compute_hal::LateFailure;
+use compute_trust::{About, Entry, Failure, Found, Journal, Touch as Touched, Watch};
+use once_cell::sync::Lazy;
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::buffer::Buffer;
+use super::error::from_late;
+use super::log;
+use super::queue::Queue;
+use super::section::{Touch, Write};
+
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+static STATE: Lazy<Mutex<State>> = Lazy::new(Mutex::default);
+
+#[derive(Default)]
+struct State {
+    journal: Journal,
+    /// Queues with work in the journal.
+    queues: HashMap<u64, Weak<Queue>>,
+    /// Buffers that the journal may mention.
+    buffers: HashMap<u64, Weak<Buffer>>,
+    /// Told by devices, not applied yet.
+    told: Vec<(u64, LateFailure)>,
+}
+
+/// Whether anything is in the journal.
+pub(crate) fn active() -> bool {
+    ACTIVE.load(Ordering::Acquire)
+}
+
+/// Writes down a piece of work whose marks the caller holds, before the device hears of it.
+pub(crate) fn record<'a>(
+    queue: &Arc<Queue>,
+    positions: RangeInclusive<u64>,
+    can_fail: bool,
+    about: About,
+    touches: &[Touch<'_>],
+    fills: impl Iterator<Item = (&'a Arc<Buffer>, &'a Range<u64>)>,
+    watch: Option<&Arc<Watch>>,
+) {
+    let mut state = STATE.lock();
+    let touched = |buffer: &Buffer, range: &Range<u64>, whole| Touched { buffer: buffer.name(), range: range.clone(), whole };
+    let reads =
+        touches.iter().filter(|touch| touch.reads).map(|touch| touched(touch.span.buffer, &touch.span.range(), false)).collect();
+    // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
+    let mut writes: SmallVec<[Touched; 4]> = SmallVec::new();
+    for (buffer, range) in fills {
+        state.buffers.insert(buffer.id, Arc::downgrade(buffer));
+        writes.push(touched(buffer, range, true));
+    }
+    for touch in touches {
+        state.buffers.insert(touch.span.buffer.id, Arc::downgrade(touch.span.buffer));
+        if touch.write != Write::No {
+            writes.push(touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole));
+        }
+    }
+    state.queues.insert(queue.id, Arc::downgrade(queue));
+    let (first, last) = (*positions.start(), *positions.end());
+    state.journal.record(Entry { queue: queue.id, first, last, can_fail, reads, writes, about, watch: watch.cloned() });
+    ACTIVE.store(!state.journal.is_idle(), Ordering::Release);
+}
+
+/// Whether the journal mentions a buffer, whose exclusive mark the caller holds.
+pub(crate) fn is_pending(buffer: u64) -> bool {
+    STATE.lock().journal.is_pending(buffer)
+}
+
+/// Tells that a range was claimed just now, by a caller that holds the buffer's mark.
+pub(crate) fn claimed(buffer: u64, range: &Range<u64>, failure: &Failure) {
+    if active() {
+        STATE.lock().journal.claimed(buffer, range.clone(), failure);
+    }
+}
+
+/// Tells that a range was reinstated just now, by a caller that holds the buffer's mark.
+pub(crate) fn reinstated(buffer: u64, range: &Range<u64>) {
+    if active() {
+        STATE.lock().journal.reinstated(buffer, range.clone());
+    }
+}
+
+/// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark.
+pub(crate) fn settle() {
+    loop {
+        let mut state = STATE.lock();
+        let completed = hear(&mut state);
+        if state.told.is_empty() {
+            let freed = retire(&mut state, &completed);
+            drop(state);
+            return unpend(freed);
+        }
+        // Claims change maps, and nobody may decide on a mentioned buffer in between: so all of their marks first, then the journal.
+        let mut buffers: Vec<Arc<Buffer>> = state.buffers.values().filter_map(Weak::upgrade).collect();
+        drop(state);
+        buffers.sort_by_key(|buffer| buffer.id);
+        let found = take_all(&buffers);
+        let mut state = STATE.lock();
+        if covers(&state, &buffers) {
+            let failures = apply(&mut state, &buffers);
+            drop(state);
+            release_all(&buffers, &found);
+            failures.iter().for_each(log::failure);
+        } else {
+            drop(state);
+            release_all(&buffers, &found);
+        }
+    }
+}
+
+/// Collects late failures, and how far each queue had come before it was asked for them.
+fn hear(state: &mut State) -> HashMap<u64, u64> {
+    let mut completed = HashMap::new();
+    let queues: Vec<(u64, Option<Arc<Queue>>)> = state.queues.iter().map(|(id, queue)| (*id, queue.upgrade())).collect();
+    for (id, queue) in queues {
+        let Some(queue) = queue else {
+            completed.insert(id, u64::MAX);
+            continue;
+        };
+        completed.insert(id, queue.native.completed());
+        state.told.extend(queue.native.take_late().into_iter().map(|failure| (id, failure)));
+    }
+    completed
+}
+
+fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>> {
+    let gone = state.journal.retire(|queue| completed.get(&queue).copied().unwrap_or(0));
+    let mut freed: Vec<Weak<Buffer>> = gone.iter().filter_map(|id| state.buffers.remove(id)).collect();
+    if state.journal.is_idle() {
+        state.queues.clear();
+        freed.extend(state.buffers.drain().map(|(_, buffer)| buffer));
+        ACTIVE.store(false, Ordering::Release);
+    }
+    freed
+}
+
+/// Takes the pending flag off buffers that the journal no longer mentions.
+fn unpend(freed: Vec<Weak<Buffer>>) {
+    for buffer in freed.iter().filter_map(Weak::upgrade) {
+        if !buffer.mark.glance().pending {
+            continue;
+        }
+        let found = take_all(std::slice::from_ref(&buffer));
+        let pending = is_pending(buffer.id);
+        for found in found {
+            if buffer.mark.release_exclusive(Found { pending, ..found }) {
+                buffer.device.gate.wake();
+            }
+        }
+    }
+}
+
+/// Whether `buffers` are all that the journal mentions.
+fn covers(state: &MutexGuard<'_, State>, buffers: &[Arc<Buffer>]) -> bool {
+    let held = |id: &u64| buffers.binary_search_by_key(id, |buffer| buffer.id).is_ok();
+    state.buffers.iter().all(|(id, buffer)| held(id) || buffer.strong_count() == 0)
+}
+
+fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
+    let mut failures = Vec::new();
+    for (queue, told) in std::mem::take(&mut state.told) {
+        // Work that is not in the journal any more, or never was: nothing derives from it.
+        let Some(about) = state.journal.about(queue, told.position) else { continue };
+        let failure = Failure::new(Arc::new(from_late(told.cause, about)), false);
+        for claim in state.journal.fail(queue, told.position, &failure) {
+            if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
+                claim.apply(&mut buffers[index].map.lock());
+            }
+        }
+        failures.push(failure);
+    }
+    failures
+}
+
+/// Takes the exclusive marks of buffers sorted by id, all or none.
+fn take_all(buffers: &[Arc<Buffer>]) -> Vec<Found> {
+    loop {
+        let mut found = Vec::with_capacity(buffers.len());
+        let busy = buffers.iter().find(|buffer| match buffer.mark.try_exclusive() {
+            Ok(now) => {
+                found.push(now);
+                false
+            }
+            Err(_) => true,
+        });
+        let Some(busy) = busy else { return found };
+        release_all(&buffers[..found.len()], &found);
+        busy.device.gate.wait(&busy.mark, true);
+    }
+}
+
+fn release_all(buffers: &[Arc<Buffer>], found: &[Found]) {
+    for (buffer, found) in buffers.iter().zip(found) {
+        let dirty = !buffer.map.lock().is_clean();
+        if buffer.mark.release_exclusive(Found { dirty, ..*found }) {
+            buffer.device.gate.wake();
+        }
+    }
+}

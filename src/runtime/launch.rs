@@ -1,0 +1,227 @@
+//! Launches: checked in `bind.rs`, decided in a section, then one call of the device.
+//!
+//! **A device never has to refuse what passed here.** A refusal claims the outputs that it could make out (T2) before it answers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use compute_hal as hal;
+use compute_trust::{About, Error};
+use smallvec::SmallVec;
+
+use super::bind::{Bound, Given, check};
+use super::buffer::Buffer;
+use super::error::{Failed, Result, error};
+use super::kernel::Kernel;
+use super::place::Place;
+use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, refused_operation, region};
+use super::stream::Stream;
+use super::{code, late, log};
+
+/// What is done with a launch (L6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Enqueue it.
+    #[default]
+    Execute,
+    /// Check it and compile the kernel; touch no buffer (T11).
+    CompileOnly,
+    /// Queue the compilation.
+    QueueCompilation,
+}
+
+/// How many workgroups.
+#[derive(Clone, Copy, Debug)]
+pub enum Grid<'a> {
+    /// Known now. A zero is no work (L1).
+    Direct([u32; 3]),
+    /// Read by the device (L2): three u32.
+    Indirect(Place<'a>),
+}
+
+/// What one binding is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding<'a> {
+    /// `@group`
+    pub group: u32,
+    /// `@binding`
+    pub slot: u32,
+    /// The view or the bytes.
+    pub given: Input<'a>,
+    /// The caller vouches that every byte gets written (T6a).
+    pub write_all: bool,
+}
+
+/// A view, or inline bytes (L4).
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A view of a buffer.
+    Place(Place<'a>),
+    /// The bytes of a uniform block.
+    Inline(&'a [u8]),
+}
+
+/// A launch as asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// `None` when its handle was no good.
+    pub kernel: Option<&'a Arc<Kernel>>,
+    /// How many workgroups.
+    pub grid: Grid<'a>,
+    /// In any order.
+    pub bindings: &'a [Binding<'a>],
+    /// The immediate block.
+    pub immediates: &'a [u8],
+    /// For messages.
+    pub label: &'a str,
+    /// What to do with it.
+    pub mode: Mode,
+}
+
+/// Launches on a stream, which is `None` when its handle was no good.
+pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
+    if launch.mode != Mode::Execute {
+        return prepare(stream, launch);
+    }
+    let mut bound = Bound::new();
+    let (stream, kernel) = check(stream, launch, &mut bound).map_err(|made| refused(*made, launch))?;
+    if is_nothing(&launch.grid) {
+        return Ok(Outcome::Enqueued);
+    }
+    // T7: what does not compile claims its outputs.
+    let mut unsettled = Unsettled(Some(launch));
+    let compiled = kernel.compiled();
+    unsettled.0 = None;
+    let id = compiled.map_err(|made| refused(*made, launch))?;
+    enqueue(stream, kernel, id, launch, &bound)
+}
+
+/// A launch whose compilation may panic: its outputs stay claimed (F2).
+struct Unsettled<'a, 'b>(Option<&'a Launch<'b>>);
+
+impl Drop for Unsettled<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(launch) = self.0 {
+            refused(error(code::INTERNAL, "the compilation of the kernel panicked"), launch);
+        }
+    }
+}
+
+fn is_nothing(grid: &Grid<'_>) -> bool {
+    matches!(grid, Grid::Direct(counts) if counts.contains(&0))
+}
+
+/// L6 and T11: no buffer is touched and nothing is claimed, whatever happens.
+fn prepare(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
+    let (_, kernel) = check(stream, launch, &mut Bound::new()).map_err(|made| Failed::of(*made))?;
+    match launch.mode {
+        Mode::QueueCompilation => kernel.queue_compilation(),
+        _ => drop(kernel.compiled().map_err(|made| Failed::of(*made))?),
+    }
+    Ok(Outcome::Enqueued)
+}
+
+/// What the launch does to each range that it touches: inputs by slot, so that the first claimed one is the first by slot and offset.
+fn touches<'a>(
+    kernel: &Kernel,
+    launch: &Launch<'_>,
+    bound: &Bound<'a>,
+    fails_late: bool,
+    touches: &mut SmallVec<[Touch<'a>; 8]>,
+) {
+    if let Some(span) = bound.indirect {
+        touches.push(Touch { span, reads: true, write: Write::No });
+    }
+    // A clean buffer has no claims to release and nothing to fill, so it makes no difference there whether all of it is written, unless
+    // late failures are about (T13). Should it get dirty before this launch has its mark, "a part" errs on the safe side.
+    let exact = fails_late || late::active();
+    for (index, (slot, info)) in bound.slots.iter().zip(&kernel.reflection().bindings).enumerate() {
+        let Given::View(span) = slot.given else { continue };
+        let write = if !info.access.writes() {
+            Write::No
+        } else if (exact || span.buffer.mark.glance().dirty) && is_whole(kernel, launch, bound, index, span.size, slot.write_all)
+        {
+            Write::Whole
+        } else {
+            Write::Part
+        };
+        touches.push(Touch { span, reads: info.access.reads(), write });
+    }
+}
+
+/// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole.
+fn is_whole(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>, index: usize, size: u64, write_all: bool) -> bool {
+    let Grid::Direct(grid) = launch.grid else { return false };
+    if write_all {
+        return true;
+    }
+    let Some(Some(store)) = kernel.entry.coverage().stores.get(index) else { return false };
+    let inline = |binding: u32| match bound.slots.get(binding as usize)?.given {
+        Given::Inline(bytes) => Some(bytes),
+        _ => None,
+    };
+    store.covers(kernel.reflection(), grid, size, launch.immediates, &inline)
+}
+
+fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {
+    let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
+    let mut ranges = SmallVec::new();
+    touches(kernel, launch, bound, fails_late, &mut ranges);
+    let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
+    let subject = Subject { name: &kernel.name, label, fails_late };
+    let Begun::Go(section) = Section::begin(stream, &subject, &ranges, None)? else { return Ok(Outcome::Skipped) };
+    section.run(|queue, at| {
+        let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
+        for slot in &bound.slots {
+            bindings.push(match slot.given {
+                Given::Nothing => hal::Binding::Inline(&[]),
+                Given::Inline(bytes) => hal::Binding::Inline(bytes),
+                Given::View(span) => hal::Binding::Buffer(region(&span)?),
+            });
+        }
+        let grid = match (&launch.grid, &bound.indirect) {
+            (_, Some(span)) => hal::Grid::Indirect(region(span)?),
+            (Grid::Direct(counts), None) => hal::Grid::Direct(*counts),
+            (Grid::Indirect(_), None) => return Err(hal::DeviceError::Internal("an indirect grid that was not checked".into())),
+        };
+        let native =
+            hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
+        queue.launch(at, &native)
+    })?;
+    log::line(log::LAUNCHES, || format!("launched `{}` `{label}` on stream {}", kernel.name, stream.id));
+    Ok(Outcome::Enqueued)
+}
+
+/// Refuses a launch for a reason that only the caller of the runtime knows (a bad descriptor), and claims its outputs (T2).
+pub fn refuse_launch(code: i32, message: String, launch: &Launch<'_>) -> Arc<Failed> {
+    if launch.mode != Mode::Execute {
+        return Failed::of(error(code, message));
+    }
+    refused(error(code, message), launch)
+}
+
+/// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
+fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
+    if is_nothing(&launch.grid) {
+        return Failed::of(made);
+    }
+    let reflection = launch.kernel.map(|kernel| kernel.reflection());
+    let is_output = |binding: &&Binding<'_>| match reflection {
+        None => true,
+        Some(reflection) => {
+            reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
+        }
+    };
+    let outputs: Vec<(Arc<Buffer>, Range<u64>)> = launch
+        .bindings
+        .iter()
+        .filter(is_output)
+        .filter_map(|binding| match binding.given {
+            Input::Place(place) => place.reachable(),
+            Input::Inline(_) => None,
+        })
+        .collect();
+    let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));
+    let about = About { operation: refused_operation(), label: launch.label.into(), kernel, stream: 0 };
+    refuse(Error { about: Some(about), ..made }, &outputs)
+}

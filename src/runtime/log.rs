@@ -1,0 +1,43 @@
+//! Where log lines go: nowhere, until the host gives a callback. Lines are made and sent with no lock held (F4).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use compute_trust::Failure;
+use parking_lot::RwLock;
+
+/// How much a line matters: smaller is more.
+pub const ERROR: u32 = 1;
+/// Skips and repairs.
+pub const WARNING: u32 = 2;
+/// Launches.
+pub const LAUNCHES: u32 = 3;
+
+/// Takes lines with their level.
+pub type Sink = Arc<dyn Fn(u32, &str) + Send + Sync>;
+
+static LEVEL: AtomicU32 = AtomicU32::new(0);
+static SINK: RwLock<Option<Sink>> = RwLock::new(None);
+
+/// Sets where lines up to `level` go; 0 or `None` is nowhere.
+pub fn set(level: u32, sink: Option<Sink>) {
+    let level = if sink.is_some() { level } else { 0 };
+    let old = std::mem::replace(&mut *SINK.write(), sink);
+    LEVEL.store(level, Ordering::Release);
+    drop(old);
+}
+
+/// Sends a line, which is made only when somebody listens.
+pub(crate) fn line(level: u32, text: impl FnOnce() -> String) {
+    if level > LEVEL.load(Ordering::Acquire) {
+        return;
+    }
+    let sink = SINK.read().clone();
+    if let Some(sink) = sink {
+        sink(level, &text());
+    }
+}
+
+pub(crate) fn failure(failure: &Arc<Failure>) {
+    line(ERROR, || format!("failure {}: {}", failure.id(), failure.error()));
+}

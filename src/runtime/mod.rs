@@ -1,0 +1,40 @@
+//! The safe core: devices, streams, buffers, kernels, launches, events, and the trust rules that bind them together.
+//!
+//! Knows the device interface and the portable kernels, never a driver; has no `unsafe`, no C type, and no panic for any input. Every check of what
+//! a caller asks for is here, so that `capi` only translates and devices never refuse. What calls answer:
+//!
+//! - `Ok(..)`, with [`Outcome::Skipped`] and [`Wait::TimedOut`] as answers that are no error;
+//! - `Err(Arc<Failed>)`: the error, and the report of the failure that bytes lead back to.
+//!
+//! Requests ([`Launch`], [`Place`]) carry what the caller gave, unchecked, since a refused call still claims the outputs it can make out (T2).
+
+mod bind;
+mod buffer;
+pub mod code;
+mod device;
+mod error;
+mod event;
+mod exclusive;
+mod kernel;
+mod late;
+mod launch;
+pub mod log;
+mod memory;
+mod place;
+mod queue;
+mod section;
+mod stream;
+mod transfer;
+mod trust;
+
+pub use buffer::{Buffer, BufferOptions, View};
+pub use device::{Device, DeviceOptions, Usage};
+pub use error::{Failed, Result};
+pub use event::{Callback, Event, wait_several};
+pub use kernel::{Kernel, KernelOptions, compile_queued};
+pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
+pub use place::Place;
+pub use section::Outcome;
+pub use stream::{Stream, Wait};
+pub use transfer::{Source, copy, fill, read, read_async, refuse_write, write};
+pub use trust::{check_now as check, reinstate};

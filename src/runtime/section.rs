@@ -1,0 +1,530 @@
+//! The one place where a piece of work is decided: which bytes may be read, what has to be filled or waited for, and what is claimed
+//! if it does not come about. Launches, copies, fills, writes and reads all come through here.
+//!
+//! The order of things: submission lock of the queue, marks of all buffers (all or none, by id), decision, driver calls,
+//! settlement, marks released. A section that is dropped without having been settled (an early return, a panic) claims what it was about to
+//! write. Nothing in settling or dropping may fail: [`Map::claim`](compute_trust::Map::claim) does without memory if it must.
+//!
+//! Lock order: submission lock → marks → journal → maps. Waiting for a mark happens with no mark held; waiting for the device never happens here.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::{self as hal, DeviceError, Region};
+use compute_trust::{About, Error, Failure, Found, Map, Refused, Skip, Use, Watch};
+use once_cell::sync::Lazy;
+use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
+
+use super::buffer::Buffer;
+use super::error::{Failed, Result, from_device};
+use super::place::Span;
+use super::queue::{Queue, Submit};
+use super::stream::Stream;
+use super::{code, late, log};
+
+/// What a piece of work does to a range that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// It does not write there.
+    No,
+    /// It writes some of it, or nobody knows how much.
+    Part,
+    /// It writes every byte (T4, T6a).
+    Whole,
+}
+
+/// A range of a buffer that a piece of work uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Touch<'a> {
+    pub(crate) span: Span<'a>,
+    pub(crate) reads: bool,
+    pub(crate) write: Write,
+}
+
+/// What the work is, for whoever asks later.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// Entry point, or the name of the operation.
+    pub(crate) name: &'a Arc<str>,
+    pub(crate) label: &'a str,
+    /// Accepted work can fail later (T13).
+    pub(crate) fails_late: bool,
+}
+
+impl Subject<'_> {
+    pub(crate) fn about(&self, operation: u64, stream: u64) -> About {
+        About { operation, label: self.label.into(), kernel: Arc::clone(self.name), stream }
+    }
+}
+
+/// The outcome of a piece of work that was no error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was enqueued.
+    Enqueued,
+    /// It reads claimed bytes, so it did not run (T5); its outputs carry the same failure.
+    Skipped,
+}
+
+struct Held<'a> {
+    buffer: &'a Arc<Buffer>,
+    exclusive: bool,
+    writes: bool,
+    found: Found,
+    /// Its map was changed, so whether it is clean has to be asked anew.
+    changed: bool,
+}
+
+/// A piece of work between its marks and its settlement.
+pub(crate) struct Section<'a> {
+    stream: &'a Stream,
+    queue: &'a Arc<Queue>,
+    submit: MutexGuard<'a, Submit>,
+    subject: &'a Subject<'a>,
+    touches: &'a [Touch<'a>],
+    held: SmallVec<[Held<'a>; 8]>,
+    waits: SmallVec<[Use; 4]>,
+    fills: SmallVec<[(usize, Range<u64>); 2]>,
+    /// How many of the fills, the first ones, the maps count as written already.
+    compacted: usize,
+    filled: usize,
+    first: u64,
+    last: u64,
+    journaled: bool,
+    settled: bool,
+}
+
+/// What the decision was.
+pub(crate) enum Begun<'a> {
+    /// It may run.
+    Go(Section<'a>),
+    /// It reads bytes claimed by this failure.
+    Skipped(Arc<Failure>),
+}
+
+/// Claims what a section leaves behind that never said how it ended. Made in advance (T2).
+static ABANDONED: Lazy<Arc<Failure>> =
+    Lazy::new(|| Failure::prepared(code::ABANDONED, "a call ended before it could tell whether it had written these bytes"));
+
+/// Makes everything that a failing call must not have to make.
+pub(crate) fn prepare() {
+    Lazy::force(&ABANDONED);
+}
+
+/// Numbers of operations that never got a position.
+pub(crate) fn refused_operation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl<'a> Section<'a> {
+    /// Takes the marks of all that `touches` names, and decides. What it would have written is claimed if it fails.
+    pub(crate) fn begin(
+        stream: &'a Stream,
+        subject: &'a Subject<'a>,
+        touches: &'a [Touch<'a>],
+        watch: Option<&Arc<Watch>>,
+    ) -> Result<Begun<'a>> {
+        if late::active() {
+            late::settle();
+        }
+        let queue = &stream.queue;
+        let submit = queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
+        let mut section = Self {
+            stream,
+            queue,
+            submit,
+            subject,
+            touches,
+            held: take_marks(stream, touches),
+            waits: SmallVec::new(),
+            fills: SmallVec::new(),
+            compacted: 0,
+            filled: 0,
+            first: 0,
+            last: 0,
+            journaled: false,
+            settled: false,
+        };
+        if section.held.iter().any(|held| held.found.dirty) {
+            section.reserve();
+            let mut claim = section.first_claim();
+            if claim.is_none() && section.compact() {
+                claim = section.first_claim();
+            }
+            if let Some((failure, needed)) = claim {
+                section.skip(&failure, &needed);
+                // Its locks are given back before anybody else's code runs (F4).
+                drop(section);
+                // A host read is told itself.
+                if touches.iter().any(|touch| touch.write != Write::No) {
+                    log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label));
+                }
+                return Ok(Begun::Skipped(failure));
+            }
+            section.plan_fills();
+        }
+        section.take_positions();
+        if subject.fails_late || section.held.iter().any(|held| held.found.pending) {
+            section.record(watch);
+        }
+        Ok(Begun::Go(section))
+    }
+
+    /// Whether what it produces may still fail when its position has completed (T13).
+    pub(crate) fn is_journaled(&self) -> bool {
+        self.journaled
+    }
+
+    fn operation(&self) -> u64 {
+        (self.queue.id << 40) | self.last
+    }
+
+    fn about(&self) -> About {
+        self.subject.about(self.operation(), self.stream.id)
+    }
+
+    /// The first failure, by slot and offset, that claims bytes which this work would read (T5).
+    fn first_claim(&self) -> Option<(Arc<Failure>, Arc<Buffer>)> {
+        self.touches.iter().filter(|touch| touch.reads).find_map(|touch| {
+            let map = touch.span.buffer.map.lock();
+            map.first_claim(touch.span.range()).map(|(_, failure)| (Arc::clone(failure), Arc::clone(touch.span.buffer)))
+        })
+    }
+
+    /// The work does not run: its outputs carry the failure that its input carries (T5).
+    fn skip(&mut self, failure: &Arc<Failure>, needed: &Buffer) {
+        self.last = self.queue.advance(&mut self.submit, 1);
+        self.first = self.last;
+        self.queue.native.mark(self.last);
+        let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.span.buffer.id).collect();
+        // A host read is told itself; only work that leaves something unwritten becomes part of the chain.
+        if self.touches.iter().any(|touch| touch.write != Write::No) {
+            failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
+        }
+        self.claim_outputs(failure);
+        self.end();
+    }
+
+    /// So that nothing from here on needs memory or merges claims. Without memory a map claims more than it must, but never less.
+    fn reserve(&self) {
+        for held in self.held.iter().filter(|held| held.found.dirty) {
+            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.span.buffer)).count();
+            let _ = held.buffer.map.lock().reserve(2 * uses);
+        }
+    }
+
+    /// T3: brings maps with too many ranges back within the bound, whatever the work does with their bytes: a buffer that is written in
+    /// small pieces gets its turn here. Says whether anything was compacted, which may have claimed more.
+    fn compact(&mut self) -> bool {
+        let mut any = false;
+        for (index, held) in self.held.iter_mut().enumerate().filter(|(_, held)| held.found.dirty) {
+            let mut map = held.buffer.map.lock();
+            if map.overflowing() {
+                (any, held.changed) = (true, true);
+                self.fills.extend(map.compact().into_iter().map(|gap| (index, gap)));
+            }
+        }
+        self.compacted = self.fills.len();
+        any
+    }
+
+    /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
+    fn plan_fills(&mut self) {
+        for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part) {
+            let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) else { continue };
+            if !self.held[index].found.dirty {
+                continue;
+            }
+            let map = touch.span.buffer.map.lock();
+            for gap in map.unwritten_in(touch.span.range()) {
+                if !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
+                    self.fills.push((index, gap));
+                }
+            }
+        }
+        for (index, _) in &self.fills {
+            self.held[*index].writes = true;
+        }
+    }
+
+    /// Gives the work its positions, and collects what it has to wait for.
+    fn take_positions(&mut self) {
+        let fills = self.fills.len() as u64;
+        self.last = self.queue.advance(&mut self.submit, fills + 1);
+        self.first = self.last - fills;
+        let mine = self.queue.index;
+        for held in &self.held {
+            let uses = &held.buffer.uses;
+            let mut wait = |other: Use| {
+                if other.queue != mine {
+                    self.waits.push(other);
+                }
+            };
+            if let Some(write) = uses.last_write() {
+                wait(write);
+            }
+            if held.writes {
+                uses.each_read(wait);
+            }
+        }
+    }
+
+    /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and
+    /// work that could not wait for them touches nothing.
+    fn note_uses(&self) {
+        let mine = Use { queue: self.queue.index, position: self.last };
+        for held in &self.held {
+            if held.writes { held.buffer.uses.note_write(mine) } else { held.buffer.uses.note_read(mine) }
+        }
+    }
+
+    /// Writes the work down for failures that come later (T13).
+    fn record(&mut self, watch: Option<&Arc<Watch>>) {
+        self.journaled = true;
+        let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
+        late::record(self.queue, self.first..=self.last, self.subject.fails_late, self.about(), self.touches, fills, watch);
+        for held in self.held.iter_mut().filter(|held| held.exclusive) {
+            held.found.pending = late::is_pending(held.buffer.id);
+        }
+    }
+
+    /// Makes the driver's calls: waits, fills, then `work` with its position. Settles either way.
+    pub(crate) fn run(
+        mut self,
+        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
+    ) -> Result<u64> {
+        match self.call(work) {
+            Ok(()) => {
+                self.succeed();
+                Ok(self.last)
+            }
+            Err(failed) => {
+                let failure = self.fail(failed);
+                // Its locks are given back before anybody else's code runs (F4).
+                drop(self);
+                log::failure(&failure);
+                Err(Failed::claiming(&failure))
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
+    ) -> std::result::Result<(), DeviceError> {
+        let waits = std::mem::take(&mut self.waits);
+        for other in waits {
+            self.wait_for(other)?;
+        }
+        self.note_uses();
+        while let Some((index, range)) = self.fills.get(self.filled) {
+            if let Some(region) = self.held[*index].buffer.region(range) {
+                self.queue.native.fill(self.first + self.filled as u64, region, &[0])?;
+            }
+            self.filled += 1;
+        }
+        work(&*self.queue.native, self.last)
+    }
+
+    fn wait_for(&mut self, other: Use) -> std::result::Result<(), DeviceError> {
+        let index = usize::from(other.queue);
+        let known = self.submit.awaited.get(index).copied().unwrap_or(0);
+        let Some(queue) = self.stream.device.queue(other.queue).filter(|_| known < other.position) else { return Ok(()) };
+        if queue.native.completed() >= other.position {
+            return Ok(());
+        }
+        self.queue.native.wait_for(queue.native.id(), other.position)?;
+        if self.submit.awaited.len() <= index {
+            self.submit.awaited.resize(index + 1, 0);
+        }
+        self.submit.awaited[index] = other.position;
+        Ok(())
+    }
+
+    /// The fills that were enqueued have written their ranges.
+    fn settle_fills(&mut self) {
+        for (index, range) in &self.fills[..self.filled] {
+            let held = &mut self.held[*index];
+            held.changed = true;
+            held.buffer.map.lock().filled(range.clone());
+        }
+    }
+
+    fn succeed(&mut self) {
+        self.settle_fills();
+        for touch in self.touches.iter().filter(|touch| touch.write == Write::Whole) {
+            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer))
+                && held.found.dirty
+            {
+                held.changed = true;
+                touch.span.buffer.map.lock().written(touch.span.range());
+            }
+        }
+        self.end();
+    }
+
+    fn fail(&mut self, failed: DeviceError) -> Arc<Failure> {
+        if let DeviceError::Lost(cause) = &failed {
+            self.stream.device.condemn(cause.clone());
+        }
+        let failure = Failure::new(Arc::new(Error { about: Some(self.about()), ..from_device(failed) }), false);
+        self.settle_fills();
+        self.queue.native.mark(self.last);
+        self.claim_outputs(&failure);
+        self.end();
+        failure
+    }
+
+    fn claim_outputs(&mut self, failure: &Arc<Failure>) {
+        for touch in self.touches.iter().filter(|touch| touch.write != Write::No) {
+            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) {
+                held.changed = true;
+            }
+            touch.span.buffer.map.lock().claim(touch.span.range(), failure);
+            late::claimed(touch.span.buffer.id, &touch.span.range(), failure);
+        }
+        // Gaps that count as written, but that no fill has reached.
+        for (index, range) in self.fills.get(self.filled..self.compacted).unwrap_or_default() {
+            let buffer = self.held[*index].buffer;
+            buffer.map.lock().claim_late(range.clone(), failure);
+            late::claimed(buffer.id, range, failure);
+        }
+    }
+
+    fn end(&mut self) {
+        self.settled = true;
+        release(&self.stream.device, &mut self.held);
+    }
+}
+
+impl Drop for Section<'_> {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        if std::thread::panicking() {
+            self.stream.device.condemn_after_panic();
+        }
+        if self.last != 0 {
+            self.queue.native.mark(self.last);
+        }
+        self.claim_outputs(&ABANDONED.clone());
+        self.end();
+    }
+}
+
+/// Takes all marks or none, sleeping where somebody else has to settle first.
+fn take_marks<'a>(stream: &Stream, touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
+    let mut held = merge(touches);
+    loop {
+        let Some((taken, exclusive)) =
+            (0..held.len()).find_map(|index| take(&mut held[index]).err().map(|exclusive| (index, exclusive)))
+        else {
+            return held;
+        };
+        let busy = held[taken].buffer;
+        release(&stream.device, &mut held[..taken]);
+        stream.device.gate.wait(&busy.mark, exclusive);
+    }
+}
+
+/// Takes one mark; `Err` says whether the one to wait for is exclusive.
+fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
+    held.exclusive = held.writes;
+    if !held.exclusive {
+        match held.buffer.mark.try_shared() {
+            Ok(()) => {
+                held.found = Found { dirty: false, pending: false };
+                return Ok(());
+            }
+            Err(Refused::Busy) => return Err(false),
+            Err(Refused::Unclean) => held.exclusive = true,
+        }
+    }
+    held.found = held.buffer.mark.try_exclusive().map_err(|_| true)?;
+    Ok(())
+}
+
+/// One entry per buffer, by id, which is the order of locking.
+fn merge<'a>(touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
+    let mut held: SmallVec<[Held<'a>; 8]> = SmallVec::new();
+    for touch in touches {
+        let writes = touch.write != Write::No;
+        match held.binary_search_by_key(&touch.span.buffer.id, |held| held.buffer.id) {
+            Ok(index) => held[index].writes |= writes,
+            Err(index) => {
+                let found = Found { dirty: false, pending: false };
+                held.insert(index, Held { buffer: touch.span.buffer, exclusive: false, writes, found, changed: false });
+            }
+        }
+    }
+    held
+}
+
+/// Gives marks back and wakes whoever waits for one.
+fn release(device: &super::device::Device, held: &mut [Held<'_>]) {
+    let mut wake = false;
+    for held in held {
+        wake |= if held.exclusive {
+            if held.changed {
+                // Asked under the map's lock, which is where late claims are made too.
+                held.found.dirty = !held.buffer.map.lock().is_clean();
+            }
+            held.buffer.mark.release_exclusive(held.found)
+        } else {
+            held.buffer.mark.release_shared()
+        };
+    }
+    if wake {
+        device.gate.wake();
+    }
+}
+
+/// Waits until no call that touches a buffer is unsettled, and looks at it alone.
+pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> T {
+    loop {
+        if let Ok(found) = buffer.mark.try_exclusive() {
+            let answer = look(&buffer.map);
+            let dirty = !buffer.map.lock().is_clean();
+            if buffer.mark.release_exclusive(Found { dirty, ..found }) {
+                buffer.device.gate.wake();
+            }
+            return answer;
+        }
+        buffer.device.gate.wait(&buffer.mark, true);
+    }
+}
+
+/// Claims ranges for work that was refused before anything reached the device (T2), and makes the answer.
+pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<Failed> {
+    if outputs.iter().all(|(_, range)| range.is_empty()) {
+        return Failed::of(made);
+    }
+    let failure = Failure::new(Arc::new(made), true);
+    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
+        alone(buffer, |map| {
+            map.lock().claim(range.clone(), &failure);
+            late::claimed(buffer.id, range, &failure);
+        });
+    }
+    log::failure(&failure);
+    Failed::claiming(&failure)
+}
+
+/// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
+fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
+    let outputs: Vec<_> = touches
+        .iter()
+        .filter(|touch| touch.write != Write::No)
+        .map(|touch| (Arc::clone(touch.span.buffer), touch.span.range()))
+        .collect();
+    refuse((*failed.error).clone(), &outputs)
+}
+
+/// The region of a span that is known not to be empty.
+pub(crate) fn region(span: &Span<'_>) -> std::result::Result<Region, DeviceError> {
+    span.buffer.region(&span.range()).ok_or_else(|| DeviceError::Internal("work on an empty buffer".into()))
+}

@@ -1,0 +1,204 @@
+//! Bytes in, out and across: write, read, copy, fill.
+//!
+//! Each is checked here in full, refuses with a claim on what it would have written (T2), and goes through a
+//! [`Section`](super::section::Section) like a launch.
+
+use std::sync::{Arc, LazyLock};
+
+use compute_hal::{HostSource, HostTarget};
+use compute_trust::{Error, Watch};
+
+use super::error::{Checked, Failed, Result, error, refusal};
+use super::event::{Event, Read};
+use super::place::{Place, Span};
+use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, region};
+use super::stream::{Stream, Wait};
+use super::{code, trust};
+
+/// The host's side of a write.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// Copied before the call returns.
+    Copied(&'a [u8]),
+    /// Read until the event that the call gives.
+    Borrowed(HostSource),
+}
+
+impl Source<'_> {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Copied(bytes) => bytes.len() as u64,
+            Self::Borrowed(source) => source.size() as u64,
+        }
+    }
+}
+
+struct Names {
+    write: Arc<str>,
+    read: Arc<str>,
+    copy: Arc<str>,
+    fill: Arc<str>,
+}
+
+static NAMES: LazyLock<Names> =
+    LazyLock::new(|| Names { write: "write".into(), read: "read".into(), copy: "copy".into(), fill: "fill".into() });
+
+fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
+    Subject { name, label: "", fails_late: stream.device.capabilities().fails_late }
+}
+
+fn refused(made: Box<Error>, to: &Place<'_>) -> Arc<Failed> {
+    let outputs: Vec<_> = to.reachable().into_iter().collect();
+    refuse(*made, &outputs)
+}
+
+/// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
+pub fn refuse_write(code: i32, message: String, to: &Place<'_>) -> Arc<Failed> {
+    refused(Box::new(error(code, message)), to)
+}
+
+fn same_size(role: &str, span: &Span<'_>, size: u64) -> Checked<()> {
+    if span.size == size {
+        return Ok(());
+    }
+    refusal(code::OUT_OF_RANGE, || format!("the {role} has {size} bytes, the view {}; they must be equal", span.size))
+}
+
+/// The stream, if there is one and its device is usable.
+pub(super) fn usable(stream: Option<&Stream>) -> Checked<&Stream> {
+    let Some(stream) = stream else {
+        return refusal(code::INVALID_HANDLE, || "the stream handle is not a live stream".into());
+    };
+    stream.device.check().map_err(|failed| Box::new((*failed.error).clone()))?;
+    Ok(stream)
+}
+
+/// Enqueues a write. Answers the position at which borrowed bytes are no longer needed. `stream` is `None` when its handle was no good.
+pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Result<Option<Arc<Event>>> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let span = to.check(&stream.device, || "destination".into())?;
+        same_size("source", &span, source.size())?;
+        Ok((stream, span))
+    })();
+    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    let position = if span.size == 0 { stream.queue.last() } else { enqueue_write(stream, span, source)? };
+    Ok(matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None)))
+}
+
+fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
+    let touches = [Touch { span, reads: false, write: Write::Whole }];
+    let subject = subject(stream, &NAMES.write);
+    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(stream.queue.last()) };
+    section.run(|queue, at| {
+        let to = region(&span)?;
+        match source {
+            Source::Copied(bytes) => queue.write(at, to, bytes),
+            Source::Borrowed(bytes) => queue.write_borrowed(at, to, bytes),
+        }
+    })
+}
+
+/// Enqueues a fill with a pattern of 1, 2, 4, 8 or 16 bytes, repeated; the last repetition may be cut short.
+pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let span = to.check(&stream.device, || "destination".into())?;
+        if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
+            let message = || format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
+            return refusal(code::INVALID_ARGUMENT, message);
+        }
+        Ok((stream, span))
+    })();
+    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    if span.size == 0 {
+        return Ok(());
+    }
+    let touches = [Touch { span, reads: false, write: Write::Whole }];
+    let subject = subject(stream, &NAMES.fill);
+    if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? {
+        section.run(|queue, at| queue.fill(at, region(&span)?, pattern))?;
+    }
+    Ok(())
+}
+
+/// Enqueues a copy between two views of equal size that do not overlap (L9).
+pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<Outcome> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let to = to.check(&stream.device, || "destination".into())?;
+        let from = from.check(&stream.device, || "source".into())?;
+        same_size("source", &to, from.size)?;
+        if from.overlaps(&to) {
+            let (source, destination, label) = (from.range(), to.range(), &to.buffer.label);
+            let message = || format!("source {source:?} and destination {destination:?} of the copy overlap in buffer `{label}`");
+            return refusal(code::OVERLAP, message);
+        }
+        Ok((stream, from, to))
+    })();
+    let (stream, from, to) = checked.map_err(|made| refused(made, &to))?;
+    if to.size == 0 {
+        return Ok(Outcome::Enqueued);
+    }
+    let touches = [Touch { span: from, reads: true, write: Write::No }, Touch { span: to, reads: false, write: Write::Whole }];
+    let subject = subject(stream, &NAMES.copy);
+    match Section::begin(stream, &subject, &touches, None)? {
+        Begun::Skipped(_) => Ok(Outcome::Skipped),
+        Begun::Go(section) => {
+            section.run(|queue, at| queue.copy(at, region(&from)?, region(&to)?))?;
+            Ok(Outcome::Enqueued)
+        }
+    }
+}
+
+/// Reads into host memory and waits for it (T8). Host memory is left alone unless the bytes can be trusted.
+pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<()> {
+    match read_async(stream, from, into)?.wait_for_lent()? {
+        Wait::Done => Ok(()),
+        Wait::TimedOut => super::error::fail(code::INTERNAL, "a wait without a time limit ended before its time"),
+    }
+}
+
+/// Enqueues a read into host memory that stays valid until the event it gives is over.
+pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let span = from.check(&stream.device, || "source".into())?;
+        same_size("host memory", &span, into.size() as u64)?;
+        Ok((stream, span))
+    })();
+    let (stream, span) = checked.map_err(|made: Box<Error>| Failed::of(*made))?;
+    if span.size == 0 {
+        return Ok(Event::at(stream, stream.queue.last(), None));
+    }
+    enqueue_read(stream, span, into)
+}
+
+fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    let touches = [Touch { span, reads: true, write: Write::No }];
+    let subject = subject(stream, &NAMES.read);
+    let watch = Watch::new();
+    let section = match Section::begin(stream, &subject, &touches, Some(&watch))? {
+        Begun::Skipped(failure) => {
+            // All failures that claim some of the bytes, unless they were repaired this very moment.
+            trust::check(&[span.view()])?;
+            return Err(trust::unwritten(&failure, span.buffer.id));
+        }
+        Begun::Go(section) => section,
+    };
+    // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
+    let staging = if section.is_journaled() { Some(staging(span.size)?) } else { None };
+    let target = staging.clone().unwrap_or_else(|| into.clone());
+    let position = section.run(|queue, at| queue.read(at, region(&span)?, target))?;
+    let watch = staging.is_some().then_some(watch);
+    let read = Read { staging, target: into, view: span.view(), watch, done: None };
+    Ok(Event::at(stream, position, Some(read)))
+}
+
+/// Host memory for bytes that wait aside.
+fn staging(size: u64) -> Result<HostTarget> {
+    usize::try_from(size)
+        .ok()
+        .and_then(HostTarget::staging)
+        .ok_or_else(|| Failed::of(error(code::OUT_OF_MEMORY, format!("no host memory for a read of {size} bytes to wait in"))))
+}

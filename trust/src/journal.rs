@@ -1,0 +1,389 @@
+//! T13: accepted work that can still fail, in one order over streams and devices, and what may derive from it.
+
+use crate::ranges::Bytes;
+use crate::{About, Buffer, Failure, Map, NoMemory, Skip};
+use smallvec::SmallVec;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// A byte range of an allocation that an operation reads or writes.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// The allocation; its id is never used again.
+    pub buffer: Buffer,
+    /// In bytes.
+    pub range: Range<u64>,
+    /// Of a write: it is known to write every byte (T6a).
+    pub whole: bool,
+}
+
+/// One operation that was enqueued.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Unique in the process.
+    pub queue: u64,
+    /// Its first position on the queue.
+    pub first: u64,
+    /// Its last position on the queue, inclusive.
+    pub last: u64,
+    /// It can fail after it was accepted.
+    pub can_fail: bool,
+    /// What it reads, in the order of the slots.
+    pub reads: SmallVec<[Touch; 4]>,
+    /// What it may write.
+    pub writes: SmallVec<[Touch; 4]>,
+    /// For the chain of the failure.
+    pub about: About,
+    /// Told if the operation used claimed bytes.
+    pub watch: Option<Arc<Watch>>,
+}
+
+/// Tells a reader, such as a readback in flight, whether it used claimed bytes.
+#[derive(Debug, Default)]
+pub struct Watch {
+    failure: OnceLock<Arc<Failure>>,
+}
+
+impl Watch {
+    /// Nothing is known yet.
+    pub fn new() -> Arc<Watch> {
+        Arc::default()
+    }
+
+    /// The failure whose bytes were used.
+    pub fn failure(&self) -> Option<Arc<Failure>> {
+        self.failure.get().cloned()
+    }
+}
+
+/// What a late failure does to the map of one allocation.
+#[derive(Clone, Debug)]
+pub struct LateClaim {
+    /// The allocation, which may be gone.
+    pub buffer: u64,
+    /// In bytes.
+    pub range: Range<u64>,
+    /// The failure.
+    pub failure: Arc<Failure>,
+    /// A newer claim of an untouched failure lies over the bytes and stays, but nothing reinstates them any more.
+    pub beneath: bool,
+}
+
+impl LateClaim {
+    /// Brings the map of the allocation up to date.
+    pub fn apply(&self, map: &mut Map) {
+        if self.beneath { map.spoil(self.range.clone()) } else { map.claim_late(self.range.clone(), &self.failure) }
+    }
+}
+
+/// The operations of the process that have not retired and matter to late failures: those that can fail, and those that may read,
+/// overwrite or replace what such an operation wrote. One per process; the caller holds its lock.
+#[derive(Default)]
+pub struct Journal {
+    slots: VecDeque<Slot>,
+    next: u64,
+    /// In how many slots a buffer occurs.
+    mentions: HashMap<u64, u32>,
+    /// The bytes that a late failure could claim. May hold more for a while after operations retire, never less.
+    possible: Bytes,
+    /// Number of slots that mattered when they were last looked through.
+    settled_len: usize,
+    /// Buffers that a look-through dropped, for the next `retire` to tell.
+    unmentioned: Vec<u64>,
+}
+
+// Nearly every slot is work, so a box would only add an allocation to each.
+#[allow(clippy::large_enum_variant)]
+enum Slot {
+    Work {
+        entry: Entry,
+        /// It failed, or used claimed bytes: what it may have written is claimed, and stays so.
+        over: bool,
+    },
+    Mark {
+        buffer: u64,
+        range: Range<u64>,
+        kind: Mark,
+    },
+}
+
+/// What else happens to claims in the one order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// Bytes were claimed and may have been overwritten.
+    Claim,
+    /// Bytes were claimed by an untouched failure: they still hold what earlier work wrote, and may be reinstated.
+    Cover,
+    /// They were reinstated.
+    Uncover,
+}
+
+impl Slot {
+    fn buffers(&self) -> impl Iterator<Item = u64> + '_ {
+        let (touches, claim) = match self {
+            Slot::Work { entry, .. } => (entry.reads.iter().chain(&entry.writes), None),
+            Slot::Mark { buffer, .. } => ([].iter().chain(&[]), Some(*buffer)),
+        };
+        touches.map(|touch| touch.buffer.id).chain(claim)
+    }
+
+    /// Takes the set of bytes that a late failure of earlier work could claim past this slot. Tells whether the slot makes any difference.
+    fn pass(&self, possible: &mut Bytes, can_fail: bool) -> bool {
+        let (entry, over) = match self {
+            Slot::Mark { buffer, range, kind } => {
+                let hit = possible.intersects(*buffer, range);
+                if *kind == Mark::Claim {
+                    possible.remove(*buffer, range);
+                }
+                return hit;
+            }
+            Slot::Work { entry, over } => (entry, *over),
+        };
+        let hit = |touch: &Touch| possible.intersects(touch.buffer.id, &touch.range);
+        let used = !over && entry.reads.iter().any(hit);
+        if !over && (can_fail || used) {
+            entry.writes.iter().for_each(|write| possible.add(write.buffer.id, &write.range));
+            return can_fail || !entry.writes.is_empty() || entry.watch.is_some();
+        }
+        let replaces = |write: &&Touch| over || write.whole;
+        let matters = entry.writes.iter().filter(replaces).any(hit);
+        entry.writes.iter().filter(replaces).for_each(|write| possible.remove(write.buffer.id, &write.range));
+        matters
+    }
+}
+
+impl Journal {
+    /// An empty journal.
+    pub fn new() -> Journal {
+        Journal::default()
+    }
+
+    /// Nothing is left that can fail late.
+    pub fn is_idle(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Makes sure that one `record` with this many reads and writes, or that many calls of `claimed`, find their memory.
+    pub fn reserve(&mut self, touches: usize) -> Result<(), NoMemory> {
+        self.slots.try_reserve(touches.max(1)).map_err(|_| NoMemory)?;
+        self.mentions.try_reserve(touches).map_err(|_| NoMemory)?;
+        self.possible.reserve(touches)
+    }
+
+    /// Appends an operation to the one order and tells its number there. Whatever reads or writes bytes while the journal is not idle is
+    /// recorded, zero-fills and host writes too; what cannot matter to a late failure is not kept.
+    pub fn record(&mut self, entry: Entry) -> u64 {
+        let can_fail = entry.can_fail;
+        self.append(Slot::Work { entry, over: false }, can_fail)
+    }
+
+    /// What the unretired operation at a position is, for the error of its late failure.
+    pub fn about(&self, queue: u64, position: u64) -> Option<About> {
+        self.slots.iter().find_map(|slot| match slot {
+            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => {
+                Some(entry.about.clone())
+            }
+            _ => None,
+        })
+    }
+
+    /// Bytes were claimed just now because of an immediate failure or a skip: newer than every operation so far, so that late failures of
+    /// those leave the claim alone (T3).
+    pub fn claimed(&mut self, buffer: u64, range: Range<u64>, failure: &Failure) {
+        let kind = if failure.is_untouched() { Mark::Cover } else { Mark::Claim };
+        self.append(Slot::Mark { buffer, range, kind }, false);
+    }
+
+    /// Bytes were reinstated just now (T2): to be called for each range that `Map::reinstatable` told.
+    pub fn reinstated(&mut self, buffer: u64, range: Range<u64>) {
+        self.append(Slot::Mark { buffer, range, kind: Mark::Uncover }, false);
+    }
+
+    fn append(&mut self, slot: Slot, can_fail: bool) -> u64 {
+        self.next += 1;
+        if slot.pass(&mut self.possible, can_fail) {
+            for buffer in slot.buffers() {
+                *self.mentions.entry(buffer).or_default() += 1;
+            }
+            self.slots.push_back(slot);
+        }
+        self.next
+    }
+
+    /// An operation that was recorded as one that can fail did fail. Walks forward from it: claims all that it may have written, then, in
+    /// order, the outputs of every operation that read claimed bytes, which the failure notes as used; only whole writes and
+    /// claims that came later replace. Operations that failed or used before keep theirs. The caller applies each result to the map of
+    /// its buffer, if that is still there. Call it before the position counts as completed in `retire`.
+    pub fn fail(&mut self, queue: u64, position: u64, failure: &Arc<Failure>) -> Vec<LateClaim> {
+        let failed = |slot: &Slot| match slot {
+            Slot::Work { entry, over } => !over && entry.queue == queue && (entry.first..=entry.last).contains(&position),
+            Slot::Mark { .. } => false,
+        };
+        let Some(place) = self.slots.iter().position(failed) else { return Vec::new() };
+        let mut reached = Reached::default();
+        for (index, slot) in self.slots.iter_mut().enumerate().skip(place) {
+            reached.walk(slot, index == place, failure);
+        }
+        self.look_through(|_| 0);
+        let late = |bytes: Bytes, beneath| {
+            let claim = move |(buffer, range)| LateClaim { buffer, range, failure: failure.clone(), beneath };
+            bytes.into_sorted().into_iter().map(claim)
+        };
+        late(reached.claimed, false).chain(late(reached.beneath, true)).collect()
+    }
+
+    /// Drops what no late failure can reach any more, given the highest completed position of each queue. Tells the buffers that do not
+    /// occur in the journal any more.
+    pub fn retire(&mut self, completed: impl Fn(u64) -> u64) -> Vec<u64> {
+        while let Some(slot) = self.slots.front() {
+            if slot.may_fail(&completed) {
+                break;
+            }
+            if let Some(slot) = self.slots.pop_front() {
+                self.unmention(&slot);
+            }
+        }
+        // Looking through all of it only when it has doubled keeps the cost of each entry constant.
+        if self.slots.is_empty() {
+            self.possible.clear();
+            self.settled_len = 0;
+        } else if self.slots.len() > 2 * self.settled_len + 64 {
+            self.look_through(completed);
+        }
+        let mut gone = std::mem::take(&mut self.unmentioned);
+        gone.sort_unstable();
+        gone.dedup();
+        gone.retain(|buffer| !self.mentions.contains_key(buffer));
+        gone
+    }
+
+    /// Passes through the slots with what is known now, and drops those that make no difference.
+    fn look_through(&mut self, completed: impl Fn(u64) -> u64) {
+        let slots = std::mem::take(&mut self.slots);
+        self.possible.clear();
+        for slot in slots {
+            if slot.pass(&mut self.possible, slot.may_fail(&completed)) {
+                self.slots.push_back(slot);
+            } else {
+                self.unmention(&slot);
+            }
+        }
+        self.settled_len = self.slots.len();
+    }
+
+    fn unmention(&mut self, slot: &Slot) {
+        for buffer in slot.buffers() {
+            if let Some(count) = self.mentions.get_mut(&buffer) {
+                *count -= 1;
+                if *count == 0 {
+                    self.mentions.remove(&buffer);
+                    self.unmentioned.push(buffer);
+                }
+            }
+        }
+    }
+
+    /// Some operation in the journal reads or writes the buffer.
+    pub fn is_pending(&self, buffer: u64) -> bool {
+        self.mentions.contains_key(&buffer)
+    }
+
+    /// What bytes on their way to the host or another device wait for: the last position, per queue, of the operations that can
+    /// still fail and that the bytes derive from, directly or through others.
+    pub fn derives(&self, buffer: u64, range: Range<u64>) -> SmallVec<[(u64, u64); 4]> {
+        let mut waits = SmallVec::new();
+        if !self.possible.intersects(buffer, &range) {
+            return waits;
+        }
+        let mut wanted = Bytes::default();
+        wanted.add(buffer, &range);
+        for slot in self.slots.iter().rev() {
+            if wanted.is_empty() {
+                break;
+            }
+            trace(slot, &mut wanted, &mut waits);
+        }
+        waits
+    }
+}
+
+impl Slot {
+    fn may_fail(&self, completed: impl Fn(u64) -> u64) -> bool {
+        match self {
+            Slot::Work { entry, over } => entry.can_fail && !over && completed(entry.queue) < entry.last,
+            Slot::Mark { .. } => false,
+        }
+    }
+}
+
+/// The bytes that a late failure spoiled, as far as its walk has come.
+#[derive(Default)]
+struct Reached {
+    /// Those that it claims.
+    claimed: Bytes,
+    /// Those that a newer claim of an untouched failure covers.
+    beneath: Bytes,
+}
+
+impl Reached {
+    fn mark(&mut self, buffer: u64, range: &Range<u64>, kind: Mark) {
+        match kind {
+            Mark::Claim => self.replace(buffer, range),
+            Mark::Cover => self.claimed.transfer(buffer, range, &mut self.beneath),
+            Mark::Uncover => self.beneath.transfer(buffer, range, &mut self.claimed),
+        }
+    }
+
+    fn replace(&mut self, buffer: u64, range: &Range<u64>) {
+        self.claimed.remove(buffer, range);
+        self.beneath.remove(buffer, range);
+    }
+
+    /// One step of the walk forward from a failed operation.
+    fn walk(&mut self, slot: &mut Slot, failed: bool, failure: &Arc<Failure>) {
+        let (entry, over) = match slot {
+            Slot::Mark { buffer, range, kind } => return self.mark(*buffer, range, *kind),
+            Slot::Work { entry, over } => (entry, over),
+        };
+        let read = entry.reads.iter().find(|read| !*over && self.claimed.intersects(read.buffer.id, &read.range));
+        if failed || read.is_some() {
+            *over = true;
+            if let Some(watch) = &entry.watch {
+                let _ = watch.failure.set(failure.clone());
+            }
+            if let Some(read) = read.filter(|_| !failed && !entry.writes.is_empty()) {
+                let outputs = entry.writes.iter().map(|write| write.buffer.id).collect();
+                failure.note(Skip { about: entry.about.clone(), needed: read.buffer.clone(), outputs, used: true });
+            }
+            return entry.writes.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
+        }
+        let replaces = |write: &&Touch| *over || write.whole;
+        entry.writes.iter().filter(replaces).for_each(|write| self.replace(write.buffer.id, &write.range));
+    }
+}
+
+/// One step of the walk backward from bytes that somebody wants.
+fn trace(slot: &Slot, wanted: &mut Bytes, waits: &mut SmallVec<[(u64, u64); 4]>) {
+    let (entry, over) = match slot {
+        Slot::Mark { buffer, range, kind: Mark::Claim } => return wanted.remove(*buffer, range),
+        Slot::Mark { .. } => return,
+        Slot::Work { entry, over } => (entry, *over),
+    };
+    let written = entry.writes.iter().any(|write| wanted.intersects(write.buffer.id, &write.range));
+    let replaces = |write: &&Touch| over || write.whole;
+    entry.writes.iter().filter(replaces).for_each(|write| wanted.remove(write.buffer.id, &write.range));
+    if !written || over {
+        return;
+    }
+    entry.reads.iter().for_each(|read| wanted.add(read.buffer.id, &read.range));
+    if entry.can_fail {
+        match waits.iter_mut().find(|(queue, _)| *queue == entry.queue) {
+            Some((_, position)) => *position = entry.last.max(*position),
+            None => waits.push((entry.queue, entry.last)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+//! Marks of allocations that calls in flight hold, and when each allocation was last used.
+//!
+//! A call marks everything that it touches, all or none, in the order of the allocations' ids, decides, and keeps the marks until it has settled.
+//! So **no call decides on bytes whose writer has not settled, and the order in which the marks are taken is the order of the world.** A call that
+//! holds all of its marks never waits for another mark, so nothing can deadlock; one that finds a mark taken gives back what it holds
+//! and sleeps until that mark is released.
+//!
+//! A clean allocation that is only read is marked shared; everything else exclusively. So whoever may look at or change an
+//! allocation's byte map is alone with it, and the common case (clean inputs, whole outputs) never looks at a map at all.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, wait};
+
+const EXCLUSIVE: u64 = 1 << 63;
+const AWAITED: u64 = 1 << 62;
+const DIRTY: u64 = 1 << 61;
+const PENDING: u64 = 1 << 60;
+const READERS: u64 = (1 << 32) - 1;
+
+/// The in-flight mark of one allocation, with what a call must know before it looks any further.
+pub struct Mark {
+    word: AtomicU64,
+}
+
+/// Why a mark could not be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Somebody who excludes the caller holds it: wait for them to settle.
+    Busy,
+    /// Not every byte is trusted, or some derive from work that may still fail: only an exclusive mark may look.
+    Unclean,
+}
+
+/// What an exclusive mark found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Some byte is not trusted.
+    pub dirty: bool,
+    /// Some byte derives from work that may still fail (T13).
+    pub pending: bool,
+}
+
+/// Where calls sleep until a mark is released; one per device.
+#[derive(Default)]
+pub struct Gate {
+    lock: Mutex<()>,
+    released: Condvar,
+}
+
+impl Gate {
+    /// A gate with nobody waiting.
+    pub fn new() -> Self {
+        Self { lock: Mutex::new(()), released: Condvar::new() }
+    }
+
+    /// Sleeps until `mark` is no longer held in a way that refused the caller. The caller holds no mark.
+    pub fn wait(&self, mark: &Mark, exclusive: bool) {
+        let mut guard = self.lock.lock();
+        // The flag is raised under the lock, and a releaser that sees it takes the lock before it notifies: no wake-up is lost.
+        while mark.announce(exclusive) {
+            guard = wait(&self.released, guard);
+        }
+    }
+
+    /// Wakes sleepers. Called after a release that said that somebody waits.
+    pub fn wake(&self) {
+        drop(self.lock.lock());
+        self.released.notify_all();
+    }
+}
+
+impl Mark {
+    /// A mark that nobody holds.
+    pub fn new(dirty: bool) -> Self {
+        Self { word: AtomicU64::new(if dirty { DIRTY } else { 0 }) }
+    }
+
+    /// Takes a shared mark: for an allocation that is only read and wholly trusted.
+    pub fn try_shared(&self) -> Result<(), Refused> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & EXCLUSIVE != 0 {
+                return Err(Refused::Busy);
+            }
+            if word & (DIRTY | PENDING) != 0 {
+                return Err(Refused::Unclean);
+            }
+            match self.word.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes the exclusive mark.
+    pub fn try_exclusive(&self) -> Result<Found, Refused> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & (EXCLUSIVE | READERS) != 0 {
+                return Err(Refused::Busy);
+            }
+            match self.word.compare_exchange_weak(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(Found { dirty: word & DIRTY != 0, pending: word & PENDING != 0 }),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Gives a shared mark back; true: call [`Gate::wake`].
+    #[must_use]
+    pub fn release_shared(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            // Only the last reader wakes: a writer cannot go on before.
+            let last = word & READERS == 1;
+            let next = if last { (word - 1) & !AWAITED } else { word - 1 };
+            match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return last && word & AWAITED != 0,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Gives the exclusive mark back and says how the allocation is now; true: call [`Gate::wake`].
+    #[must_use]
+    pub fn release_exclusive(&self, now: Found) -> bool {
+        let flags = if now.dirty { DIRTY } else { 0 } | if now.pending { PENDING } else { 0 };
+        self.word.swap(flags, Ordering::Release) & AWAITED != 0
+    }
+
+    /// How the allocation is, as far as it can be known without holding a mark.
+    pub fn glance(&self) -> Found {
+        let word = self.word.load(Ordering::Acquire);
+        Found { dirty: word & (DIRTY | EXCLUSIVE) != 0, pending: word & PENDING != 0 }
+    }
+
+    /// Raises the flag that somebody waits, if there is still something to wait for.
+    fn announce(&self, exclusive: bool) -> bool {
+        let refuses = if exclusive { EXCLUSIVE | READERS } else { EXCLUSIVE };
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & refuses == 0 {
+                return false;
+            }
+            match self.word.compare_exchange_weak(word, word | AWAITED, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mark({:#x})", self.word.load(Ordering::Relaxed))
+    }
+}
+
+/// Highest queue index that [`Uses`] can hold.
+pub const MAX_QUEUES: u16 = u16::MAX - 1;
+/// Highest position that [`Uses`] can hold: 2^48 - 1, three thousand years at a launch per microsecond on one queue.
+pub const MAX_POSITION: u64 = (1 << 48) - 1;
+
+const INLINE: usize = 4;
+
+/// A position on a queue of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Index of the queue on its device.
+    pub queue: u16,
+    /// Position on that queue.
+    pub position: u64,
+}
+
+impl Use {
+    const fn pack(self) -> u64 {
+        ((self.queue as u64 + 1) << 48) | self.position
+    }
+    const fn unpack(word: u64) -> Option<Self> {
+        if word == 0 { None } else { Some(Self { queue: (word >> 48) as u16 - 1, position: word & MAX_POSITION }) }
+    }
+}
+
+/// When an allocation was last used, per queue: what later work, and its release, wait for.
+///
+/// Changed only by calls that hold the allocation's mark: `note_write` exclusively, `note_read` shared or exclusively and under the submission
+/// lock of the queue that it names.
+#[derive(Default)]
+pub struct Uses {
+    write: AtomicU64,
+    /// Direct-mapped by queue; queues that meet an occupied place go to `more`.
+    reads: [AtomicU64; INLINE],
+    more: Mutex<SmallVec<[Use; 1]>>,
+    spilled: AtomicU64,
+}
+
+impl Uses {
+    /// Never used.
+    pub fn new() -> Self {
+        Self {
+            write: AtomicU64::new(0),
+            reads: std::array::from_fn(|_| AtomicU64::new(0)),
+            more: Mutex::new(SmallVec::new()),
+            spilled: AtomicU64::new(0),
+        }
+    }
+
+    /// The last write.
+    pub fn last_write(&self) -> Option<Use> {
+        Use::unpack(self.write.load(Ordering::Acquire))
+    }
+
+    /// Calls `each` with the reads since that write.
+    pub fn each_read(&self, mut each: impl FnMut(Use)) {
+        for place in &self.reads {
+            if let Some(read) = Use::unpack(place.load(Ordering::Acquire)) {
+                each(read);
+            }
+        }
+        if self.spilled.load(Ordering::Acquire) != 0 {
+            self.more.lock().iter().for_each(|read| each(*read));
+        }
+    }
+
+    /// Notes a write: everything before it is ordered before it, so it alone remains.
+    pub fn note_write(&self, write: Use) {
+        self.write.store(write.pack(), Ordering::Release);
+        for place in &self.reads {
+            place.store(0, Ordering::Release);
+        }
+        if self.spilled.load(Ordering::Acquire) != 0 {
+            self.more.lock().clear();
+            self.spilled.store(0, Ordering::Release);
+        }
+    }
+
+    /// Notes a read. Queues that find their inline place taken are kept aside, one entry each.
+    pub fn note_read(&self, read: Use) {
+        let place = &self.reads[usize::from(read.queue) % INLINE];
+        let found = place.load(Ordering::Relaxed);
+        match Use::unpack(found) {
+            // Only calls under this queue's submission lock touch a place that holds this queue.
+            Some(held) if held.queue == read.queue => return place.store(read.pack(), Ordering::Release),
+            None if place.compare_exchange(0, read.pack(), Ordering::Release, Ordering::Relaxed).is_ok() => return,
+            _ => {}
+        }
+        let mut more = self.more.lock();
+        match more.iter_mut().find(|held| held.queue == read.queue) {
+            Some(held) => held.position = read.position,
+            None => more.push(read),
+        }
+        self.spilled.store(1, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    const CLEAN: Found = Found { dirty: false, pending: false };
+
+    #[test]
+    fn readers_share_a_clean_allocation_and_a_writer_excludes_them() {
+        let mark = Mark::new(false);
+        assert_eq!(mark.try_shared(), Ok(()));
+        assert_eq!(mark.try_shared(), Ok(()));
+        assert_eq!(mark.try_exclusive(), Err(Refused::Busy));
+        assert!(!mark.release_shared());
+        assert!(!mark.release_shared());
+        assert_eq!(mark.try_exclusive(), Ok(CLEAN));
+        assert_eq!(mark.try_shared(), Err(Refused::Busy));
+        assert!(!mark.release_exclusive(CLEAN));
+        assert_eq!(mark.try_shared(), Ok(()));
+    }
+
+    #[test]
+    fn an_unclean_allocation_is_never_shared() {
+        let mark = Mark::new(true);
+        assert_eq!(mark.try_shared(), Err(Refused::Unclean));
+        assert_eq!(mark.try_exclusive(), Ok(Found { dirty: true, pending: false }));
+        assert!(!mark.release_exclusive(Found { dirty: false, pending: true }));
+        assert_eq!(mark.try_shared(), Err(Refused::Unclean));
+    }
+
+    #[test]
+    fn a_release_tells_of_a_sleeper_once() {
+        let mark = Mark::new(false);
+        assert!(mark.try_exclusive().is_ok());
+        assert!(mark.announce(false));
+        assert!(mark.release_exclusive(CLEAN));
+        assert!(!mark.announce(true));
+        assert!(mark.try_exclusive().is_ok());
+        assert!(!mark.release_exclusive(CLEAN));
+    }
+
+    fn reads(uses: &Uses) -> Vec<Use> {
+        let mut all = Vec::new();
+        uses.each_read(|read| all.push(read));
+        all
+    }
+
+    #[test]
+    fn l8_every_queue_that_read_since_the_last_write_is_remembered() {
+        let uses = Uses::new();
+        assert_eq!(uses.last_write(), None);
+        for queue in 0..11_u16 {
+            uses.note_read(Use { queue, position: 1 });
+            uses.note_read(Use { queue, position: 7 + u64::from(queue) });
+        }
+        let mut all = reads(&uses);
+        all.sort_by_key(|read| read.queue);
+        let expected: Vec<Use> = (0..11).map(|queue| Use { queue, position: 7 + u64::from(queue) }).collect();
+        assert_eq!(all, expected);
+        uses.note_write(Use { queue: 3, position: MAX_POSITION });
+        assert_eq!(uses.last_write(), Some(Use { queue: 3, position: MAX_POSITION }));
+        assert!(reads(&uses).is_empty());
+    }
+}
