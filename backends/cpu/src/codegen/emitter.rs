@@ -8,6 +8,7 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use naga::{AddressSpace, Span, TypeInner};
 
+use super::data::Tables;
 use super::layout::{Layout, Scalar, Shape};
 use super::plan::{Home, Plan};
 use super::program::{LocalId, Program, TargetId, ValueRef};
@@ -104,6 +105,8 @@ pub(super) struct Emitter<'e> {
     workgroup_end: u32,
     scratch_size: u64,
     pub(super) sites: Vec<SiteInfo>,
+    /// What the code refers to by address.
+    pub(super) tables: Tables,
     /// Work of one workgroup, in instructions; `None` once a loop of unknown length was met.
     pub(super) cost: Option<u64>,
 }
@@ -158,6 +161,7 @@ impl<'e> Emitter<'e> {
             workgroup_end: FALLBACK_SIZE,
             scratch_size: u64::from(FALLBACK_SIZE),
             sites: Vec::new(),
+            tables: Tables::default(),
             cost: Some(0),
         };
         emitter.place_workgroup_memory()?;
