@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use naga::{BinaryOperator, BuiltIn, Expression, Literal, MathFunction, ScalarKind, Statement};
 
-use super::program::{Kind, LocalId, Node, Program, Resolved, ValueRef};
+use super::program::{Kind, LocalId, Node, Program, Resolved, TargetId, ValueRef};
 
 /// Operators that a bound is followed through.
 const DEPTH: u32 = 8;
@@ -15,12 +15,14 @@ const DEPTH: u32 = 8;
 pub(super) struct Ranges {
     /// By value number: loads of loop counters behind the loop's condition.
     counters: HashMap<u32, u64>,
+    /// By the end of a loop: passes that it makes at most.
+    passes: HashMap<TargetId, u64>,
     workgroup_size: [u32; 3],
 }
 
 impl Ranges {
     pub(super) fn find(program: &Program<'_>, workgroup_size: [u32; 3]) -> Self {
-        let mut ranges = Self { counters: HashMap::new(), workgroup_size };
+        let mut ranges = Self { counters: HashMap::new(), passes: HashMap::new(), workgroup_size };
         ranges.loops(program, &program.body);
         ranges
     }
@@ -39,6 +41,9 @@ impl Ranges {
                         && !writes(program, body, local)
                     {
                         self.counted(program, body, local, bound);
+                        if counts_up(program, continuing, local, bound) {
+                            self.passes.insert(exit, bound);
+                        }
                     }
                     self.loops(program, body);
                     self.loops(program, continuing);
@@ -56,6 +61,11 @@ impl Ranges {
                 self.counters.insert(program.number(at), bound);
             }
         });
+    }
+
+    /// How many passes a loop makes at most.
+    pub(super) fn passes(&self, exit: TargetId) -> Option<u64> {
+        self.passes.get(&exit).copied()
     }
 
     /// The exclusive bound of an index.
@@ -135,7 +145,7 @@ fn dividend(program: &Program<'_>, at: ValueRef, bound: Option<u64>) -> Option<u
 
 /// The counter and bound of a loop whose body begins with `if (counter < bound) {} else { break; }`, for an unsigned counter that is
 /// loaded there: a condition from before the loop says nothing about later passes.
-fn guard(program: &Program<'_>, exit: super::program::TargetId, body: &[Node<'_>]) -> Option<(LocalId, u64)> {
+fn guard(program: &Program<'_>, exit: TargetId, body: &[Node<'_>]) -> Option<(LocalId, u64)> {
     let first = body.iter().find(|n| !matches!(n.kind, Kind::Emit(..)))?;
     let Kind::If { condition, ref accept, ref reject } = first.kind else { return None };
     if !accept.is_empty() || !matches!(reject[..], [Node { kind: Kind::Jump(to), .. }] if to == exit) {
@@ -149,6 +159,37 @@ fn guard(program: &Program<'_>, exit: super::program::TargetId, body: &[Node<'_>
     }
     let local = load_of(program, left).filter(|_| fresh && is_unsigned(program, left))?;
     Some((local, number(program, right)?))
+}
+
+/// Whether a continuing block does nothing to a counter but add a constant, once, without wrapping.
+fn counts_up(program: &Program<'_>, continuing: &[Node<'_>], local: LocalId, bound: u64) -> bool {
+    let (mut loads, mut steps, mut others) = (Vec::new(), 0, 0);
+    for node in continuing {
+        match node.kind {
+            Kind::Emit(..) => for_each_emit(std::slice::from_ref(node), &mut |at| {
+                if load_of(program, at) == Some(local) {
+                    loads.push(at);
+                }
+            }),
+            Kind::Plain(frame, &Statement::Store { pointer, value }) => {
+                let at = |expr| ValueRef { frame, expr };
+                if program.root(at(pointer)).is_none_or(|(to, _)| to != local) {
+                    continue;
+                }
+                let Expression::Binary { op: BinaryOperator::Add, left, right } = *program.expression(at(value)) else {
+                    return false;
+                };
+                let step = number(program, at(right)).is_some_and(|s| s > 0 && bound.saturating_add(s) <= 1 << 32);
+                if loads.contains(&at(left)) && step {
+                    steps += 1;
+                } else {
+                    return false;
+                }
+            }
+            _ => others += usize::from(writes(program, std::slice::from_ref(node), local)),
+        }
+    }
+    steps == 1 && others == 0
 }
 
 /// The variable that an expression loads, all of it.

@@ -134,11 +134,20 @@ fn a_kernel_whose_calls_explode_is_refused() {
 }
 
 #[test]
-fn the_cost_of_a_kernel_without_loops_is_known() {
+fn the_cost_of_a_kernel_is_known_when_its_loops_are_counted() {
     let cheap = Kernel::new(&one("O[0] = I[0];"), Bounds::Checked).compiled.cost().expect("known");
     let dear = Kernel::new(&one("O[0] = I[0] * I[1] + I[2] / I[3];"), Bounds::Checked).compiled.cost().expect("known");
     assert!(cheap > 0 && cheap < dear && dear < 1000, "{cheap} {dear}");
-    assert_eq!(Kernel::new(&one("for (var i = 0u; i < I[0]; i++) { O[i] = 1u; }"), Bounds::Checked).compiled.cost(), None);
+    let cost = |body: &str| Kernel::new(&one(body), Bounds::Checked).compiled.cost();
+    assert_eq!(cost("for (var i = 0u; i < I[0]; i++) { O[i] = 1u; }"), None);
+    assert_eq!(cost("for (var i = 0u; i < 8u; i += I[0]) { O[i] = 1u; }"), None);
+    assert_eq!(cost("for (var i = 0u; i < 8u; i += 0xffffffffu) { O[i] = 1u; }"), None);
+    assert_eq!(cost("let z = I[0] + 1u; var i = z; for (; i < 8u; i = z + 1u) { O[i] = 1u; }"), None);
+    let ten = cost("for (var i = 0u; i < 10u; i++) { O[i] = 1u; }").expect("known");
+    let thousand = cost("for (var i = 0u; i < 10u; i++) { for (var j = 0u; j < 100u; j += 1u) { O[i] += j; } }").expect("known");
+    assert!(ten > 10 * 5 && ten < 10 * 60 && thousand > 1000 * 5 && thousand < 1000 * 60, "{ten} {thousand}");
+    let tiles = cost("for (var i = 0u; i < 10u; i++) { O[0] = i; workgroupBarrier(); }").expect("known");
+    assert!(tiles > 10 * 5 && tiles < 10 * 100, "{tiles}");
 }
 
 #[test]
