@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compute::registry;
-use compute::runtime::{self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Place, Stream};
+use compute::runtime::{
+    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Place, Stream,
+};
 use compute_kernel::Language;
 use compute_kernel::reflection::Bounds;
 
@@ -27,9 +29,8 @@ struct Lane {
 
 fn lane(device: &Arc<Device>) -> Lane {
     let stream = Stream::new(device, "").unwrap();
-    let buffers: Vec<_> = (0..4)
-        .map(|_| Buffer::new(device, &BufferOptions { size: 4096, ..Default::default() }).unwrap())
-        .collect();
+    let buffers: Vec<_> =
+        (0..4).map(|_| Buffer::new(device, &BufferOptions { size: 4096, ..Default::default() }).unwrap()).collect();
     for buffer in &buffers {
         runtime::fill(Some(&stream), Place::View { buffer, offset: 0, size: u64::MAX }, &[0]).unwrap();
     }
@@ -87,6 +88,9 @@ fn main() {
             f64::from(threads) * 200_000.0 / start.elapsed().as_nanos() as f64 * 1000.0
         });
         let rate = median(rates.collect());
-        println!("{threads} threads on {threads} streams: {rate:.2} M launches/s, {:.2} times one thread", rate * single / 1000.0);
+        println!(
+            "{threads} threads on {threads} streams: {rate:.2} M launches/s, {:.2} times one thread",
+            rate * single / 1000.0
+        );
     }
 }

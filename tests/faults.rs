@@ -239,11 +239,15 @@ fn l8_memory_of_a_failed_drain_is_not_handed_out_while_it_is_in_use() {
             let old = buffer(&device, size, "old");
             busy(&stream, &old, 1);
             drop(old);
+            let under_way = Event::record(&stream).unwrap();
             // Memory is out, and then the wait for what is retired fails.
             plan.arm(1, compute_fault::How::OutOfMemory).unwrap();
             plan.arm(2, compute_fault::How::Driver).unwrap();
             let fresh = buffer(&device, size, "fresh");
             assert_eq!(plan.fired(), 2);
+            if under_way.poll().unwrap() == Wait::TimedOut {
+                assert!(device.usage().bytes_reserved > size, "memory in use went back to the driver");
+            }
             let other = Stream::new(&device, "o").unwrap();
             runtime::fill(Some(&other), whole(&fresh), &[9]).unwrap();
             stream.sync(&[], None).unwrap();

@@ -73,10 +73,15 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> 
     let (scratch_size, cost) = (emitter.scratch_size(), emitter.cost);
     let Emitter { b, sites, .. } = emitter;
     b.finalize(jit.target_config());
-    if std::env::var("DUMP").is_ok() { println!("{}", context.func.display()); context.set_disasm(true); }
+    if std::env::var("DUMP").is_ok() {
+        println!("{}", context.func.display());
+        context.set_disasm(true);
+    }
     jit.define_function(id, &mut context).map_err(|e| Stop::bug(format!("machine code: {e:?}")))?;
     let size = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-    if std::env::var("DUMP").is_ok() { println!("{}", context.compiled_code().unwrap().vcode.as_ref().unwrap()); }
+    if std::env::var("DUMP").is_ok() {
+        println!("{}", context.compiled_code().unwrap().vcode.as_ref().unwrap());
+    }
     jit.finalize_definitions().map_err(|e| Stop::bug(format!("executable memory: {e}")))?;
     let pointer = jit.get_finalized_function(id);
     // SAFETY: the function was declared with this very signature and the calling convention of C.
