@@ -185,6 +185,11 @@ fn t3_gaps_that_a_map_counts_as_written_are_claimed_when_their_fill_fails() {
             for call in [1, 5, 200] {
                 let (device, faults) = faulty();
                 let stream = Stream::new(&device, "s").unwrap();
+                // Memory that was used before, so that bytes which were not filled show.
+                let used = buffer(&device, 64 * 3000, "used");
+                runtime::fill(Some(&stream), whole(&used), &[0xAB]).unwrap();
+                stream.sync(&[], None).unwrap();
+                drop(used);
                 let a = buffer(&device, 64 * 3000, "a");
                 let mut told = Vec::new();
                 let mut expected = vec![0_u8; 64 * 3000];
