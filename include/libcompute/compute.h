@@ -1408,7 +1408,7 @@ compute_status compute_events_wait_any(const compute_event *events,
                                        size_t *index,
                                        compute_error *out_error);
 
-/* Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several).
+/* Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several). There must be one at least.
  *
  * Pointers: `events` is readable for `count` handles; `out_error` is writable, or NULL. */
 compute_status compute_events_wait_all(const compute_event *events,

@@ -106,20 +106,21 @@ pub unsafe extern "C" fn compute_events_wait_any(
     guard(out_error, || {
         // SAFETY: as our own caller says.
         let events = unsafe { read_events(events, count) }?;
-        if events.is_empty() {
-            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "there are no events of which one could be over");
-        }
-        let Some(first) = runtime::wait_several(&events, false, timeout_of(timeout_ns))? else {
-            return Ok(COMPUTE_TIMEOUT);
+        let answer = runtime::wait_several(&events, false, timeout_of(timeout_ns));
+        // An event whose answer is an error is over too, and the caller wants to know which.
+        let over = match &answer {
+            Ok(over) => *over,
+            Err(_) => events.iter().position(|event| event.poll().is_err()),
         };
-        // SAFETY: as our own caller says.
-        unsafe { set_optional(index, first) };
-        Ok(COMPUTE_OK)
+        if let Some(over) = over {
+            // SAFETY: as our own caller says.
+            unsafe { set_optional(index, over) };
+        }
+        Ok(if answer?.is_some() { COMPUTE_OK } else { COMPUTE_TIMEOUT })
     })
 }
 
-/// Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several). None at all are
-/// over at once.
+/// Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several). There must be one at least.
 ///
 /// # Safety
 /// `events` is readable for `count` handles; `out_error` is writable, or NULL.
