@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -491,6 +492,44 @@ static void f6_every_call_in_a_child_of_a_user_answers_forked_and_the_parent_goe
     close_session(&shared);
 }
 
+/* ---- out of memory ---- */
+
+static compute_error hoard[1 << 20];
+
+static void f2_without_memory_for_an_error_object_there_is_one_made_in_advance(void)
+{
+    load();
+    session s = open_session();
+    use(&s);
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    CHECK(statm && fscanf(statm, "%lu", &pages) == 1);
+    fclose(statm);
+    struct rlimit old, tight;
+    CHECK(getrlimit(RLIMIT_AS, &old) == 0);
+    tight = old;
+    tight.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + (16UL << 20);
+    CHECK(setrlimit(RLIMIT_AS, &tight) == 0);
+    compute_error_info info = COMPUTE_ERROR_INFO_INIT;
+    size_t count = 0;
+    while (count < sizeof hoard / sizeof *hoard && info.status != COMPUTE_ERROR_OUT_OF_MEMORY) {
+        compute_status status = api.device_status(NULL, &hoard[count]);
+        CHECK(status == COMPUTE_ERROR_INVALID_HANDLE || status == COMPUTE_ERROR_OUT_OF_MEMORY);
+        CHECK(hoard[count] && api.error_get_info(hoard[count], &info) == COMPUTE_OK);
+        count++;
+    }
+    char text[128];
+    CHECK(info.status == COMPUTE_ERROR_OUT_OF_MEMORY && info.reclaimable == 1);
+    CHECK(api.error_retain(hoard[count - 1]) == COMPUTE_OK);
+    while (count > 0) api.error_release(hoard[--count]);
+    CHECK(setrlimit(RLIMIT_AS, &old) == 0);
+    CHECK(api.device_status(NULL, &hoard[0]) == COMPUTE_ERROR_INVALID_HANDLE);
+    CHECK(api.error_message(hoard[0], text, sizeof text, NULL) == COMPUTE_OK && strstr(text, "NULL"));
+    api.error_release(hoard[0]);
+    use(&s);
+    close_session(&s);
+}
+
 /* ---- the table ---- */
 
 static void the_table_fits_older_and_newer_hosts(void)
@@ -536,6 +575,7 @@ int main(int argc, char **argv)
     RUN(1, thr_03_all_work_on_a_thread_that_is_not_the_main_one);
     RUN(1, f6_a_child_of_an_enumeration_may_use_the_library);
     RUN(1, f6_every_call_in_a_child_of_a_user_answers_forked_and_the_parent_goes_on);
+    RUN(1, f2_without_memory_for_an_error_object_there_is_one_made_in_advance);
     RUN(1, the_table_fits_older_and_newer_hosts);
     printf("%d passed, %d failed\n", passed, failed);
     return failed || !passed;
