@@ -94,7 +94,10 @@ static compute_status launch_empty(const void *desc) { return compute_stream_lau
 static void check_reader(const char *name, const void *value, size_t size, size_t least, reader read)
 {
     printf("  %s\n", name);
-    for (size_t given = least; given <= size + FUTURE; given++) IS(COMPUTE_OK, read(at_end(value, size, given)));
+    for (size_t given = least; given <= size + FUTURE; given++) {
+        /* A size that cuts a field in two is none that a struct ever had. */
+        IS(given % 8 == 0 ? COMPUTE_OK : COMPUTE_ERROR_INVALID_STRUCT, read(at_end(value, size, given)));
+    }
     for (size_t given = 0; given < least; given++) {
         /* As large as it says it is not, so that not more than the size field itself can be read. */
         unsigned char *place = at_end(value, size, given < 4 ? 4 : given);
@@ -114,8 +117,8 @@ static void check_reader(const char *name, const void *value, size_t size, size_
     }
 }
 
-/* The smallest size: up to and including that field. */
-#define UP_TO(type, field) (offsetof(type, field) + sizeof((type *)0)->field)
+/* The smallest size: up to and including that field, and the next multiple of 8. */
+#define UP_TO(type, field) ((offsetof(type, field) + sizeof((type *)0)->field + 7) / 8 * 8)
 
 TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
 {
@@ -153,7 +156,7 @@ static compute_status get_listed(void *info)
     size_t count = 0, size = 0;
     memcpy(&size, info, 4);
     compute_status status = compute_devices_list(NULL, (compute_device_info *)info, size, 1, &count, E);
-    CHECK(count >= 1);
+    CHECK(count >= 1 || status < 0);
     return status == COMPUTE_INCOMPLETE ? COMPUTE_OK : status;
 }
 static compute_status get_usage(void *info) { return compute_device_memory_usage(device, (compute_memory_usage *)info, E); }
@@ -180,7 +183,8 @@ static void check_writer(const char *name, size_t size, size_t least, writer wri
         unsigned char *place = page_end - given;
         memset(place - 16, 0xee, given + 16);
         set_size(place, given);
-        IS(COMPUTE_OK, write(place));
+        IS(given % 8 == 0 ? COMPUTE_OK : COMPUTE_ERROR_INVALID_STRUCT, write(place));
+        if (given % 8 != 0) continue;
         uint32_t told;
         memcpy(&told, place, 4);
         CHECK_EQ(told, given);

@@ -278,7 +278,8 @@ fn struct_size<T: Sized32>(at: *const T) -> Result<usize, Complaint> {
     }
     // SAFETY: the caller says that `at` points to a struct that begins with its size.
     let size = unsafe { at.cast::<u32>().read_unaligned() } as usize;
-    if !(T::LEAST..=MOST).contains(&size) {
+    // Every version of a struct is a multiple of its alignment; anything else would cut a field in two.
+    if !(T::LEAST..=MOST).contains(&size) || !size.is_multiple_of(size_of::<u64>()) {
         return refuse!(
             COMPUTE_ERROR_INVALID_STRUCT,
             "struct_size of the `{}` is {size}; it must be what sizeof says, {} or more (this library's is {}). Initialise the struct with its \

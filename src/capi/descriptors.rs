@@ -13,7 +13,7 @@ macro_rules! sized {
         // SAFETY: it is repr(C), begins with the u32 struct_size, and holds integers, floats, pointers and arrays of them only.
         unsafe impl Sized32 for $name {
             const NAME: &'static str = stringify!($name);
-            const LEAST: usize = offset_of!($name, $last) + size_of::<$ty>();
+            const LEAST: usize = (offset_of!($name, $last) + size_of::<$ty>()).next_multiple_of(8);
         }
         const _: () = assert!(offset_of!($name, struct_size) == 0 && size_of::<$name>().is_multiple_of(8));
     )*};
