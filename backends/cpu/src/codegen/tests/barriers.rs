@@ -422,19 +422,3 @@ fn a_loop_without_a_barrier_is_left_together_when_one_follows() {
     assert_eq!(run_words(&source, 1, &[0, 5], 4), [5, 6, 7, 8]);
     assert_eq!(run_words(&source, 1, &[102, 5], 4), [7; 4]);
 }
-
-#[test]
-fn a_loop_counter_may_part_ways_after_its_loop() {
-    let source = format!(
-        "{HEAD} var<workgroup> s: array<u32, 4>;
-        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) li: u32) {{
-            var n = 0u;
-            while (n < I[0]) {{ s[li] = n; workgroupBarrier(); n += 1u; }}
-            switch (I[1]) {{
-                default: {{ s[li] = 1u; workgroupBarrier(); if (li < 2u) {{ break; }} n = 9u; }}
-            }}
-            O[li] = n;
-        }}"
-    );
-    assert_eq!(run_words(&source, 1, &[3, 0], 4), [3, 3, 9, 9]);
-}
