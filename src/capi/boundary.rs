@@ -505,6 +505,9 @@ pub(crate) unsafe fn read_bytes<'a>(at: *const u8, size: u64, name: &str) -> Res
     Ok(unsafe { slice::from_raw_parts(at, size) })
 }
 
+/// No process has that much memory at one place.
+const MOST_HOST: usize = 1 << 56;
+
 /// Checks a pointer to host memory and its size, without touching it.
 pub(crate) fn check_host<T>(at: *const T, size: u64, name: &str) -> Result<usize, Complaint> {
     if size == COMPUTE_WHOLE {
@@ -516,7 +519,7 @@ pub(crate) fn check_host<T>(at: *const T, size: u64, name: &str) -> Result<usize
     match usize::try_from(size) {
         Ok(0) => Ok(0),
         Ok(_) if at.is_null() => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`{name}` is NULL, but its size is {size}"),
-        Ok(size) if isize::try_from(size).is_ok() && at.addr().checked_add(size).is_some() => Ok(size),
+        Ok(size) if size <= MOST_HOST && at.addr().checked_add(size).is_some() => Ok(size),
         _ => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "{size} bytes at `{name}` do not fit into an address space"),
     }
 }
@@ -566,3 +569,6 @@ pub(crate) fn check_flags(flags: u64, known: u64, name: &str) -> Result<(), Comp
 pub(crate) fn check_zero(value: u64, name: &str) -> Result<(), Complaint> {
     if value == 0 { Ok(()) } else { refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`{name}` must be zero, not {value:#x}") }
 }
+
+#[cfg(test)]
+mod tests;

@@ -336,3 +336,6 @@ pub unsafe extern "C" fn compute_error_member(error: compute_error, index: u32, 
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,8 +46,9 @@ fn is_live(word: u64, generation: u32) -> bool {
 }
 
 impl Word {
-    /// A slot that was never used. All zero bits, so that zeroed memory is a row of these.
+    /// A slot that was never used. All zero bits, so that zeroed memory is a row of these. (For the thread models.)
     #[cfg(test)]
+    #[allow(dead_code)]
     pub(super) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
