@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use compute_hal::LateFailure;
-use compute_trust::{About, Entry, Failure, Found, Journal, Touch as Touched, Watch};
+use compute_trust::{About, Entry, Failure, Found, Journal, NoMemory, Touch as Touched, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -38,36 +38,50 @@ pub(crate) fn active() -> bool {
     ACTIVE.load(Ordering::Acquire)
 }
 
-/// Writes down a piece of work whose marks the caller holds, before the device hears of it.
+/// Writes down a piece of work whose marks the caller holds, before the device hears of it. Without host memory for it nothing is written
+/// down, and the work must not go to the device.
 pub(crate) fn record<'a>(
     queue: &Arc<Queue>,
     positions: RangeInclusive<u64>,
     can_fail: bool,
     about: About,
     touches: &[Touch<'_>],
-    fills: impl Iterator<Item = (&'a Arc<Buffer>, &'a Range<u64>)>,
+    fills: impl ExactSizeIterator<Item = (&'a Arc<Buffer>, &'a Range<u64>)> + Clone,
     watch: Option<&Arc<Watch>>,
-) {
-    let mut state = STATE.lock();
+) -> Result<(), NoMemory> {
     let touched = |buffer: &Buffer, range: &Range<u64>, whole| Touched { buffer: buffer.name(), range: range.clone(), whole };
-    let reads =
-        touches.iter().filter(|touch| touch.reads).map(|touch| touched(touch.span.buffer, &touch.span.range(), false)).collect();
+    let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
+    reads.try_reserve(touches.len()).map_err(|_| NoMemory)?;
+    writes.try_reserve(fills.len() + touches.len()).map_err(|_| NoMemory)?;
+    let read = touches.iter().filter(|touch| touch.reads);
+    reads.extend(read.map(|touch| touched(touch.span.buffer, &touch.span.range(), false)));
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
-    let mut writes: SmallVec<[Touched; 4]> = SmallVec::new();
-    for (buffer, range) in fills {
-        state.buffers.insert(buffer.id, Arc::downgrade(buffer));
-        writes.push(touched(buffer, range, true));
-    }
-    for touch in touches {
-        state.buffers.insert(touch.span.buffer.id, Arc::downgrade(touch.span.buffer));
-        if touch.write != Write::No {
-            writes.push(touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole));
-        }
-    }
-    state.queues.insert(queue.id, Arc::downgrade(queue));
+    writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
+    let write = touches.iter().filter(|touch| touch.write != Write::No);
+    writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole)));
+
+    let mut state = STATE.lock();
+    state.reserve(reads.len() + writes.len())?;
     let (first, last) = (*positions.start(), *positions.end());
     state.journal.record(Entry { queue: queue.id, first, last, can_fail, reads, writes, about, watch: watch.cloned() });
+    state.queues.insert(queue.id, Arc::downgrade(queue));
+    // What the journal does not keep it never tells to be gone either.
+    for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {
+        if state.journal.is_pending(buffer.id) {
+            state.buffers.insert(buffer.id, Arc::downgrade(buffer));
+        }
+    }
     ACTIVE.store(!state.journal.is_idle(), Ordering::Release);
+    Ok(())
+}
+
+impl State {
+    /// So that one `record` or that many claims need no memory: nothing may fail between the journal and the device.
+    fn reserve(&mut self, touches: usize) -> Result<(), NoMemory> {
+        self.journal.reserve(touches)?;
+        self.queues.try_reserve(1).map_err(|_| NoMemory)?;
+        self.buffers.try_reserve(touches).map_err(|_| NoMemory)
+    }
 }
 
 /// Whether the journal mentions a buffer, whose exclusive mark the caller holds.
@@ -75,18 +89,26 @@ pub(crate) fn is_pending(buffer: u64) -> bool {
     STATE.lock().journal.is_pending(buffer)
 }
 
-/// Tells that a range was claimed just now, by a caller that holds the buffer's mark.
+/// Tells that a range was claimed just now, by a caller that holds the buffer's mark. Without memory it is not noted, and a late failure of
+/// earlier work takes the claim over.
 pub(crate) fn claimed(buffer: u64, range: &Range<u64>, failure: &Failure) {
-    if active() {
-        STATE.lock().journal.claimed(buffer, range.clone(), failure);
+    if !active() {
+        return;
+    }
+    let mut state = STATE.lock();
+    if state.journal.reserve(1).is_ok() {
+        state.journal.claimed(buffer, range.clone(), failure);
     }
 }
 
-/// Tells that a range was reinstated just now, by a caller that holds the buffer's mark.
-pub(crate) fn reinstated(buffer: u64, range: &Range<u64>) {
+/// Tells that a range is about to be reinstated, by a caller that holds the buffer's mark and reinstates nothing if this fails.
+pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemory> {
     if active() {
-        STATE.lock().journal.reinstated(buffer, range.clone());
+        let mut state = STATE.lock();
+        state.journal.reserve(1)?;
+        state.journal.reinstated(buffer, range.clone());
     }
+    Ok(())
 }
 
 /// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark.
@@ -146,7 +168,9 @@ fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>>
 /// Takes the pending flag off buffers that the journal no longer mentions.
 fn unpend(freed: Vec<Weak<Buffer>>) {
     for buffer in freed.iter().filter_map(Weak::upgrade) {
-        if !buffer.mark.glance().pending {
+        let now = buffer.mark.glance();
+        // While somebody holds it exclusively, it looks dirty, and what they found pending comes back with the mark.
+        if !now.pending && !now.dirty {
             continue;
         }
         let found = take_all(std::slice::from_ref(&buffer));

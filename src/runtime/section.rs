@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{self as hal, DeviceError, Region};
-use compute_trust::{About, Error, Failure, Found, Map, Refused, Skip, Use, Watch};
+use compute_trust::{About, Error, Failure, Found, Map, NoMemory, Refused, Skip, Use, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::error::{Failed, Result, from_device};
+use super::error::{Failed, Result, error, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
@@ -93,6 +93,8 @@ pub(crate) struct Section<'a> {
     first: u64,
     last: u64,
     journaled: bool,
+    /// Its waits are enqueued, and calls of the device that touch its buffers may follow.
+    reached: bool,
     settled: bool,
 }
 
@@ -146,6 +148,7 @@ impl<'a> Section<'a> {
             first: 0,
             last: 0,
             journaled: false,
+            reached: false,
             settled: false,
         };
         if section.held.iter().any(|held| held.found.dirty) {
@@ -168,7 +171,9 @@ impl<'a> Section<'a> {
         }
         section.take_positions();
         if subject.fails_late || section.held.iter().any(|held| held.found.pending) {
-            section.record(watch);
+            if let Err(NoMemory) = section.record(watch) {
+                return Err(section.refuse(error(code::OUT_OF_MEMORY, NoMemory.to_string())));
+            }
         }
         Ok(Begun::Go(section))
     }
@@ -274,7 +279,8 @@ impl<'a> Section<'a> {
 
     /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and
     /// work that could not wait for them touches nothing.
-    fn note_uses(&self) {
+    fn note_uses(&mut self) {
+        self.reached = true;
         let mine = Use { queue: self.queue.index, position: self.last };
         for held in &self.held {
             if held.writes { held.buffer.uses.note_write(mine) } else { held.buffer.uses.note_read(mine) }
@@ -282,13 +288,14 @@ impl<'a> Section<'a> {
     }
 
     /// Writes the work down for failures that come later (T13).
-    fn record(&mut self, watch: Option<&Arc<Watch>>) {
-        self.journaled = true;
+    fn record(&mut self, watch: Option<&Arc<Watch>>) -> std::result::Result<(), NoMemory> {
         let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
-        late::record(self.queue, self.first..=self.last, self.subject.fails_late, self.about(), self.touches, fills, watch);
+        late::record(self.queue, self.first..=self.last, self.subject.fails_late, self.about(), self.touches, fills, watch)?;
+        self.journaled = true;
         for held in self.held.iter_mut().filter(|held| held.exclusive) {
             held.found.pending = late::is_pending(held.buffer.id);
         }
+        Ok(())
     }
 
     /// Makes the driver's calls: waits, fills, then `work` with its position. Settles either way.
@@ -302,13 +309,21 @@ impl<'a> Section<'a> {
                 Ok(self.last)
             }
             Err(failed) => {
-                let failure = self.fail(failed);
-                // Its locks are given back before anybody else's code runs (F4).
-                drop(self);
-                log::failure(&failure);
-                Err(Failed::claiming(&failure))
+                if let DeviceError::Lost(cause) = &failed {
+                    self.stream.device.condemn(cause.clone());
+                }
+                Err(self.refuse(from_device(failed)))
             }
         }
+    }
+
+    /// It fails: what it would have written is claimed.
+    fn refuse(mut self, made: Error) -> Arc<Failed> {
+        let failure = self.fail(made);
+        // Its locks are given back before anybody else's code runs (F4).
+        drop(self);
+        log::failure(&failure);
+        Failed::claiming(&failure)
     }
 
     fn call(
@@ -366,11 +381,10 @@ impl<'a> Section<'a> {
         self.end();
     }
 
-    fn fail(&mut self, failed: DeviceError) -> Arc<Failure> {
-        if let DeviceError::Lost(cause) = &failed {
-            self.stream.device.condemn(cause.clone());
-        }
-        let failure = Failure::new(Arc::new(Error { about: Some(self.about()), ..from_device(failed) }), false);
+    fn fail(&mut self, made: Error) -> Arc<Failure> {
+        // The journal takes what it has been told of for work that ran.
+        let untouched = !self.reached && !self.journaled;
+        let failure = Failure::new(Arc::new(Error { about: Some(self.about()), ..made }), untouched);
         self.settle_fills();
         self.queue.native.mark(self.last);
         self.claim_outputs(&failure);

@@ -95,17 +95,17 @@ fn answer(number: i32, message: String, report: Report, failure: &Failure) -> Ar
 /// Lifts the claim of a failure that reached no device from the bytes that were trusted when it began (T2). Answers how many bytes.
 pub fn reinstate(view: &View, failure: u64) -> Result<u64> {
     view.buffer.device.check()?;
-    let wanted = alone(&view.buffer, |map| {
-        let mut map = map.lock();
+    let wanted = alone(&view.buffer, |lock| {
+        let map = lock.lock();
         let found = map.failures(view.range()).into_iter().find(|found| found.id() == failure)?;
         if !found.is_untouched() {
             return Some(Err(()));
         }
-        let lifted: Vec<_> = map.reinstatable(view.range(), &found).collect();
-        let bytes = map.reinstate(view.range(), &found);
+        let ranges: Vec<_> = map.reinstatable(view.range(), &found).collect();
         drop(map);
-        lifted.iter().for_each(|range| late::reinstated(view.buffer.id, range));
-        Some(Ok(bytes))
+        // Told first: should memory run out in between, a late failure claims more than it must, never less.
+        let told = ranges.iter().try_for_each(|range| late::reinstating(view.buffer.id, range));
+        Some(Ok(told.map(|()| lock.lock().reinstate(view.range(), &found))))
     });
     match wanted {
         None => super::error::fail(code::NOT_FOUND, format!("failure {failure} claims none of these bytes")),
@@ -113,6 +113,7 @@ pub fn reinstate(view: &View, failure: u64) -> Result<u64> {
             code::BUSY,
             format!("failure {failure} happened after work had reached the device; write the bytes anew instead"),
         ),
-        Some(Ok(bytes)) => Ok(bytes),
+        Some(Ok(Err(none))) => super::error::fail(code::OUT_OF_MEMORY, none.to_string()),
+        Some(Ok(Ok(bytes))) => Ok(bytes),
     }
 }

@@ -108,6 +108,9 @@ enum Slot {
     },
 }
 
+/// How many of the newest slots are asked whether a claim is in the journal already.
+const LOOK_BACK: usize = 64;
+
 /// What else happens to claims in the one order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
@@ -192,11 +195,40 @@ impl Journal {
     /// those leave the claim alone (T3).
     pub fn claimed(&mut self, buffer: u64, range: Range<u64>, failure: &Failure) {
         let kind = if failure.is_untouched() { Mark::Cover } else { Mark::Claim };
+        if kind == Mark::Cover && self.is_covered(buffer, &range) {
+            return;
+        }
         self.append(Slot::Mark { buffer, range, kind }, false);
+    }
+
+    /// Whether the newest slots say already that a newer claim covers these bytes: a loop of refusals while some work cannot retire must not
+    /// take more memory with every round (T3).
+    fn is_covered(&self, buffer: u64, range: &Range<u64>) -> bool {
+        for slot in self.slots.iter().rev().take(LOOK_BACK) {
+            match slot {
+                Slot::Mark { buffer: other, range: held, kind } if *other == buffer => match kind {
+                    Mark::Cover if held.start <= range.start && range.end <= held.end => return true,
+                    Mark::Cover => {}
+                    Mark::Claim | Mark::Uncover => return false,
+                },
+                Slot::Mark { .. } => {}
+                Slot::Work { .. } => return false,
+            }
+        }
+        false
     }
 
     /// Bytes were reinstated just now (T2): to be called for each range that `Map::reinstatable` told.
     pub fn reinstated(&mut self, buffer: u64, range: Range<u64>) {
+        // A cover that is lifted again right away leaves nothing behind.
+        let just_covered =
+            |slot: &&Slot| matches!(slot, Slot::Mark { buffer: b, range: r, kind: Mark::Cover } if (*b, r) == (buffer, &range));
+        if self.slots.back().filter(just_covered).is_some() {
+            if let Some(slot) = self.slots.pop_back() {
+                self.unmention(&slot);
+            }
+            return;
+        }
         self.append(Slot::Mark { buffer, range, kind: Mark::Uncover }, false);
     }
 

@@ -57,9 +57,9 @@ impl<'e> Emitter<'e> {
             }
             Kind::Switch { exit, selector, ref cases } => self.switch(exit, selector, cases),
             Kind::Loop { exit, next, ref body, ref continuing, break_if } => {
-                self.cost = None;
+                let work = self.work();
                 let mut condition = |e: &mut Self| break_if.map_or_else(|| Err(no_condition()), |c| e.value(c)?.scalar());
-                self.emit_loop(LoopParts {
+                let reached = self.emit_loop(LoopParts {
                     exit,
                     next,
                     continues: jumps_to(body, next),
@@ -67,11 +67,28 @@ impl<'e> Emitter<'e> {
                     body: &mut |e| e.nodes(body),
                     continuing: &mut |e| e.nodes(continuing),
                     break_if: break_if.is_some().then_some(&mut condition),
-                })
+                })?;
+                self.count_passes(exit, work);
+                Ok(reached)
             }
             Kind::Call { exit, ref body } => self.emit_block(exit, jumps_to(body, exit), &mut |e| e.nodes(body)),
             Kind::Jump(to) => self.jump(to).map(|()| false),
             Kind::Barrier | Kind::UniformLoad { .. } => Err(Stop::bug("a barrier inside a run")),
+        }
+    }
+
+    /// Work of one invocation so far.
+    pub(super) fn work(&self) -> u64 {
+        (self.b.func.dfg.num_insts() as u64).saturating_add(self.extra)
+    }
+
+    /// After a loop inside a run: what was made since `before` runs once per pass.
+    fn count_passes(&mut self, exit: TargetId, before: u64) {
+        let once = self.work() - before;
+        match self.plan.ranges.passes(exit) {
+            // The condition is evaluated once more than the body.
+            Some(passes) => self.extra = self.extra.saturating_add(once.saturating_mul(passes)),
+            None => self.cost = None,
         }
     }
 

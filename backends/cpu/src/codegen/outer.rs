@@ -39,10 +39,10 @@ impl<'e> Emitter<'e> {
             }
             Step::Switch { exit, selector, ref cases } => self.outer_switch(exit, selector, cases),
             Step::Loop { exit, next, ref body, ref continuing, break_if } => {
-                self.cost = None;
+                let before = self.cost;
                 self.reset_flags(exit)?;
                 let mut condition = |e: &mut Self| break_if.map_or_else(|| Err(no_condition()), |c| e.value(c)?.scalar());
-                self.emit_loop(LoopParts {
+                let reached = self.emit_loop(LoopParts {
                     exit,
                     next,
                     continues: leads_to(body, next),
@@ -53,7 +53,13 @@ impl<'e> Emitter<'e> {
                     },
                     continuing: &mut |e| e.steps(continuing),
                     break_if: break_if.is_some().then_some(&mut condition),
-                })
+                })?;
+                let passes = self.plan.ranges.passes(exit).and_then(|p| p.checked_add(1));
+                self.cost = before
+                    .zip(self.cost)
+                    .zip(passes)
+                    .and_then(|((before, after), passes)| before.checked_add((after - before).checked_mul(passes)?));
+                Ok(reached)
             }
             Step::Call { exit, ref body } => {
                 self.reset_flags(exit)?;
@@ -101,7 +107,7 @@ impl<'e> Emitter<'e> {
     }
 
     fn run(&mut self, run: &'e Run<'e>) -> Result<()> {
-        let before = self.b.func.dfg.num_insts();
+        let before = self.work();
         let outside = self.invocation;
         // Jumps to outer constructs leave the run; their blocks are not for it to jump to.
         let outer_targets: Vec<_> = run.inside.iter().map(|t| (*t, self.targets[t.0 as usize].take())).collect();
@@ -130,7 +136,7 @@ impl<'e> Emitter<'e> {
         for (target, block) in outer_targets {
             self.targets[target.0 as usize] = block;
         }
-        let instructions = (self.b.func.dfg.num_insts() - before) as u64;
+        let instructions = self.work() - before;
         let invocations = self.invocations();
         self.cost = self.cost.and_then(|c| c.checked_add(instructions.checked_mul(invocations)?));
         Ok(())

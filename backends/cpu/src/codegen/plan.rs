@@ -11,6 +11,7 @@ use naga::{Expression, Statement};
 
 use super::layout::Layout;
 use super::program::{Case, FrameId, Kind, LocalId, Node, Program, TargetId, ValueRef};
+use super::range::Ranges;
 use super::stop::{Result, Stop};
 use super::uniform::Uniform;
 use super::usage::{self, Usage};
@@ -95,10 +96,12 @@ pub(super) struct Plan<'a> {
     /// By target: whether it needs a flag.
     pub(super) flags: Vec<bool>,
     pub(super) uniform: Uniform,
+    pub(super) ranges: Ranges,
 }
 
 impl<'a> Plan<'a> {
     pub(super) fn build(program: &mut Program<'a>, layout: &Layout<'a>) -> Result<Self> {
+        let ranges = Ranges::find(program, program.entry.workgroup_size);
         let mut body = std::mem::take(&mut program.body);
         let targets = program.targets as usize;
         let exit = program.exit;
@@ -117,7 +120,7 @@ impl<'a> Plan<'a> {
         let mut steps = splitter.steps(body)?;
         splitter.close(exit);
         let flags = splitter.partial.iter().zip(&splitter.last).map(|(first, last)| first.is_some_and(|f| f < *last)).collect();
-        let mut plan = Plan { steps: Vec::new(), homes: Vec::new(), spilled: Vec::new(), flags, uniform };
+        let mut plan = Plan { steps: Vec::new(), homes: Vec::new(), spilled: Vec::new(), flags, uniform, ranges };
         plan.assign_homes(program, &mut steps);
         plan.steps = steps;
         Ok(plan)

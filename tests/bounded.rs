@@ -1,0 +1,155 @@
+//! What the bookkeeping costs: a loop that fails for ever stays in the same memory (T9), and memory that is out is an answer.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use common::*;
+use compute::runtime::{self, Kernel, KernelOptions, Outcome, Place, Source, Stream, code};
+
+/// Counts live bytes, and refuses large requests of a thread that asked for it.
+struct Counting;
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+thread_local!(static MOST: Cell<usize> = const { Cell::new(usize::MAX) });
+
+fn refused(size: usize) -> bool {
+    MOST.try_with(|most| size > most.get()).unwrap_or(false)
+}
+
+// SAFETY: passes everything on to the system's allocator, or answers that there is no memory.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if refused(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        LIVE.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// One test at a time, as the count is of the whole process.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// How many bytes more are live after 100000 rounds than after 1000.
+fn growth(mut round: impl FnMut(u32)) -> i64 {
+    (0..1000).for_each(&mut round);
+    let before = LIVE.load(Ordering::Relaxed);
+    (1000..100_000).for_each(&mut round);
+    LIVE.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn t9_a_loop_of_failures_and_skips_stays_in_the_same_memory() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(120), "a loop of failures", || {
+        let device = device();
+        let (one, two) = (Stream::new(&device, "one").unwrap(), Stream::new(&device, "two").unwrap());
+        let (a, b, c) = (buffer(&device, 4096, "a"), buffer(&device, 4096, "b"), buffer(&device, 4096, "c"));
+        let grown = growth(|round| {
+            let offset = u64::from(round % 64) * 32;
+            runtime::write(Some(&one), part(&a, offset, 32), Source::Copied(&[1; 7])).unwrap_err();
+            assert_eq!(runtime::copy(Some(&two), whole(&a), whole(&b)).unwrap(), Outcome::Skipped);
+            assert_eq!(runtime::copy(Some(&one), whole(&b), whole(&c)).unwrap(), Outcome::Skipped);
+            runtime::copy(Some(&one), Place::BadHandle, whole(&c)).unwrap_err();
+        });
+        assert!(grown < 256 << 10, "{grown} bytes more");
+    });
+}
+
+#[test]
+fn t9_a_loop_of_driver_errors_on_a_device_that_fails_late_stays_in_the_same_memory() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(120), "a loop of driver errors", || {
+        let (device, faults) = faulty();
+        let (one, two) = (Stream::new(&device, "one").unwrap(), Stream::new(&device, "two").unwrap());
+        let (a, b) = (buffer(&device, 4096, "a"), buffer(&device, 4096, "b"));
+        let grown = growth(|round| {
+            let how = if round % 2 == 0 { compute::registry::How::Error } else { compute::registry::How::Late };
+            faults.inject(1, how);
+            let _ = runtime::fill(Some(&one), part(&a, u64::from(round % 7) * 32, 32), &[1]);
+            let _ = runtime::copy(Some(&two), whole(&a), whole(&b));
+            let _ = runtime::fill(Some(&two), whole(&b), &[1]);
+            if round % 100 == 0 {
+                let fresh = buffer(&device, 64, "fresh");
+                let _ = runtime::copy(Some(&two), part(&b, 0, 64), whole(&fresh));
+                two.sync(&[], None).unwrap();
+            }
+        });
+        assert!(grown < 1 << 20, "{grown} bytes more");
+    });
+}
+
+const FOREVER: &str = "
+@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+@compute @workgroup_size(1) fn forever() {
+    loop { if (o[0] == 12345u) { break; } }
+}";
+
+#[test]
+fn t9_a_loop_of_refusals_while_a_kernel_may_still_fail_stays_in_the_same_memory() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(120), "a loop of refusals", || {
+        let device = device();
+        let stream = Stream::new(&device, "s").unwrap();
+        let a = buffer(&device, 4096, "a");
+        let kernel = Kernel::new(&device, &KernelOptions { time_limit: 8_000_000_000, ..options(FOREVER) }).unwrap();
+        runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+        let before = LIVE.load(Ordering::Relaxed);
+        let view = a.view(0, u64::MAX).unwrap();
+        for round in 0..20_000 {
+            // Each time the same bytes, then bytes that are given back each time.
+            let offset = if round < 10_000 { round % 16 * 32 } else { 2048 };
+            let refused = runtime::write(Some(&stream), part(&a, offset, 32), Source::Copied(&[1; 7])).unwrap_err();
+            if round >= 10_000 {
+                assert_eq!(runtime::reinstate(&view, refused.failure).unwrap(), 32);
+            }
+        }
+        let grown = LIVE.load(Ordering::Relaxed) - before;
+        assert!(grown < 256 << 10, "{grown} bytes more");
+    });
+}
+
+#[test]
+fn t3_work_that_cannot_be_written_down_for_want_of_host_memory_is_refused_and_claims() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(60), "work without memory", || {
+        let (device, _faults) = faulty();
+        let stream = Stream::new(&device, "s").unwrap();
+        let big = buffer(&device, 16 << 20, "big");
+        let a = buffer(&device, 1 << 20, "a");
+        runtime::fill(Some(&stream), whole(&a), &[7]).unwrap();
+        // Keeps the queue busy, so that what follows is unretired, and the journal grows.
+        for _ in 0..16 {
+            runtime::fill(Some(&stream), whole(&big), &[1, 2, 3, 4]).unwrap();
+        }
+        MOST.set(16 << 10);
+        let mut failed = None;
+        for piece in 0..4000_u64 {
+            if let Err(found) = runtime::fill(Some(&stream), part(&a, piece * 64, 64), &[8]) {
+                failed = Some((piece, found));
+                break;
+            }
+        }
+        MOST.set(usize::MAX);
+        let (piece, failed) = failed.expect("4000 pieces of work were written down in 16 KiB");
+        assert_eq!(failed.error.code, code::OUT_OF_MEMORY);
+        assert!(failed.answers().reclaimable);
+        let answer = read(&stream, part(&a, piece * 64, 64), 64).unwrap_err();
+        assert_eq!(answer.failure, failed.failure);
+        assert_eq!(read(&stream, part(&a, piece * 64 - 64, 64), 64).unwrap(), vec![8; 64]);
+    });
+}
