@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use compute::registry;
 use compute::runtime::{
-    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Place, Stream,
+    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Grid, Input, Kernel, KernelOptions, Launch, Mode, Place, Stream,
 };
 use compute_kernel::Language;
 use compute_kernel::reflection::Bounds;
@@ -43,7 +43,7 @@ fn run(lane: &Lane, kernel: &Arc<Kernel>, count: u32) -> f64 {
         let bindings: [Binding<'_>; 4] = std::array::from_fn(|slot| Binding {
             group: 0,
             slot: slot as u32,
-            given: Given::Place(Place::View { buffer: &lane.buffers[slot], offset: 0, size: u64::MAX }),
+            given: Input::Place(Place::View { buffer: &lane.buffers[slot], offset: 0, size: u64::MAX }),
             write_all: false,
         });
         let grid = Grid::Direct([16, 1, 1]);
@@ -73,6 +73,11 @@ fn main() {
     };
     let kernel = Kernel::new(&device, &options).unwrap();
     let one = lane(&device);
+    // For counting instructions: COMPUTE_BENCH_LAUNCHES=10000 valgrind --tool=callgrind.
+    if let Some(count) = std::env::var("COMPUTE_BENCH_LAUNCHES").ok().and_then(|count| count.parse().ok()) {
+        run(&one, &kernel, count);
+        return;
+    }
     run(&one, &kernel, 100_000);
     let single = median((0..11).map(|_| run(&one, &kernel, 200_000)).collect());
     println!("launch with four bindings, one thread: {single:.0} ns");

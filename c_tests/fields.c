@@ -428,31 +428,57 @@ TEST(thr_01_a_thread_that_waits_does_not_hold_up_anothers_launches)
     OK(launch_io(waiting_stream, spin, "2 s", turns, spun, 1));
     CHECK(pthread_create(&thread, NULL, wait_long, NULL) == 0);
     usleep(50000);
-    uint64_t start = now_ns();
-    OK(launch_io(stream, increment, "", in, out, 4));
-    CHECK(now_ns() - start < 50 * MILLISECONDS);
+    uint64_t fastest = UINT64_MAX; /* of three, as the machine may have other work */
+    for (int i = 0; i < 3; i++) {
+        uint64_t start = now_ns();
+        OK(launch_io(stream, increment, "", in, out, 4));
+        if (now_ns() - start < fastest) fastest = now_ns() - start;
+    }
+    CHECK(fastest < 50 * MILLISECONDS);
     CHECK(pthread_join(thread, &problem) == 0 && problem == NULL);
 }
 
-/* On the cpu device the thread that waits may do the work itself; so what is measured is the whole process: one invocation keeps one processor busy, and
- * a second one would be somebody spinning. */
+struct waiter {
+    compute_event event;
+    double used; /* nanoseconds of processor time */
+};
+static void *wait_and_measure(void *waiter)
+{
+    struct waiter *mine = waiter;
+    struct timespec before, after;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    compute_status status = compute_event_wait(mine->event, COMPUTE_FOREVER, NULL);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    mine->used = 1e9 * (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec);
+    return status == COMPUTE_OK ? NULL : "wait";
+}
+
+/* On the cpu device a thread that waits may do the work itself, but then only one of two: the other one has nothing to do but sleep. */
 TEST(thr_03_waiting_sleeps)
 {
     set_up();
     compute_kernel spin = make_kernel(device, SPIN);
-    compute_event event = NULL;
+    struct waiter waiters[2] = { { NULL, 0 }, { NULL, 0 } };
+    pthread_t threads[2];
     put_word(stream, in, 0, 300000000u);
     OK(launch_io(stream, spin, "1 s", in, out, 1));
-    OK(compute_stream_record(stream, &event, E));
-    struct timespec before, after;
     uint64_t start = now_ns();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-    OK(compute_event_wait(event, COMPUTE_FOREVER, E));
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    double waited = (double)(now_ns() - start), used = 1e9 * (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec);
-    double work = device_info(device).kind == COMPUTE_DEVICE_CPU ? waited : 0.0;
-    printf("  waited %.0f ms, used %.1f ms of processor time\n", 1e-6 * waited, 1e-6 * used);
-    if (waited > 50e6) CHECK(used < work + 0.1 * waited);
+    for (int i = 0; i < 2; i++) OK(compute_stream_record(stream, &waiters[i].event, E));
+    for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, wait_and_measure, &waiters[i]) == 0);
+    for (int i = 0; i < 2; i++) {
+        void *problem;
+        CHECK(pthread_join(threads[i], &problem) == 0 && problem == NULL);
+    }
+    double waited = (double)(now_ns() - start), less = waiters[0].used, more = waiters[1].used;
+    if (less > more) {
+        double swap = less;
+        less = more;
+        more = swap;
+    }
+    printf("  waited %.0f ms, the two threads used %.2f and %.2f ms of processor time\n", 1e-6 * waited, 1e-6 * less, 1e-6 * more);
+    CHECK(waited > 50e6);
+    CHECK(less < 5e6 + 0.01 * waited);
+    if (device_info(device).kind != COMPUTE_DEVICE_CPU) CHECK(more < 5e6 + 0.1 * waited);
 }
 
 static void *all_of_it(void *unused)

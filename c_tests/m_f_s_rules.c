@@ -288,7 +288,7 @@ TEST(s2_an_event_is_not_ready_then_times_out_then_completes)
     uint64_t start = now_ns();
     IS(COMPUTE_TIMEOUT, compute_event_wait(event, 20 * MILLISECONDS, E));
     CHECK(now_ns() - start >= 20 * MILLISECONDS);
-    CHECK(now_ns() - start < 250 * MILLISECONDS);
+    IS(COMPUTE_NOT_READY, compute_event_poll(event, E)); /* it came back before the work was over */
     IS(COMPUTE_TIMEOUT, compute_event_wait(event, 0, E));
     OK(compute_event_wait(event, COMPUTE_FOREVER, E));
     OK(compute_event_poll(event, E));
@@ -329,11 +329,10 @@ TEST(s2_another_stream_waits_for_an_event_on_the_device)
     compute_event event = NULL;
     compute_buffer flag = make_buffer(device, 4, "flag");
     queue_work(stream, 1);
-    queue_work(stream, 100);
+    queue_work(stream, 300);
     OK(compute_stream_record(stream, &event, E));
-    uint64_t start = now_ns();
     OK(compute_stream_wait_event(other, event, E));
-    CHECK(now_ns() - start < 80 * MILLISECONDS);
+    IS(COMPUTE_NOT_READY, compute_event_poll(event, E)); /* the host did not wait */
     fill_words(other, flag, 1);
     wait_for(other);
     OK(compute_event_poll(event, E));

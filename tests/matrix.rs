@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::*;
 use compute::registry::{Faults, How};
-use compute::runtime::{self, Binding, Device, Event, Failed, Given, Source, Stream, Wait, code};
+use compute::runtime::{self, Binding, Device, Event, Failed, Input, Source, Stream, Wait, code};
 use compute_hal::{HostSource, HostTarget};
 
 const SCALE: &str = "
@@ -85,7 +85,7 @@ fn scenario(device: &Arc<Device>) -> Run {
 
     run.step("write a", || runtime::write(Some(&one), whole(&a), Source::Copied(&input)));
     let n = 3_u32.to_le_bytes();
-    let uniform = Binding { group: 0, slot: 2, given: Given::Inline(&n), write_all: false };
+    let uniform = Binding { group: 0, slot: 2, given: Input::Inline(&n), write_all: false };
     let bindings = [bind(0, whole(&a)), bind(1, whole(&b)), uniform];
     run.step("launch a to b", || runtime::launch(Some(&two), &launch_of(&scale, WORDS as u32 / 64, &bindings)));
     // Part of a never-written buffer: the rest reads as zeros.

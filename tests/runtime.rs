@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use compute::runtime::{self, Binding, Given, Outcome, Place, Source, Stream, Wait, code};
+use compute::runtime::{self, Binding, Input, Outcome, Place, Source, Stream, Wait, code};
 
 #[test]
 fn t1_never_written_bytes_read_as_zeros_also_from_memory_that_was_used_before() {
@@ -128,7 +128,7 @@ fn a_kernel_adds_and_a_launch_that_reads_claimed_bytes_is_skipped() {
     let input: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
     runtime::write(Some(&stream), whole(&a), Source::Copied(&input)).unwrap();
     let n = 5_u32.to_le_bytes();
-    let uniform = Binding { group: 0, slot: 2, given: Given::Inline(&n), write_all: false };
+    let uniform = Binding { group: 0, slot: 2, given: Input::Inline(&n), write_all: false };
     let bindings = [bind(1, whole(&o)), bind(0, whole(&a)), uniform];
     let launch = launch_of(&add, 16, &bindings);
     assert_eq!(runtime::launch(Some(&stream), &launch).unwrap(), Outcome::Enqueued);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::*;
 use compute::registry::{Faults, How};
-use compute::runtime::{self, Binding, Buffer, Device, Event, Given, Kernel, Outcome, Source, Stream};
+use compute::runtime::{self, Binding, Buffer, Device, Event, Input, Kernel, Outcome, Source, Stream};
 
 const COPY: &str = "
 @group(0) @binding(0) var<storage, read> a: array<u32>;
@@ -133,7 +133,7 @@ impl Worker<'_> {
             0 => runtime::copy(Some(&stream), whole(&from), whole(&to)),
             _ => {
                 let n = 0_u32.to_le_bytes();
-                let uniform = Binding { group: 0, slot: 2, given: Given::Inline(&n), write_all: false };
+                let uniform = Binding { group: 0, slot: 2, given: Input::Inline(&n), write_all: false };
                 let bindings = [bind(0, whole(&from)), bind(1, whole(&to)), uniform];
                 runtime::launch(Some(&stream), &launch_of(&self.world.kernel, WORDS / 64, &bindings))
             }

@@ -330,6 +330,23 @@ pub(crate) unsafe fn read_optional_struct<T: Sized32>(at: *const T) -> Result<T,
     unsafe { read_struct(at) }
 }
 
+/// Reads what a longer struct begins with; what follows is not looked at.
+///
+/// # Safety
+/// As [`read_struct`].
+pub(crate) unsafe fn read_head<T: Sized32>(at: *const T) -> Result<T, Complaint> {
+    let size = struct_size(at)?;
+    if size < size_of::<T>() {
+        return refuse!(
+            COMPUTE_ERROR_INVALID_STRUCT,
+            "struct_size of a struct in the chain is {size}; it must be {} or more",
+            size_of::<T>()
+        );
+    }
+    // SAFETY: it is at least that large; the place need not be aligned.
+    Ok(unsafe { at.read_unaligned() })
+}
+
 /// Where a struct is wanted, with the caller's idea of its size.
 pub(crate) struct OutStruct<T> {
     at: *mut T,

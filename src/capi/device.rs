@@ -199,8 +199,8 @@ unsafe fn read_chain(mut next: *const c_void) -> Result<Option<compute_fault_des
         if next.is_null() {
             return Ok(fault);
         }
-        // SAFETY: every struct of a chain begins like this one; only that much is read of one that may be longer.
-        let head = unsafe { next.cast::<compute_chained>().read_unaligned() };
+        // SAFETY: every struct of a chain begins like this one, and says how much of it there is.
+        let head = unsafe { read_head(next.cast::<compute_chained>()) }?;
         match head.kind {
             COMPUTE_CHAINED_FAULT if fault.is_some() => {
                 return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has two structs of kind {}", head.kind);

@@ -83,9 +83,6 @@ pub unsafe extern "C" fn compute_event_wait(
 unsafe fn read_events(events: *const compute_event, count: usize) -> Result<Vec<Arc<Event>>, Complaint> {
     // SAFETY: as our own caller says.
     let handles = unsafe { Strided::new(events, count, 0, MOST_EVENTS, "events") }?;
-    if handles.len() == 0 {
-        return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "there are no events to wait for");
-    }
     let mut all = Vec::new();
     all.try_reserve_exact(handles.len()).map_err(|_| Complaint::NoMemory)?;
     for handle in handles.iter() {
@@ -109,6 +106,9 @@ pub unsafe extern "C" fn compute_events_wait_any(
     guard(out_error, || {
         // SAFETY: as our own caller says.
         let events = unsafe { read_events(events, count) }?;
+        if events.is_empty() {
+            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "there are no events of which one could be over");
+        }
         let Some(first) = runtime::wait_several(&events, false, timeout_of(timeout_ns))? else {
             return Ok(COMPUTE_TIMEOUT);
         };
@@ -118,7 +118,8 @@ pub unsafe extern "C" fn compute_events_wait_any(
     })
 }
 
-/// Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several).
+/// Waits for all of several events, of any devices. All are waited for even when one has an error, which is then the answer (the first of several). None at all are
+/// over at once.
 ///
 /// # Safety
 /// `events` is readable for `count` handles; `out_error` is writable, or NULL.

@@ -16,7 +16,7 @@ use super::buffer::{read_view, read_views};
 use super::objects::{Live, add, destroy, find, peek, release, retain};
 use super::status::*;
 use super::types::*;
-use crate::runtime::{self, Binding, Event, Given, Grid, Launch, Mode, Outcome, Place, Source, Stream, Wait};
+use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait};
 
 /// More bindings in one launch than any device has.
 const MOST_BINDINGS: usize = 4096;
@@ -107,7 +107,7 @@ unsafe fn binding_of<'a>(
     let as_view = Binding {
         group,
         slot,
-        given: Given::Place(place(buffer, binding.offset, binding.size)),
+        given: Input::Place(place(buffer, binding.offset, binding.size)),
         write_all: binding.flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
     };
     let check = || {
@@ -133,7 +133,7 @@ unsafe fn binding_of<'a>(
     };
     match check() {
         Ok(None) => (as_view, Ok(())),
-        Ok(Some(bytes)) => (Binding { given: Given::Inline(bytes), ..as_view }, Ok(())),
+        Ok(Some(bytes)) => (Binding { given: Input::Inline(bytes), ..as_view }, Ok(())),
         Err(complaint) => (as_view, Err(complaint)),
     }
 }

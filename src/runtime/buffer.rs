@@ -108,21 +108,26 @@ impl Buffer {
         compute_trust::Buffer { id: self.id, label: Arc::clone(&self.label) }
     }
 
+    /// The size of a part, if it is inside (M9). `size` of `u64::MAX` is to the end.
+    pub(crate) fn part(&self, offset: u64, size: u64) -> Option<u64> {
+        let rest = self.size.checked_sub(offset)?;
+        match size {
+            u64::MAX => Some(rest),
+            size => (size <= rest).then_some(size),
+        }
+    }
+
+    /// What to say of a part that is not inside.
+    pub(crate) fn no_part(&self, offset: u64, size: u64) -> String {
+        format!("view of {size} bytes at offset {offset} of buffer `{}`, which has {} bytes", self.label, self.size)
+    }
+
     /// Part of it, checked (M9). `size` of `u64::MAX` is to the end.
     pub fn view(self: &Arc<Self>, offset: u64, size: u64) -> Result<View> {
-        let rest = self.size.checked_sub(offset);
-        let size = match (rest, size) {
-            (Some(rest), u64::MAX) => rest,
-            (Some(rest), size) if size <= rest => size,
-            _ => {
-                let label = &self.label;
-                return fail(
-                    code::OUT_OF_RANGE,
-                    format!("view of {size} bytes at offset {offset} of buffer `{label}`, which has {} bytes", self.size),
-                );
-            }
-        };
-        Ok(View { buffer: Arc::clone(self), offset, size })
+        match self.part(offset, size) {
+            Some(size) => Ok(View { buffer: Arc::clone(self), offset, size }),
+            None => fail(code::OUT_OF_RANGE, self.no_part(offset, size)),
+        }
     }
 
     /// The last uses on every queue.
@@ -138,12 +143,6 @@ impl View {
     pub fn range(&self) -> Range<u64> {
         // `Buffer::view` has checked that this cannot wrap.
         self.offset..self.offset + self.size
-    }
-
-    /// Whether it shares a byte with another view.
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let (a, b) = (self.range(), other.range());
-        Arc::ptr_eq(&self.buffer, &other.buffer) && a.start < b.end && b.start < a.end
     }
 }
 

@@ -61,6 +61,15 @@ pub(crate) fn error(code: i32, message: impl Into<String>) -> Error {
     Error { code, message: message.into(), answers, driver: None, about: None, location: None }
 }
 
+/// Result of a check of a request. Boxed, since the launch path passes it on at every step.
+pub(crate) type Checked<T> = std::result::Result<T, Box<Error>>;
+
+/// A check that failed.
+#[cold]
+pub(crate) fn refusal<T>(code: i32, message: impl FnOnce() -> String) -> Checked<T> {
+    Err(Box::new(error(code, message())))
+}
+
 /// [`error`], ready to be answered.
 pub(crate) fn fail<T>(code: i32, message: impl Into<String>) -> Result<T> {
     Err(Failed::of(error(code, message)))

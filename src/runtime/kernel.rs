@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::code;
 use super::device::Device;
-use super::error::{Failed, Result, error, fail, from_device, from_diagnostics};
+use super::error::{Checked, Failed, Result, error, fail, from_device, from_diagnostics};
 
 /// How to make a kernel.
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ impl Kernel {
             entry,
         });
         if !options.lazy {
-            kernel.compiled().map_err(Failed::of)?;
+            kernel.compiled().map_err(|made| Failed::of(*made))?;
         }
         Ok(kernel)
     }
@@ -140,7 +140,7 @@ impl Kernel {
     }
 
     /// The compiled kernel, made now if it is not there yet. Waits for somebody else who is making it.
-    pub(crate) fn compiled(&self) -> std::result::Result<KernelId, Error> {
+    pub(crate) fn compiled(&self) -> Checked<KernelId> {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let _guard = self.device.guard();
@@ -153,12 +153,12 @@ impl Kernel {
         });
         match made {
             Ok(Ok(kernel)) => Ok(*kernel),
-            Ok(Err(failed)) => Err(from_device(failed.clone())),
+            Ok(Err(failed)) => Err(Box::new(from_device(failed.clone()))),
             Err(failed) => {
                 if let DeviceError::Lost(cause) = &failed {
                     self.device.condemn(cause.clone());
                 }
-                Err(from_device(failed))
+                Err(Box::new(from_device(failed)))
             }
         }
     }

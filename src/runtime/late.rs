@@ -54,11 +54,11 @@ pub(crate) fn record<'a>(
     reads.try_reserve(touches.len()).map_err(|_| NoMemory)?;
     writes.try_reserve(fills.len() + touches.len()).map_err(|_| NoMemory)?;
     let read = touches.iter().filter(|touch| touch.reads);
-    reads.extend(read.map(|touch| touched(touch.buffer, &touch.range, false)));
+    reads.extend(read.map(|touch| touched(touch.span.buffer, &touch.span.range(), false)));
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
     let write = touches.iter().filter(|touch| touch.write != Write::No);
-    writes.extend(write.map(|touch| touched(touch.buffer, &touch.range, touch.write == Write::Whole)));
+    writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole)));
 
     let mut state = STATE.lock();
     state.reserve(reads.len() + writes.len())?;
@@ -66,7 +66,7 @@ pub(crate) fn record<'a>(
     state.journal.record(Entry { queue: queue.id, first, last, can_fail, reads, writes, about, watch: watch.cloned() });
     state.queues.insert(queue.id, Arc::downgrade(queue));
     // What the journal does not keep it never tells to be gone either.
-    for buffer in touches.iter().map(|touch| touch.buffer).chain(fills.map(|(buffer, _)| buffer)) {
+    for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {
         if state.journal.is_pending(buffer.id) {
             state.buffers.insert(buffer.id, Arc::downgrade(buffer));
         }

@@ -8,6 +8,7 @@
 //!
 //! Requests ([`Launch`], [`Place`]) carry what the caller gave, unchecked, since a refused call still claims the outputs it can make out (T2).
 
+mod bind;
 mod buffer;
 pub mod code;
 mod device;
@@ -31,7 +32,7 @@ pub use device::{Device, DeviceOptions, Usage};
 pub use error::{Failed, Result};
 pub use event::{Callback, Event, wait_several};
 pub use kernel::{Kernel, KernelOptions, compile_queued};
-pub use launch::{Binding, Given, Grid, Launch, Mode, launch, refuse_launch};
+pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
 pub use place::Place;
 pub use section::Outcome;
 pub use stream::{Stream, Wait};

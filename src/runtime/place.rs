@@ -5,12 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use compute_trust::Error;
-
 use super::buffer::{Buffer, View};
 use super::code;
 use super::device::Device;
-use super::error::error;
+use super::error::{Checked, refusal};
 
 /// A view as the caller gave it.
 #[derive(Clone, Copy, Debug)]
@@ -28,22 +26,48 @@ pub enum Place<'a> {
     BadHandle,
 }
 
+/// A view that is known to be inside its buffer. Holds no reference of its own, so that making one is free.
+#[derive(Clone, Copy)]
+pub(crate) struct Span<'a> {
+    pub(crate) buffer: &'a Arc<Buffer>,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl Span<'_> {
+    /// The range in the buffer.
+    pub(crate) fn range(&self) -> Range<u64> {
+        // `Place::check` has seen that this cannot wrap.
+        self.offset..self.offset + self.size
+    }
+
+    /// Whether it shares a byte with another.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self.buffer, other.buffer)
+            && self.offset < other.offset + other.size
+            && other.offset < self.offset + self.size
+    }
+
+    /// The same, to keep.
+    pub(crate) fn view(&self) -> View {
+        View { buffer: Arc::clone(self.buffer), offset: self.offset, size: self.size }
+    }
+}
+
 impl<'a> Place<'a> {
-    /// The view, if it is inside its buffer and the buffer is on `device`. `role` names it in the error.
-    pub(crate) fn check(&self, device: &Arc<Device>, role: impl Fn() -> String) -> Result<(View, &'a Arc<Buffer>), Error> {
+    /// The span, if it is inside its buffer and the buffer is on `device`. `role` names it in the error.
+    pub(crate) fn check(&self, device: &Arc<Device>, role: impl Fn() -> String) -> Checked<Span<'a>> {
         let Self::View { buffer, offset, size } = *self else {
-            return Err(error(code::INVALID_HANDLE, format!("the buffer handle of the {} is not a live buffer", role())));
+            return refusal(code::INVALID_HANDLE, || format!("the buffer handle of the {} is not a live buffer", role()));
         };
-        let view = buffer
-            .view(offset, size)
-            .map_err(|failed| Error { message: format!("{}: {}", role(), failed.error), ..(*failed.error).clone() })?;
+        let Some(size) = buffer.part(offset, size) else {
+            return refusal(code::OUT_OF_RANGE, || format!("{}: {}", role(), buffer.no_part(offset, size)));
+        };
         if !Arc::ptr_eq(&buffer.device, device) {
-            return Err(error(
-                code::FOREIGN_HANDLE,
-                format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role()),
-            ));
+            let message = || format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role());
+            return refusal(code::FOREIGN_HANDLE, message);
         }
-        Ok((view, buffer))
+        Ok(Span { buffer, offset, size })
     }
 
     /// As much of it as lies inside its buffer: what a refused write claims.

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 
 use super::buffer::Buffer;
 use super::error::{Failed, Result, error, from_device};
+use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
 use super::{code, late, log};
@@ -35,9 +36,9 @@ pub(crate) enum Write {
 }
 
 /// A range of a buffer that a piece of work uses.
+#[derive(Clone, Copy)]
 pub(crate) struct Touch<'a> {
-    pub(crate) buffer: &'a Arc<Buffer>,
-    pub(crate) range: Range<u64>,
+    pub(crate) span: Span<'a>,
     pub(crate) reads: bool,
     pub(crate) write: Write,
 }
@@ -193,8 +194,8 @@ impl<'a> Section<'a> {
     /// The first failure, by slot and offset, that claims bytes which this work would read (T5).
     fn first_claim(&self) -> Option<(Arc<Failure>, Arc<Buffer>)> {
         self.touches.iter().filter(|touch| touch.reads).find_map(|touch| {
-            let map = touch.buffer.map.lock();
-            map.first_claim(touch.range.clone()).map(|(_, failure)| (Arc::clone(failure), Arc::clone(touch.buffer)))
+            let map = touch.span.buffer.map.lock();
+            map.first_claim(touch.span.range()).map(|(_, failure)| (Arc::clone(failure), Arc::clone(touch.span.buffer)))
         })
     }
 
@@ -203,7 +204,7 @@ impl<'a> Section<'a> {
         self.last = self.queue.advance(&mut self.submit, 1);
         self.first = self.last;
         self.queue.native.mark(self.last);
-        let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.buffer.id).collect();
+        let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.span.buffer.id).collect();
         // A host read is told itself; only work that leaves something unwritten becomes part of the chain.
         if self.touches.iter().any(|touch| touch.write != Write::No) {
             failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
@@ -215,7 +216,7 @@ impl<'a> Section<'a> {
     /// So that nothing from here on needs memory or merges claims. Without memory a map claims more than it must, but never less.
     fn reserve(&self) {
         for held in self.held.iter().filter(|held| held.found.dirty) {
-            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.buffer)).count();
+            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.span.buffer)).count();
             let _ = held.buffer.map.lock().reserve(2 * uses);
         }
     }
@@ -238,12 +239,12 @@ impl<'a> Section<'a> {
     /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
     fn plan_fills(&mut self) {
         for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part) {
-            let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.buffer)) else { continue };
+            let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) else { continue };
             if !self.held[index].found.dirty {
                 continue;
             }
-            let map = touch.buffer.map.lock();
-            for gap in map.unwritten_in(touch.range.clone()) {
+            let map = touch.span.buffer.map.lock();
+            for gap in map.unwritten_in(touch.span.range()) {
                 if !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
                     self.fills.push((index, gap));
                 }
@@ -370,11 +371,11 @@ impl<'a> Section<'a> {
     fn succeed(&mut self) {
         self.settle_fills();
         for touch in self.touches.iter().filter(|touch| touch.write == Write::Whole) {
-            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.buffer))
+            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer))
                 && held.found.dirty
             {
                 held.changed = true;
-                touch.buffer.map.lock().written(touch.range.clone());
+                touch.span.buffer.map.lock().written(touch.span.range());
             }
         }
         self.end();
@@ -393,11 +394,11 @@ impl<'a> Section<'a> {
 
     fn claim_outputs(&mut self, failure: &Arc<Failure>) {
         for touch in self.touches.iter().filter(|touch| touch.write != Write::No) {
-            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.buffer)) {
+            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) {
                 held.changed = true;
             }
-            touch.buffer.map.lock().claim(touch.range.clone(), failure);
-            late::claimed(touch.buffer.id, &touch.range, failure);
+            touch.span.buffer.map.lock().claim(touch.span.range(), failure);
+            late::claimed(touch.span.buffer.id, &touch.span.range(), failure);
         }
         // Gaps that count as written, but that no fill has reached.
         for (index, range) in self.fills.get(self.filled..self.compacted).unwrap_or_default() {
@@ -466,11 +467,11 @@ fn merge<'a>(touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
     let mut held: SmallVec<[Held<'a>; 8]> = SmallVec::new();
     for touch in touches {
         let writes = touch.write != Write::No;
-        match held.binary_search_by_key(&touch.buffer.id, |held| held.buffer.id) {
+        match held.binary_search_by_key(&touch.span.buffer.id, |held| held.buffer.id) {
             Ok(index) => held[index].writes |= writes,
             Err(index) => {
                 let found = Found { dirty: false, pending: false };
-                held.insert(index, Held { buffer: touch.buffer, exclusive: false, writes, found, changed: false });
+                held.insert(index, Held { buffer: touch.span.buffer, exclusive: false, writes, found, changed: false });
             }
         }
     }
@@ -532,12 +533,12 @@ fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
     let outputs: Vec<_> = touches
         .iter()
         .filter(|touch| touch.write != Write::No)
-        .map(|touch| (Arc::clone(touch.buffer), touch.range.clone()))
+        .map(|touch| (Arc::clone(touch.span.buffer), touch.span.range()))
         .collect();
     refuse((*failed.error).clone(), &outputs)
 }
 
-/// The region of a range that is known not to be empty.
-pub(crate) fn region(buffer: &Buffer, range: &Range<u64>) -> std::result::Result<Region, DeviceError> {
-    buffer.region(range).ok_or_else(|| DeviceError::Internal("work on an empty buffer".into()))
+/// The region of a span that is known not to be empty.
+pub(crate) fn region(span: &Span<'_>) -> std::result::Result<Region, DeviceError> {
+    span.buffer.region(&span.range()).ok_or_else(|| DeviceError::Internal("work on an empty buffer".into()))
 }

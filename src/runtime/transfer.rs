@@ -8,10 +8,9 @@ use std::sync::{Arc, LazyLock};
 use compute_hal::{HostSource, HostTarget};
 use compute_trust::{Error, Watch};
 
-use super::buffer::{Buffer, View};
-use super::error::{Failed, Result, error};
+use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::{Event, Read};
-use super::place::Place;
+use super::place::{Place, Span};
 use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, region};
 use super::stream::{Stream, Wait};
 use super::{code, trust};
@@ -48,47 +47,51 @@ fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
     Subject { name, label: "", fails_late: stream.device.capabilities().fails_late }
 }
 
-fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
+fn refused(made: Box<Error>, to: &Place<'_>) -> Arc<Failed> {
     let outputs: Vec<_> = to.reachable().into_iter().collect();
-    refuse(made, &outputs)
+    refuse(*made, &outputs)
 }
 
 /// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
 pub fn refuse_write(code: i32, message: String, to: &Place<'_>) -> Arc<Failed> {
-    refused(error(code, message), to)
+    refused(Box::new(error(code, message)), to)
 }
 
-fn same_size(role: &str, view: &View, size: u64) -> std::result::Result<(), Error> {
-    if view.size == size {
+fn same_size(role: &str, span: &Span<'_>, size: u64) -> Checked<()> {
+    if span.size == size {
         return Ok(());
     }
-    Err(error(code::OUT_OF_RANGE, format!("the {role} has {size} bytes, the view {}; they must be equal", view.size)))
+    refusal(code::OUT_OF_RANGE, || format!("the {role} has {size} bytes, the view {}; they must be equal", span.size))
 }
 
-fn no_stream<T>() -> std::result::Result<T, Error> {
-    Err(error(code::INVALID_HANDLE, "the stream handle is not a live stream"))
+/// The stream, if there is one and its device is usable.
+pub(super) fn usable(stream: Option<&Stream>) -> Checked<&Stream> {
+    let Some(stream) = stream else {
+        return refusal(code::INVALID_HANDLE, || "the stream handle is not a live stream".into());
+    };
+    stream.device.check().map_err(|failed| Box::new((*failed.error).clone()))?;
+    Ok(stream)
 }
 
 /// Enqueues a write. Answers the position at which borrowed bytes are no longer needed. `stream` is `None` when its handle was no good.
 pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Result<Option<Arc<Event>>> {
     let checked = (|| {
-        let Some(stream) = stream else { return no_stream() };
-        stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = to.check(&stream.device, || "destination".into())?;
-        same_size("source", &view, source.size())?;
-        Ok((stream, view, buffer))
+        let stream = usable(stream)?;
+        let span = to.check(&stream.device, || "destination".into())?;
+        same_size("source", &span, source.size())?;
+        Ok((stream, span))
     })();
-    let (stream, view, buffer) = checked.map_err(|made| refused(made, &to))?;
-    let position = if view.size == 0 { stream.queue.last() } else { enqueue_write(stream, &view, buffer, source)? };
+    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    let position = if span.size == 0 { stream.queue.last() } else { enqueue_write(stream, span, source)? };
     Ok(matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None)))
 }
 
-fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Source<'_>) -> Result<u64> {
-    let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
+fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
+    let touches = [Touch { span, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
     let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(stream.queue.last()) };
     section.run(|queue, at| {
-        let to = region(buffer, &view.range())?;
+        let to = region(&span)?;
         match source {
             Source::Copied(bytes) => queue.write(at, to, bytes),
             Source::Borrowed(bytes) => queue.write_borrowed(at, to, bytes),
@@ -99,23 +102,22 @@ fn enqueue_write(stream: &Stream, view: &View, buffer: &Arc<Buffer>, source: Sou
 /// Enqueues a fill with a pattern of 1, 2, 4, 8 or 16 bytes, repeated; the last repetition may be cut short.
 pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()> {
     let checked = (|| {
-        let Some(stream) = stream else { return no_stream() };
-        stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = to.check(&stream.device, || "destination".into())?;
+        let stream = usable(stream)?;
+        let span = to.check(&stream.device, || "destination".into())?;
         if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
-            let message = format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
-            return Err(error(code::INVALID_ARGUMENT, message));
+            let message = || format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
+            return refusal(code::INVALID_ARGUMENT, message);
         }
-        Ok((stream, view, buffer))
+        Ok((stream, span))
     })();
-    let (stream, view, buffer) = checked.map_err(|made| refused(made, &to))?;
-    if view.size == 0 {
+    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    if span.size == 0 {
         return Ok(());
     }
-    let touches = [Touch { buffer, range: view.range(), reads: false, write: Write::Whole }];
+    let touches = [Touch { span, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.fill);
     if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? {
-        section.run(|queue, at| queue.fill(at, region(buffer, &view.range())?, pattern))?;
+        section.run(|queue, at| queue.fill(at, region(&span)?, pattern))?;
     }
     Ok(())
 }
@@ -123,35 +125,27 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
 /// Enqueues a copy between two views of equal size that do not overlap (L9).
 pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<Outcome> {
     let checked = (|| {
-        let Some(stream) = stream else { return no_stream() };
-        stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (to, to_buffer) = to.check(&stream.device, || "destination".into())?;
-        let (from, from_buffer) = from.check(&stream.device, || "source".into())?;
+        let stream = usable(stream)?;
+        let to = to.check(&stream.device, || "destination".into())?;
+        let from = from.check(&stream.device, || "source".into())?;
         same_size("source", &to, from.size)?;
         if from.overlaps(&to) {
-            let message = format!(
-                "source {:?} and destination {:?} of the copy overlap in buffer `{}`",
-                from.range(),
-                to.range(),
-                to.buffer.label
-            );
-            return Err(error(code::OVERLAP, message));
+            let (source, destination, label) = (from.range(), to.range(), &to.buffer.label);
+            let message = || format!("source {source:?} and destination {destination:?} of the copy overlap in buffer `{label}`");
+            return refusal(code::OVERLAP, message);
         }
-        Ok((stream, (from, from_buffer), (to, to_buffer)))
+        Ok((stream, from, to))
     })();
-    let (stream, (from, from_buffer), (to, to_buffer)) = checked.map_err(|made| refused(made, &to))?;
+    let (stream, from, to) = checked.map_err(|made| refused(made, &to))?;
     if to.size == 0 {
         return Ok(Outcome::Enqueued);
     }
-    let touches = [
-        Touch { buffer: from_buffer, range: from.range(), reads: true, write: Write::No },
-        Touch { buffer: to_buffer, range: to.range(), reads: false, write: Write::Whole },
-    ];
+    let touches = [Touch { span: from, reads: true, write: Write::No }, Touch { span: to, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.copy);
     match Section::begin(stream, &subject, &touches, None)? {
         Begun::Skipped(_) => Ok(Outcome::Skipped),
         Begun::Go(section) => {
-            section.run(|queue, at| queue.copy(at, region(from_buffer, &from.range())?, region(to_buffer, &to.range())?))?;
+            section.run(|queue, at| queue.copy(at, region(&from)?, region(&to)?))?;
             Ok(Outcome::Enqueued)
         }
     }
@@ -168,37 +162,36 @@ pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Resul
 /// Enqueues a read into host memory that stays valid until the event it gives is over.
 pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
     let checked = (|| {
-        let Some(stream) = stream else { return no_stream() };
-        stream.device.check().map_err(|failed| (*failed.error).clone())?;
-        let (view, buffer) = from.check(&stream.device, || "source".into())?;
-        same_size("host memory", &view, into.size() as u64)?;
-        Ok((stream, view, buffer))
+        let stream = usable(stream)?;
+        let span = from.check(&stream.device, || "source".into())?;
+        same_size("host memory", &span, into.size() as u64)?;
+        Ok((stream, span))
     })();
-    let (stream, view, buffer) = checked.map_err(Failed::of)?;
-    if view.size == 0 {
+    let (stream, span) = checked.map_err(|made: Box<Error>| Failed::of(*made))?;
+    if span.size == 0 {
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
-    enqueue_read(stream, view, buffer, into)
+    enqueue_read(stream, span, into)
 }
 
-fn enqueue_read(stream: &Stream, view: View, buffer: &Arc<Buffer>, into: HostTarget) -> Result<Arc<Event>> {
-    let touches = [Touch { buffer, range: view.range(), reads: true, write: Write::No }];
+fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    let touches = [Touch { span, reads: true, write: Write::No }];
     let subject = subject(stream, &NAMES.read);
     let watch = Watch::new();
     let section = match Section::begin(stream, &subject, &touches, Some(&watch))? {
         Begun::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.
-            trust::check(std::slice::from_ref(&view))?;
-            return Err(trust::unwritten(&failure, buffer.id));
+            trust::check(&[span.view()])?;
+            return Err(trust::unwritten(&failure, span.buffer.id));
         }
         Begun::Go(section) => section,
     };
     // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
-    let staging = if section.is_journaled() { Some(staging(view.size)?) } else { None };
+    let staging = if section.is_journaled() { Some(staging(span.size)?) } else { None };
     let target = staging.clone().unwrap_or_else(|| into.clone());
-    let position = section.run(|queue, at| queue.read(at, region(buffer, &view.range())?, target))?;
+    let position = section.run(|queue, at| queue.read(at, region(&span)?, target))?;
     let watch = staging.is_some().then_some(watch);
-    let read = Read { staging, target: into, view: View { buffer: Arc::clone(buffer), ..view }, watch, done: None };
+    let read = Read { staging, target: into, view: span.view(), watch, done: None };
     Ok(Event::at(stream, position, Some(read)))
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use compute::registry::{self, Faults};
 use compute::runtime::{
-    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Given, Grid, Kernel, KernelOptions, Launch, Mode, Place, Stream,
+    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Grid, Input, Kernel, KernelOptions, Launch, Mode, Place, Stream,
 };
 use compute_fault::{Calls, FaultPlan};
 use compute_hal::HostTarget;
@@ -72,7 +72,7 @@ pub(crate) fn kernel(device: &Arc<Device>, source: &str) -> Arc<Kernel> {
 }
 
 pub(crate) fn bind(slot: u32, place: Place<'_>) -> Binding<'_> {
-    Binding { group: 0, slot, given: Given::Place(place), write_all: false }
+    Binding { group: 0, slot, given: Input::Place(place), write_all: false }
 }
 
 /// A launch over so many workgroups.

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::fifo::Fifo;
 use crate::kernel::Kernel;
-use crate::memory::Block;
+use crate::memory::{Account, Block};
 use crate::pool::Pool;
 use crate::queue::CpuQueue;
 use crate::scratch::Scratches;
@@ -26,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) watchdog: Watchdog,
     pub(crate) memory: Table<Block>,
+    account: Arc<Account>,
     pub(crate) kernels: Table<Kernel>,
     pub(crate) scratches: Scratches,
     pub(crate) queues: Mutex<HashMap<QueueId, Weak<Fifo>>>,
@@ -86,6 +87,7 @@ impl CpuDevice {
             pool: Pool::start(workers)?,
             watchdog: Watchdog::default(),
             memory: Table::new(),
+            account: Account::new(limits.allocation_size),
             kernels: Table::new(),
             scratches: Scratches::new(workers as usize),
             queues: Mutex::default(),
@@ -129,7 +131,7 @@ impl Device for CpuDevice {
 
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
-        self.add_block(Block::allocate(size, self.shared.limits.allocation_size)?)
+        self.add_block(Block::charged(&self.shared.account, size)?)
     }
 
     fn free(&self, memory: MemoryId) {

@@ -318,6 +318,15 @@ impl Fifo {
                 self.late.lock().push(LateFailure { position: at, cause });
                 Step::Done
             }
+            // Short, and no other worker is wanted.
+            Size::Groups(grid, groups) if seat == Seat::Caller => {
+                let run = Run::new(prepared, grid);
+                run.groups(0, groups, lease.as_ref());
+                if let Some(failure) = run.failure(at) {
+                    self.late.lock().push(failure);
+                }
+                Step::Done
+            }
             Size::Groups(grid, groups) => self.team(Team::kernel(self, at, Run::new(prepared, grid), groups), seat, lease),
         }
     }

@@ -12,6 +12,7 @@ use crate::scratch::{Class, Lease, Scratches, Seat};
 /// What a simple instruction takes at most, in eighths of a nanosecond; measured, see `examples/latency.rs`.
 const INSTRUCTION_EIGHTHS: u64 = 4;
 
+#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
 pub(crate) enum Code {
     Compiled(CompiledKernel),
     #[cfg(test)]

@@ -5,6 +5,7 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{DeviceError, Region};
 
@@ -29,6 +30,40 @@ pub(crate) struct Block {
     pointer: NonNull<u8>,
     size: usize,
     owner: Owner,
+    _charge: Option<Charge>,
+}
+
+/// Bytes given out by a device. Linux gives out far more than there is, and kills somebody when it is touched; so a device gives out
+/// no more than the machine has.
+pub(crate) struct Account {
+    held: AtomicU64,
+    limit: u64,
+}
+
+/// A block's part of an account; given back when dropped.
+struct Charge {
+    account: Arc<Account>,
+    size: u64,
+}
+
+impl Account {
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self { held: AtomicU64::new(0), limit })
+    }
+
+    fn charge(self: &Arc<Self>, size: u64) -> Result<Charge, DeviceError> {
+        let add = |held: u64| held.checked_add(size).filter(|&sum| sum <= self.limit);
+        match self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
+            Ok(_) => Ok(Charge { account: Arc::clone(self), size }),
+            Err(held) => Err(DeviceError::OutOfMemory { asked: size, free: self.limit.saturating_sub(held) }),
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.held.fetch_sub(self.size, Ordering::Relaxed);
+    }
 }
 
 // SAFETY: a block is an address range; who may touch which bytes when is the order of the queues, kept by the runtime.
@@ -61,7 +96,18 @@ impl Block {
             (NonNull::new(unsafe { std::alloc::alloc(layout) }), Owner::Heap(layout))
         };
         let pointer = pointer.ok_or_else(|| refuse(system::memory_available().unwrap_or(0)))?;
-        Ok(Self { pointer, size: bytes, owner })
+        Ok(Self { pointer, size: bytes, owner, _charge: None })
+    }
+
+    /// As `allocate`, on the account of a device, whose limit is that of a single block, too.
+    pub(crate) fn charged(account: &Arc<Account>, size: u64) -> Result<Self, DeviceError> {
+        if size > account.limit {
+            return Err(DeviceError::TooLarge { asked: size, limit: account.limit });
+        }
+        let charge = account.charge(size)?;
+        let mut block = Self::allocate(size, account.limit)?;
+        block._charge = Some(charge);
+        Ok(block)
     }
 
     /// Foreign memory at an address that the caller vouches for.
@@ -71,7 +117,9 @@ impl Block {
         let start = usize::try_from(address).ok().filter(|&start| start.checked_add(bytes).is_some());
         let pointer = start.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(start)));
         match pointer {
-            Some(pointer) if address.is_multiple_of(16) && bytes > 0 => Ok(Self { pointer, size: bytes, owner: Owner::Foreign }),
+            Some(pointer) if address.is_multiple_of(16) && bytes > 0 => {
+                Ok(Self { pointer, size: bytes, owner: Owner::Foreign, _charge: None })
+            }
             _ => Err(DeviceError::Unsupported("imported memory that is empty, at address 0, or not aligned to 16 bytes")),
         }
     }
@@ -161,6 +209,23 @@ mod tests {
             Block::allocate(u64::MAX, u64::MAX),
             Err(DeviceError::OutOfMemory { .. } | DeviceError::TooLarge { .. })
         ));
+    }
+
+    #[test]
+    fn mem03_blocks_together_never_exceed_the_account_and_freed_bytes_come_back() {
+        let account = Account::new(100 << 20);
+        let first = Block::charged(&account, 60 << 20).unwrap();
+        assert!(matches!(
+            Block::charged(&account, 50 << 20),
+            Err(DeviceError::OutOfMemory { asked: 52_428_800, free: 41_943_040 })
+        ));
+        let second = Block::charged(&account, 40 << 20).unwrap();
+        assert!(Block::charged(&account, 1).is_err());
+        drop(first);
+        Block::charged(&account, 60 << 20).unwrap();
+        assert!(matches!(Block::charged(&account, (100 << 20) + 1), Err(DeviceError::TooLarge { .. })));
+        drop(second);
+        Block::charged(&account, 100 << 20).unwrap();
     }
 
     #[test]

@@ -132,6 +132,10 @@ fn sizes_that_could_exhaust_memory_are_refused() {
         source += &format!("struct s{i} {{ a: s{}, b: s{} }}", i - 1, i - 1);
     }
     refused(&format!("{source} {}", in_main("let y = -s27();")));
+    let again = |declare: &str, make: &str| format!("{declare} {}", in_main(&format!("let y = {make} == {make};").repeat(5000)));
+    refused(&again("", "array<u32, 1000000>()"));
+    refused(&again("struct S { a: array<u32, 1000000> }", "S()"));
+    refused(&again("alias A = array<u32, 1000000>;", "A()"));
     answer(&in_main("let a = -array<u32, 16777216>();")).expect_err("no such operator");
 }
 

@@ -152,6 +152,26 @@ fn loops_that_some_leave_early_fail() {
 }
 
 #[test]
+fn those_that_skip_the_rest_of_a_pass_meet_the_others_at_its_end() {
+    passes("for (var i = 0u; i < 4u; i++) { workgroupBarrier(); if (li == i) { continue; } o[li] = i; }");
+    passes(
+        "loop { workgroupBarrier(); if (li == k) { continue; } o[li] = 1u; continuing { workgroupBarrier(); break if p.n > 1u; } }",
+    );
+    fails(
+        "for (var i = 0u; i < 4u; i++) { switch li { case 1u: { continue; } default: { } } workgroupBarrier(); }",
+        "local_invocation_index",
+    );
+    fails(
+        "var a = 0u; for (var i = 0u; i < 4u; i++) { if (a == 2u) { workgroupBarrier(); } if (li == i) { continue; } a++; }",
+        "local_invocation_index",
+    );
+    fails(
+        "loop { for (var i = 0u; i < 4u; i++) { if (li == i) { continue; } if (k == 1u) { return; } } workgroupBarrier(); if (k == 2u) { break; } }",
+        "local_invocation_index",
+    );
+}
+
+#[test]
 fn after_a_loop_or_a_switch_all_are_together_again() {
     passes("for (var i = 0u; i < li; i++) { o[i] = i; } workgroupBarrier();");
     passes("loop { if (li == 3u) { break; } if (k == 1u) { break; } } workgroupBarrier();");

@@ -14,7 +14,7 @@ struct Blur {
 @group(0) @binding(2) var<storage, read_write> blurred: array<f32>;
 
 @compute @workgroup_size(16, 16)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+fn blur_columns_broken(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= blur.width || id.y >= blur.height {
         return;
     }

@@ -23,7 +23,7 @@ fn weight(distance: u32) -> f32 {
 }
 
 @compute @workgroup_size(TILE, ROWS)
-fn main(
+fn blur_rows(
     @builtin(global_invocation_id) id: vec3<u32>,
     @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(workgroup_id) group: vec3<u32>,

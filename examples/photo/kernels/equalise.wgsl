@@ -9,7 +9,7 @@ const BINS: u32 = 256u;
 var<workgroup> sums: array<u32, BINS>;
 
 @compute @workgroup_size(BINS)
-fn main(@builtin(local_invocation_index) bin: u32) {
+fn equalise(@builtin(local_invocation_index) bin: u32) {
     sums[bin] = histogram[bin];
     workgroupBarrier();
     for (var reach = 1u; reach < BINS; reach *= 2u) {

@@ -7,10 +7,10 @@ struct Frame {
 
 @group(0) @binding(0) var<uniform> frame: Frame;
 @group(0) @binding(1) var<storage, read> photo: array<u32>; // one pixel a word: red in the lowest byte, then green, blue, alpha
-@group(0) @binding(2) var<storage, read_write> luma: array<u32>;
+@group(0) @binding(2) var<storage, read_write> brightness: array<u32>;
 
 @compute @workgroup_size(16, 16)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+fn luma(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= frame.width || id.y >= frame.height {
         return;
     }
@@ -19,5 +19,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let red = pixel & 0xffu;
     let green = (pixel >> 8u) & 0xffu;
     let blue = (pixel >> 16u) & 0xffu;
-    luma[i] = (54u * red + 183u * green + 19u * blue) >> 8u;
+    brightness[i] = (54u * red + 183u * green + 19u * blue) >> 8u;
 }

@@ -10,7 +10,7 @@ struct Frame {
 @group(0) @binding(2) var<storage, read_write> edges: array<f32>;
 
 @compute @workgroup_size(16, 16)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+fn sobel(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= frame.width || id.y >= frame.height {
         return;
     }

@@ -18,7 +18,7 @@ pub(super) fn text(object: &Object) -> String {
 
 fn write_object(to: &mut String, object: &Object) -> fmt::Result {
     let status = object.status();
-    write!(to, "{} ({status}): {}", status_text(status), object.message())?;
+    write!(to, "{} ({status}): {}", status_text(status), object.message().trim_end().replace('\n', "\n  "))?;
     if let (Some(error), None) = (object.error(), object.report()) {
         write_details(to, error, "\n  ")?;
     }
@@ -49,7 +49,7 @@ fn write_report(to: &mut String, report: &Report, line: &str) -> fmt::Result {
         write!(to, "{line}({} older of {} skipped operations were not kept)", report.dropped, report.skips_total)?;
     }
     let status = report.root.code;
-    write!(to, "{line}because of {} ({status}): {}", status_text(status), report.root.message.replace('\n', line))?;
+    write!(to, "{line}because of {} ({status}): {}", status_text(status), report.root.message.trim_end().replace('\n', line))?;
     write_details(to, &report.root, line)
 }
 

@@ -13,8 +13,15 @@ use super::stop::{Result, Stop};
 use super::value::{Check, Parts, Pointer, Val};
 
 impl Emitter<'_> {
-    /// A pointer to an element. `at` is where the source indexes.
-    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, at: ValueRef) -> Result<Pointer> {
+    /// A pointer to an element. `bound` is what the index is known to be below; `at` is where the source indexes.
+    pub(super) fn index_pointer(
+        &mut self,
+        base: &Pointer,
+        index: Value,
+        signed: bool,
+        bound: Option<u64>,
+        at: ValueRef,
+    ) -> Result<Pointer> {
         let elements = self.layout.elements(base.shape)?;
         let wide = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
         let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));
@@ -23,7 +30,8 @@ impl Emitter<'_> {
             None => step,
         };
         let mut pointer = Pointer { shape: elements.shape, dynamic: Some(dynamic), ..base.clone() };
-        if self.options.bounds == Bounds::Unchecked {
+        let surely = bound.zip(elements.count).is_some_and(|(bound, count)| bound <= u64::from(count));
+        if surely || self.options.bounds == Bounds::Unchecked {
             return Ok(pointer);
         }
         let ok = self.in_range(base, elements, index, wide)?;

@@ -165,7 +165,9 @@ impl<'e> Emitter<'e> {
         let zero = self.long(0);
         self.b.ins().jump(head, &[zero.into()]);
         self.b.switch_to_block(head);
+        let before = self.work();
         body(self, index)?;
+        self.extra = self.extra.saturating_add((self.work() - before).saturating_mul(u64::from(count)));
         let next = self.b.ins().iadd_imm_s(index, 1);
         let more = self.b.ins().icmp_imm_u(cranelift_codegen::ir::condcodes::IntCC::UnsignedLessThan, next, i64::from(count));
         self.b.ins().brif(more, head, &[next.into()], exit, &[]);

@@ -8,6 +8,7 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use naga::{AddressSpace, Span, TypeInner};
 
+use super::data::Tables;
 use super::layout::{Layout, Scalar, Shape};
 use super::plan::{Home, Plan};
 use super::program::{LocalId, Program, TargetId, ValueRef};
@@ -18,6 +19,9 @@ use super::{BoundRange, Context};
 
 /// Scratch of one worker beyond which a kernel is refused.
 const MAX_SCRATCH: u64 = 64 << 20;
+
+/// What a call counts as, in instructions.
+const CALL_COST: u64 = 40;
 
 #[derive(Clone, Copy)]
 pub(super) struct Options {
@@ -104,8 +108,12 @@ pub(super) struct Emitter<'e> {
     workgroup_end: u32,
     scratch_size: u64,
     pub(super) sites: Vec<SiteInfo>,
-    /// Work of one workgroup, in instructions; `None` once a loop of unknown length was met.
+    /// What the code refers to by address.
+    pub(super) tables: Tables,
+    /// Work so far, in instructions; `None` once a loop of unknown length was met.
     pub(super) cost: Option<u64>,
+    /// Work of the current invocation beyond the instructions that have been made: further passes of loops, and calls.
+    pub(super) extra: u64,
 }
 
 /// Loads and stores of memory that is valid and aligned.
@@ -158,7 +166,9 @@ impl<'e> Emitter<'e> {
             workgroup_end: FALLBACK_SIZE,
             scratch_size: u64::from(FALLBACK_SIZE),
             sites: Vec::new(),
+            tables: Tables::default(),
             cost: Some(0),
+            extra: 0,
         };
         emitter.place_workgroup_memory()?;
         emitter.place_locals()?;
@@ -177,6 +187,7 @@ impl<'e> Emitter<'e> {
         if self.steps(&self.plan.steps)? {
             self.b.ins().jump(self.leave, &[]);
         }
+        self.cost = self.cost.and_then(|c| c.checked_add(self.extra));
         self.b.switch_to_block(self.leave);
         self.b.ins().return_(&[]);
         self.b.seal_all_blocks();
@@ -243,7 +254,7 @@ impl<'e> Emitter<'e> {
         for (index, local) in self.program.locals.iter().enumerate() {
             let framed = match self.plan.homes[index] {
                 Home::Nowhere => continue,
-                Home::Run(_) => false,
+                Home::Run(_) | Home::Workgroup => false,
                 Home::Frame => true,
             };
             if local.indexed || !self.layout.is_small(local.shape) {
@@ -313,12 +324,14 @@ impl<'e> Emitter<'e> {
         signature.params.extend(arguments.iter().map(|a| AbiParam::new(self.b.func.dfg.value_type(*a))));
         signature.returns.extend(result.map(AbiParam::new));
         let signature = self.b.import_signature(signature);
+        self.extra = self.extra.saturating_add(CALL_COST);
         let address = self.long(function as i64);
         let call = self.b.ins().call_indirect(signature, address, arguments);
         self.b.inst_results(call).first().copied()
     }
 
     pub(super) fn zero_memory(&mut self, start: Value, size: u32) {
+        self.extra = self.extra.saturating_add(u64::from(size) / 16);
         let size = self.long(i64::from(size));
         self.call(super::shims::zero as *const () as usize, &[start, size], None);
     }

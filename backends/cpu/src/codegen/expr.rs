@@ -20,7 +20,7 @@ pub(super) enum Constant {
 }
 
 impl Constant {
-    fn sibling(self, expr: Handle<Expression>) -> Self {
+    pub(super) fn sibling(self, expr: Handle<Expression>) -> Self {
         match self {
             Self::Global(_) => Self::Global(expr),
             Self::Local(value) => Self::Local(ValueRef { expr, ..value }),
@@ -112,6 +112,13 @@ impl Emitter<'_> {
         }))
     }
 
+    pub(super) fn constant_expression(&self, at: Constant) -> &Expression {
+        match at {
+            Constant::Global(expr) => &self.program.module.global_expressions[expr],
+            Constant::Local(value) => self.program.expression(value),
+        }
+    }
+
     /// A constant expression, which needs no `Emit` to be evaluated.
     pub(super) fn constant(&mut self, at: Constant) -> Result<Val> {
         let module = self.program.module;
@@ -194,17 +201,25 @@ impl Emitter<'_> {
 
     fn access(&mut self, at: ValueRef, base: ValueRef, index: ValueRef, number: Option<u32>) -> Result<Val> {
         let signed = self.is_signed(index)?;
+        let bound = self.plan.ranges.bound(self.program, index);
         let index = self.value(index)?.scalar()?;
+        let origin = self.program.origin(base);
+        if let Ok(shape @ Shape::Array(_)) = self.shape_of(origin)
+            && let Some(table) = self.constant_table(origin, shape)?
+        {
+            let element = self.index_pointer(&table, index, signed, bound, at)?;
+            return self.load(&element, number);
+        }
         let value = self.value(base)?;
         if let Val::Pointer(pointer) = value {
-            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, at)?)));
+            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, bound, at)?)));
         }
         let shape = self.shape_of(base)?;
         if let (Val::Parts(parts), Shape::Vector(..) | Shape::Matrix { .. }) = (&value, shape) {
             return self.index_parts(parts, shape, index, signed, at);
         }
         let whole = self.materialise(value, shape)?;
-        let element = self.index_pointer(&whole, index, signed, at)?;
+        let element = self.index_pointer(&whole, index, signed, bound, at)?;
         self.load(&element, number)
     }
 
@@ -218,7 +233,7 @@ impl Emitter<'_> {
             // One element is sure to be there; more only the binding knows.
             if self.layout.elements(shape)?.count.is_none() && index > 0 {
                 let index = self.int(i64::from(index));
-                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, at)?)));
+                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, None, at)?)));
             }
         }
         let member = self.layout.member(shape, index)?;

@@ -8,6 +8,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module};
 
 use super::Context;
+use super::data::Table;
 use super::emitter::{Emitter, Options, SiteInfo};
 use super::layout::Layout;
 use super::plan::Plan;
@@ -19,9 +20,11 @@ pub(super) type Entry = unsafe extern "C" fn(*const Context, u32, u32, u32);
 
 /// Machine code, freed when dropped.
 pub(super) struct Code {
-    module: Option<JITModule>,
+    module: Option<Box<JITModule>>,
     pub(super) entry: Entry,
     pub(super) size: usize,
+    /// Read by the code.
+    _tables: Vec<Table>,
 }
 
 // SAFETY: the module is only kept to free its memory; nothing of it is used through a shared reference.
@@ -57,7 +60,7 @@ pub(super) struct Source<'a> {
 pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> {
     let layout = Layout::new(source.module)?;
     let mut program = Program::build(source.module, source.info, source.index, &layout)?;
-    let plan = Plan::build(&mut program)?;
+    let plan = Plan::build(&mut program, &layout)?;
     let mut jit = new_module()?;
     let mut context = jit.make_context();
     context.func.signature.params.push(AbiParam::new(types::I64));
@@ -71,22 +74,15 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> 
     let mut emitter = Emitter::new(builder, &program, &plan, &layout, source.reflection, options, call_conv)?;
     emitter.body()?;
     let (scratch_size, cost) = (emitter.scratch_size(), emitter.cost);
-    let Emitter { b, sites, .. } = emitter;
+    let Emitter { b, sites, tables, .. } = emitter;
     b.finalize(jit.target_config());
-    if std::env::var("DUMP").is_ok() {
-        println!("{}", context.func.display());
-        context.set_disasm(true);
-    }
     jit.define_function(id, &mut context).map_err(|e| Stop::bug(format!("machine code: {e:?}")))?;
     let size = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-    if std::env::var("DUMP").is_ok() {
-        println!("{}", context.compiled_code().unwrap().vcode.as_ref().unwrap());
-    }
     jit.finalize_definitions().map_err(|e| Stop::bug(format!("executable memory: {e}")))?;
     let pointer = jit.get_finalized_function(id);
     // SAFETY: the function was declared with this very signature and the calling convention of C.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
-    Ok(Output { code: Code { module: Some(jit), entry, size }, scratch_size, cost, sites })
+    Ok(Output { code: Code { module: Some(Box::new(jit)), entry, size, _tables: tables.list }, scratch_size, cost, sites })
 }
 
 fn new_module() -> Result<JITModule> {

@@ -3,7 +3,8 @@
 //! Byte layout is WGSL's; the front end has put it into the IR's offsets and strides. No code is emitted here.
 
 use cranelift_codegen::ir;
-use naga::{ArraySize, Handle, ScalarKind, TypeInner};
+use naga::proc::IndexableLength;
+use naga::{Handle, ScalarKind, TypeInner};
 
 use super::stop::{Result, Stop};
 
@@ -118,7 +119,7 @@ impl<'a> Layout<'a> {
         layouter.update(module.to_ctx()).map_err(|e| Stop::bug(format!("layout: {e}")))?;
         let mut leaf_counts = Vec::with_capacity(module.types.len());
         for (_, ty) in module.types.iter() {
-            let count = leaf_count_of(&ty.inner, &leaf_counts);
+            let count = leaf_count_of(module, &ty.inner, &leaf_counts);
             leaf_counts.push(count);
         }
         Ok(Self { module, layouter, leaf_counts })
@@ -262,10 +263,10 @@ impl<'a> Layout<'a> {
         let TypeInner::Array { base, size, stride } = *self.inner(handle) else {
             return Err(Stop::bug("an element of something other than an array"));
         };
-        let count = match size {
-            ArraySize::Constant(n) => Some(n.get()),
-            ArraySize::Dynamic => None,
-            ArraySize::Pending(_) => return Err(Stop::bug("an array size that is not resolved")),
+        // A size that is an override constant has its value by now; it stays a reference in the type.
+        let count = match size.resolve(self.module.to_ctx()).map_err(|e| Stop::bug(format!("an array size: {e}")))? {
+            IndexableLength::Known(n) => Some(n),
+            IndexableLength::Dynamic => None,
         };
         Ok(Elements { shape: self.shape(base)?, stride, count })
     }
@@ -293,14 +294,14 @@ fn shape_of_inner(inner: &TypeInner) -> Result<Shape> {
     }
 }
 
-fn leaf_count_of(inner: &TypeInner, before: &[u64]) -> u64 {
+fn leaf_count_of(module: &naga::Module, inner: &TypeInner, before: &[u64]) -> u64 {
     let of = |handle: Handle<naga::Type>| before.get(handle.index()).copied().unwrap_or(u64::MAX);
     match *inner {
         TypeInner::Vector { size, .. } => size as u64,
         TypeInner::Matrix { columns, rows, .. } => columns as u64 * rows as u64,
-        TypeInner::Array { base, size, .. } => match size {
-            ArraySize::Constant(n) => of(base).saturating_mul(u64::from(n.get())),
-            ArraySize::Pending(_) | ArraySize::Dynamic => u64::MAX,
+        TypeInner::Array { base, size, .. } => match size.resolve(module.to_ctx()) {
+            Ok(IndexableLength::Known(n)) => of(base).saturating_mul(u64::from(n)),
+            Ok(IndexableLength::Dynamic) | Err(_) => u64::MAX,
         },
         TypeInner::Struct { ref members, .. } => members.iter().fold(0u64, |sum, m| sum.saturating_add(of(m.ty))),
         _ => 1,

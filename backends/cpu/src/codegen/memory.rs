@@ -49,6 +49,7 @@ impl Emitter<'_> {
                 (binding.pointer, 0)
             }
             Root::Workgroup(offset) => (self.entry.scratch, offset),
+            Root::Table(address) => (self.long(address as i64), 0),
             Root::Immediates => (self.entry.immediates, 0),
             Root::Copy(place) => (self.place_address(place), place.offset),
             Root::Local(local) => match self.local_storage(local)? {

@@ -7,6 +7,7 @@ mod atomics;
 mod bits;
 mod bounds;
 mod control;
+mod data;
 mod emitter;
 mod expr;
 mod jit;
@@ -18,10 +19,12 @@ mod ops;
 mod outer;
 mod plan;
 mod program;
+mod range;
 mod shims;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod uniform;
 mod usage;
 mod value;
 

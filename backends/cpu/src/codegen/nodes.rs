@@ -22,12 +22,21 @@ impl<'e> Emitter<'e> {
         Ok(true)
     }
 
-    fn node(&mut self, node: &'e Node<'e>) -> Result<bool> {
+    /// Evaluates the expressions that are computed outside of runs, or the others.
+    pub(super) fn evaluate_range(&mut self, frame: FrameId, range: &naga::Range<naga::Expression>, uniform: bool) -> Result<()> {
+        for expr in range.clone() {
+            let at = ValueRef { frame, expr };
+            if self.plan.uniform.values[self.program.number(at) as usize] == uniform {
+                self.emit_value(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn node(&mut self, node: &'e Node<'e>) -> Result<bool> {
         match node.kind {
             Kind::Emit(frame, range) => {
-                for expr in range.clone() {
-                    self.emit_value(ValueRef { frame, expr })?;
-                }
+                self.evaluate_range(frame, range, false)?;
                 Ok(true)
             }
             Kind::Plain(frame, statement) => self.plain(frame, statement),
@@ -48,9 +57,9 @@ impl<'e> Emitter<'e> {
             }
             Kind::Switch { exit, selector, ref cases } => self.switch(exit, selector, cases),
             Kind::Loop { exit, next, ref body, ref continuing, break_if } => {
-                self.cost = None;
+                let work = self.work();
                 let mut condition = |e: &mut Self| break_if.map_or_else(|| Err(no_condition()), |c| e.value(c)?.scalar());
-                self.emit_loop(LoopParts {
+                let reached = self.emit_loop(LoopParts {
                     exit,
                     next,
                     continues: jumps_to(body, next),
@@ -58,11 +67,28 @@ impl<'e> Emitter<'e> {
                     body: &mut |e| e.nodes(body),
                     continuing: &mut |e| e.nodes(continuing),
                     break_if: break_if.is_some().then_some(&mut condition),
-                })
+                })?;
+                self.count_passes(exit, work);
+                Ok(reached)
             }
             Kind::Call { exit, ref body } => self.emit_block(exit, jumps_to(body, exit), &mut |e| e.nodes(body)),
             Kind::Jump(to) => self.jump(to).map(|()| false),
             Kind::Barrier | Kind::UniformLoad { .. } => Err(Stop::bug("a barrier inside a run")),
+        }
+    }
+
+    /// Work of one invocation so far.
+    pub(super) fn work(&self) -> u64 {
+        (self.b.func.dfg.num_insts() as u64).saturating_add(self.extra)
+    }
+
+    /// After a loop inside a run: what was made since `before` runs once per pass.
+    fn count_passes(&mut self, exit: TargetId, before: u64) {
+        let once = self.work() - before;
+        match self.plan.ranges.passes(exit) {
+            // The condition is evaluated once more than the body.
+            Some(passes) => self.extra = self.extra.saturating_add(once.saturating_mul(passes)),
+            None => self.cost = None,
         }
     }
 
@@ -108,6 +134,7 @@ impl<'e> Emitter<'e> {
         let index = local.0 as usize;
         let here = match self.plan.homes[index] {
             Home::Nowhere => false,
+            Home::Workgroup => self.run.is_none(),
             Home::Run(run) => self.run == Some(run),
             Home::Frame => true,
         };

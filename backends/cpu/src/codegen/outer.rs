@@ -30,6 +30,8 @@ impl<'e> Emitter<'e> {
     fn step(&mut self, step: &'e Step<'e>) -> Result<bool> {
         match *step {
             Step::Run(ref run) => self.run(run).map(|()| true),
+            Step::Evaluate(frame, range) => self.evaluate_range(frame, range, true).map(|()| true),
+            Step::Set(ref node) => self.node(node).map_err(|stop| stop.at(node.span)),
             Step::UniformLoad { pointer, result } => self.uniform_load(pointer, result).map(|()| true),
             Step::If { condition, ref accept, ref reject } => {
                 let condition = self.value(condition)?.scalar()?;
@@ -37,10 +39,10 @@ impl<'e> Emitter<'e> {
             }
             Step::Switch { exit, selector, ref cases } => self.outer_switch(exit, selector, cases),
             Step::Loop { exit, next, ref body, ref continuing, break_if } => {
-                self.cost = None;
+                let before = self.cost;
                 self.reset_flags(exit)?;
                 let mut condition = |e: &mut Self| break_if.map_or_else(|| Err(no_condition()), |c| e.value(c)?.scalar());
-                self.emit_loop(LoopParts {
+                let reached = self.emit_loop(LoopParts {
                     exit,
                     next,
                     continues: leads_to(body, next),
@@ -51,7 +53,13 @@ impl<'e> Emitter<'e> {
                     },
                     continuing: &mut |e| e.steps(continuing),
                     break_if: break_if.is_some().then_some(&mut condition),
-                })
+                })?;
+                let passes = self.plan.ranges.passes(exit).and_then(|p| p.checked_add(1));
+                self.cost = before
+                    .zip(self.cost)
+                    .zip(passes)
+                    .and_then(|((before, after), passes)| before.checked_add((after - before).checked_mul(passes)?));
+                Ok(reached)
             }
             Step::Call { exit, ref body } => {
                 self.reset_flags(exit)?;
@@ -99,15 +107,15 @@ impl<'e> Emitter<'e> {
     }
 
     fn run(&mut self, run: &'e Run<'e>) -> Result<()> {
-        let before = self.b.func.dfg.num_insts();
+        let before = self.work();
         let outside = self.invocation;
         // Jumps to outer constructs leave the run; their blocks are not for it to jump to.
         let outer_targets: Vec<_> = run.inside.iter().map(|t| (*t, self.targets[t.0 as usize].take())).collect();
         let sweep = self.open_sweep()?;
-        let end = self.b.create_block();
+        let [end, skip] = [0; 2].map(|_| self.b.create_block());
         self.run_end = Some(end);
         self.run = Some(run.index);
-        self.skip_flagged(run, end);
+        self.skip_flagged(run, skip);
         self.load_frames(run)?;
         for local in &run.inits {
             self.initialise(*local)?;
@@ -119,6 +127,8 @@ impl<'e> Emitter<'e> {
         for local in &run.save {
             self.save_local(*local)?;
         }
+        self.b.ins().jump(skip, &[]);
+        self.b.switch_to_block(skip);
         self.close_sweep(sweep);
         self.run_end = None;
         self.run = None;
@@ -126,20 +136,20 @@ impl<'e> Emitter<'e> {
         for (target, block) in outer_targets {
             self.targets[target.0 as usize] = block;
         }
-        let instructions = (self.b.func.dfg.num_insts() - before) as u64;
+        let instructions = self.work() - before;
         let invocations = self.invocations();
         self.cost = self.cost.and_then(|c| c.checked_add(instructions.checked_mul(invocations)?));
         Ok(())
     }
 
-    /// An invocation that has left a construct does not take part in the rest of it.
-    fn skip_flagged(&mut self, run: &Run<'_>, end: Block) {
+    /// An invocation that has left a construct does not take part in the rest of it, and has nothing to save.
+    fn skip_flagged(&mut self, run: &Run<'_>, skip: Block) {
         for target in &run.inside {
             let Some(place) = self.flags[target.0 as usize] else { continue };
             let address = self.place_address(place);
             let left = self.b.ins().load(types::I8, trusted(), address, place.offset as i32);
             let on = self.b.create_block();
-            self.b.ins().brif(left, end, &[], on, &[]);
+            self.b.ins().brif(left, skip, &[], on, &[]);
             self.b.switch_to_block(on);
             self.b.seal_block(on);
         }
@@ -232,6 +242,6 @@ fn leads_to(steps: &[Step<'_>], target: TargetId) -> bool {
         Step::Switch { cases, .. } => cases.iter().any(|c| leads_to(&c.body, target)),
         Step::Loop { body, continuing, .. } => leads_to(body, target) || leads_to(continuing, target),
         Step::Call { body, .. } => leads_to(body, target),
-        Step::Run(_) | Step::UniformLoad { .. } => false,
+        Step::Run(_) | Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) => false,
     })
 }

@@ -7,8 +7,13 @@
 //! A jump out of a run is either outer itself (every invocation takes it), or it is taken by some invocations only: then no barrier
 //! may follow inside the construct that it leaves, and a flag per invocation makes the later runs of that construct skip it.
 
-use super::program::{Case, Kind, LocalId, Node, Program, TargetId, ValueRef};
+use naga::{Expression, Statement};
+
+use super::layout::Layout;
+use super::program::{Case, FrameId, Kind, LocalId, Node, Program, TargetId, ValueRef};
+use super::range::Ranges;
 use super::stop::{Result, Stop};
+use super::uniform::Uniform;
 use super::usage::{self, Usage};
 
 /// A barrier-free piece.
@@ -31,11 +36,35 @@ pub(super) struct Run<'a> {
 /// Outer control flow.
 pub(super) enum Step<'a> {
     Run(Run<'a>),
-    UniformLoad { pointer: ValueRef, result: ValueRef },
-    If { condition: ValueRef, accept: Vec<Step<'a>>, reject: Vec<Step<'a>> },
-    Switch { exit: TargetId, selector: ValueRef, cases: Vec<OuterCase<'a>> },
-    Loop { exit: TargetId, next: TargetId, body: Vec<Step<'a>>, continuing: Vec<Step<'a>>, break_if: Option<ValueRef> },
-    Call { exit: TargetId, body: Vec<Step<'a>> },
+    UniformLoad {
+        pointer: ValueRef,
+        result: ValueRef,
+    },
+    /// Evaluates those of the expressions that [`Plan::uniform`] names.
+    Evaluate(FrameId, &'a naga::Range<Expression>),
+    /// A statement about a variable of the workgroup.
+    Set(Node<'a>),
+    If {
+        condition: ValueRef,
+        accept: Vec<Step<'a>>,
+        reject: Vec<Step<'a>>,
+    },
+    Switch {
+        exit: TargetId,
+        selector: ValueRef,
+        cases: Vec<OuterCase<'a>>,
+    },
+    Loop {
+        exit: TargetId,
+        next: TargetId,
+        body: Vec<Step<'a>>,
+        continuing: Vec<Step<'a>>,
+        break_if: Option<ValueRef>,
+    },
+    Call {
+        exit: TargetId,
+        body: Vec<Step<'a>>,
+    },
     Jump(TargetId),
 }
 
@@ -50,6 +79,8 @@ pub(super) struct OuterCase<'a> {
 pub(super) enum Home {
     /// Never used.
     Nowhere,
+    /// One for the whole workgroup, set outside of runs.
+    Workgroup,
     /// Only inside this run.
     Run(u32),
     /// In a frame per invocation.
@@ -64,21 +95,32 @@ pub(super) struct Plan<'a> {
     pub(super) spilled: Vec<bool>,
     /// By target: whether it needs a flag.
     pub(super) flags: Vec<bool>,
+    pub(super) uniform: Uniform,
+    pub(super) ranges: Ranges,
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn build(program: &mut Program<'a>) -> Result<Self> {
+    pub(super) fn build(program: &mut Program<'a>, layout: &Layout<'a>) -> Result<Self> {
+        let ranges = Ranges::find(program, program.entry.workgroup_size);
         let mut body = std::mem::take(&mut program.body);
         let targets = program.targets as usize;
         let exit = program.exit;
         while mark(&mut body, &[Follow { target: exit, outer: false }]).changed {}
-        let mut splitter =
-            Splitter { runs: 0, depth: 0, inside: vec![exit], partial: vec![None; targets], last: vec![0; targets] };
+        let uniform = Uniform::find(program, layout, &body);
+        let mut splitter = Splitter {
+            program,
+            uniform: &uniform,
+            runs: 0,
+            depth: 0,
+            inside: vec![exit],
+            partial: vec![None; targets],
+            last: vec![0; targets],
+        };
         collect_partial(&body, true, &mut vec![exit], &mut splitter.partial);
         let mut steps = splitter.steps(body)?;
         splitter.close(exit);
         let flags = splitter.partial.iter().zip(&splitter.last).map(|(first, last)| first.is_some_and(|f| f < *last)).collect();
-        let mut plan = Plan { steps: Vec::new(), homes: Vec::new(), spilled: Vec::new(), flags };
+        let mut plan = Plan { steps: Vec::new(), homes: Vec::new(), spilled: Vec::new(), flags, uniform, ranges };
         plan.assign_homes(program, &mut steps);
         plan.steps = steps;
         Ok(plan)
@@ -86,12 +128,13 @@ impl<'a> Plan<'a> {
 
     /// Decides which values and variables live in frames, and what each run loads and saves.
     fn assign_homes(&mut self, program: &Program<'a>, steps: &mut [Step<'a>]) {
-        let mut usage = Usage::new(program);
+        let mut usage = Usage::new(program, &self.uniform);
         usage.steps(steps);
         self.spilled = usage.spilled;
         self.homes = vec![Home::Nowhere; program.locals.len()];
-        for (home, users) in self.homes.iter_mut().zip(&usage.users) {
+        for ((home, users), uniform) in self.homes.iter_mut().zip(&usage.users).zip(&self.uniform.locals) {
             *home = match users[..] {
+                _ if *uniform => Home::Workgroup,
                 [] => Home::Nowhere,
                 [ref only] if only.depth == 0 || !only.exposed => Home::Run(only.run),
                 _ => Home::Frame,
@@ -113,7 +156,7 @@ impl<'a> Plan<'a> {
                     }
                     // A variable that an outer loop does not carry, yet is read first, has its first value here.
                     Home::Run(_) if access.exposed && !access.initialised => run.inits.push(access.local),
-                    Home::Run(_) | Home::Nowhere => {}
+                    Home::Run(_) | Home::Workgroup | Home::Nowhere => {}
                 }
             }
         });
@@ -135,7 +178,7 @@ pub(super) fn for_each_run<'a>(steps: &mut [Step<'a>], f: &mut dyn FnMut(&mut Ru
                 for_each_run(continuing, f);
             }
             Step::Call { body, .. } => for_each_run(body, f),
-            Step::UniformLoad { .. } | Step::Jump(_) => {}
+            Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
         }
     }
 }
@@ -273,7 +316,9 @@ fn collect_partial(nodes: &[Node<'_>], outer: bool, constructs: &mut Vec<TargetI
 }
 
 /// Cuts the marked tree into runs and outer steps.
-struct Splitter {
+struct Splitter<'p, 'a> {
+    program: &'p Program<'a>,
+    uniform: &'p Uniform,
     runs: u32,
     depth: u32,
     /// Outer constructs around the current place, outermost first.
@@ -284,8 +329,8 @@ struct Splitter {
     last: Vec<u32>,
 }
 
-impl Splitter {
-    fn steps<'a>(&mut self, nodes: Vec<Node<'a>>) -> Result<Vec<Step<'a>>> {
+impl<'a> Splitter<'_, 'a> {
+    fn steps(&mut self, nodes: Vec<Node<'a>>) -> Result<Vec<Step<'a>>> {
         let mut steps = Vec::new();
         let mut pending = Vec::new();
         for node in nodes {
@@ -294,7 +339,7 @@ impl Splitter {
                 _ => node.outer,
             };
             if !outer {
-                pending.push(node);
+                self.plain(node, &mut pending, &mut steps);
                 continue;
             }
             self.flush(&mut pending, &mut steps);
@@ -306,13 +351,44 @@ impl Splitter {
         Ok(steps)
     }
 
+    /// A statement of a run, or about the state of the workgroup: then it goes ahead of the run that is being collected, unless that
+    /// reads the variable that it writes.
+    fn plain(&mut self, node: Node<'a>, pending: &mut Vec<Node<'a>>, steps: &mut Vec<Step<'a>>) {
+        let written = match node.kind {
+            Kind::Emit(frame, range) => {
+                let is_uniform = |expr| self.uniform.values[self.program.number(ValueRef { frame, expr }) as usize];
+                if range.clone().any(is_uniform) {
+                    steps.push(Step::Evaluate(frame, range));
+                }
+                if !range.clone().all(is_uniform) {
+                    pending.push(node);
+                }
+                return;
+            }
+            Kind::Init(local) | Kind::SetResult(local, _) => Some(local),
+            Kind::Plain(frame, &Statement::Store { pointer, .. }) => {
+                self.program.root(ValueRef { frame, expr: pointer }).map(|(local, _)| local)
+            }
+            _ => None,
+        };
+        match written.filter(|local| self.uniform.locals[local.0 as usize]) {
+            Some(local) => {
+                if usage::reads(self.program, pending, local) {
+                    self.flush(pending, steps);
+                }
+                steps.push(Step::Set(node));
+            }
+            None => pending.push(node),
+        }
+    }
+
     /// Whether a jump at the outer level is taken by everybody: no invocation has left a construct between here and its target.
     fn is_taken_by_all(&self, to: TargetId) -> bool {
         let skipped = self.inside.iter().rev().take_while(|t| **t != to);
         self.inside.contains(&to) && skipped.into_iter().all(|t| self.partial[t.0 as usize].is_none())
     }
 
-    fn flush<'a>(&mut self, pending: &mut Vec<Node<'a>>, steps: &mut Vec<Step<'a>>) {
+    fn flush(&mut self, pending: &mut Vec<Node<'a>>, steps: &mut Vec<Step<'a>>) {
         if pending.is_empty() {
             return;
         }
@@ -342,7 +418,7 @@ impl Splitter {
     }
 
     /// Steps inside a construct that can be jumped to the end of.
-    fn within<'a>(&mut self, target: TargetId, nodes: Vec<Node<'a>>) -> Result<Vec<Step<'a>>> {
+    fn within(&mut self, target: TargetId, nodes: Vec<Node<'a>>) -> Result<Vec<Step<'a>>> {
         self.inside.push(target);
         let steps = self.steps(nodes);
         self.inside.pop();
@@ -350,7 +426,7 @@ impl Splitter {
         steps
     }
 
-    fn outer<'a>(&mut self, node: Node<'a>) -> Result<Option<Step<'a>>> {
+    fn outer(&mut self, node: Node<'a>) -> Result<Option<Step<'a>>> {
         Ok(Some(match node.kind {
             // Everything is finished by all invocations when a run ends.
             Kind::Barrier => return Ok(None),

@@ -6,6 +6,7 @@ use naga::{Expression, Handle, Statement};
 
 use super::plan::{Run, Step, jumps_to};
 use super::program::{FrameId, Kind, LocalId, Node, Program, Resolved, ValueRef};
+use super::uniform::Uniform;
 
 /// A run's place: its number, and how many outer loops surround it.
 #[derive(Clone, Copy)]
@@ -42,6 +43,7 @@ pub(super) struct RunUsage {
 
 pub(super) struct Usage<'p, 'a> {
     program: &'p Program<'a>,
+    uniform: &'p Uniform,
     /// By value number: the run that defines it, or [`OUTER`].
     defined: Vec<u32>,
     pub(super) spilled: Vec<bool>,
@@ -52,9 +54,10 @@ pub(super) struct Usage<'p, 'a> {
 const OUTER: u32 = u32::MAX;
 
 impl<'p, 'a> Usage<'p, 'a> {
-    pub(super) fn new(program: &'p Program<'a>) -> Self {
+    pub(super) fn new(program: &'p Program<'a>, uniform: &'p Uniform) -> Self {
         Self {
             program,
+            uniform,
             defined: vec![OUTER; program.values()],
             spilled: vec![false; program.values()],
             users: (0..program.locals.len()).map(|_| Vec::new()).collect(),
@@ -81,14 +84,16 @@ impl<'p, 'a> Usage<'p, 'a> {
                     self.define_all(continuing);
                 }
                 Step::Call { body, .. } => self.define_all(body),
-                Step::UniformLoad { .. } | Step::Jump(_) => {}
+                Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
             }
         }
     }
 
     fn define(&mut self, value: ValueRef, run: u32) {
         let number = self.program.number(value) as usize;
-        self.defined[number] = run;
+        if !self.uniform.values[number] {
+            self.defined[number] = run;
+        }
     }
 
     fn define_nodes(&mut self, nodes: &[Node<'a>], run: u32) {
@@ -136,7 +141,8 @@ impl<'p, 'a> Usage<'p, 'a> {
                     }
                 }
                 Step::Call { body, .. } => self.use_all(body),
-                Step::Jump(_) => {}
+                // These use nothing but what is computed outside of runs.
+                Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
             }
         }
     }
@@ -155,7 +161,13 @@ impl<'p, 'a> Usage<'p, 'a> {
 
     fn use_run(&mut self, run: &Run<'a>) {
         let place = run.place();
-        let mut scan = Scan { program: self.program, values: BTreeSet::new(), locals: BTreeMap::new(), results: BTreeSet::new() };
+        let mut scan = Scan {
+            program: self.program,
+            uniform: self.uniform,
+            values: BTreeSet::new(),
+            locals: BTreeMap::new(),
+            results: BTreeSet::new(),
+        };
         let mut killed = BTreeSet::new();
         scan.nodes(&run.nodes, &mut killed);
         let mut found = RunUsage { leaves: run.leaves(), ..RunUsage::default() };
@@ -193,6 +205,7 @@ struct Seen {
 /// One run's accesses. `killed` below are the variables that have surely been written since the run began.
 struct Scan<'p, 'a> {
     program: &'p Program<'a>,
+    uniform: &'p Uniform,
     values: BTreeSet<u32>,
     locals: BTreeMap<LocalId, Seen>,
     /// Results of calls that are set in this run.
@@ -275,7 +288,11 @@ impl<'a> Scan<'_, 'a> {
     }
 
     fn emit(&mut self, frame: FrameId, expr: Handle<Expression>, killed: &mut Killed) {
-        let expression = self.program.expression(ValueRef { frame, expr });
+        let at = ValueRef { frame, expr };
+        if self.uniform.values[self.program.number(at) as usize] {
+            return;
+        }
+        let expression = self.program.expression(at);
         for_each_operand(expression, &mut |operand| self.operand(ValueRef { frame, expr: operand }));
         if let Expression::Load { pointer } = *expression
             && let Some((local, _)) = self.program.root(ValueRef { frame, expr: pointer })
@@ -321,6 +338,23 @@ impl<'a> Scan<'_, 'a> {
             seen.exposed |= !killed.contains(&local);
         }
     }
+}
+
+/// Whether some node reads a variable.
+pub(super) fn reads(program: &Program<'_>, nodes: &[Node<'_>], local: LocalId) -> bool {
+    let loads = |at: ValueRef| match *program.expression(at) {
+        Expression::Load { pointer } => program.root(ValueRef { expr: pointer, ..at }).is_some_and(|(l, _)| l == local),
+        _ => false,
+    };
+    nodes.iter().any(|node| match node.kind {
+        Kind::Emit(frame, range) => range.clone().any(|expr| loads(ValueRef { frame, expr })),
+        Kind::TakeResult(from, _) => from == local,
+        Kind::If { ref accept, ref reject, .. } => reads(program, accept, local) || reads(program, reject, local),
+        Kind::Switch { ref cases, .. } => cases.iter().any(|c| reads(program, &c.body, local)),
+        Kind::Loop { ref body, ref continuing, .. } => reads(program, body, local) || reads(program, continuing, local),
+        Kind::Call { ref body, .. } => reads(program, body, local),
+        _ => false,
+    })
 }
 
 /// Whether a list of nodes surely does not reach its end.

@@ -61,6 +61,8 @@ pub(super) enum Root {
     Immediates,
     Local(LocalId),
     Copy(Place),
+    /// At this address of the process, for as long as the code lives.
+    Table(usize),
 }
 
 /// An index that validate mode reports when it is out of range.

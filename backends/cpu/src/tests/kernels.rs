@@ -338,3 +338,38 @@ fn s1_one_long_kernel_on_the_only_worker_lets_other_queues_through() {
     stop.store(1, Ordering::Relaxed);
     assert_eq!(long.wait(2, None).unwrap(), Waited::Done);
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn ffi03_kernels_compute_alike_whatever_floating_point_mode_the_host_is_in() {
+    fn control(set: Option<u32>) -> u32 {
+        let mut before = 0_u32;
+        // SAFETY: stores the control register, and loads it with a valid value.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut before, options(nostack));
+            if let Some(value) = set {
+                std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack));
+            }
+        }
+        before & !0x3f
+    }
+    // Flush to zero, denormals are zero, round towards zero; workers inherit it, too.
+    let host = control(Some(0x1f80 | 0xe040)) | 0xe040;
+    let device = open(2);
+    let queue = device.create_queue().unwrap();
+    let memory = zeroed(&device, &*queue, 8);
+    let run = |context: &Context, group: [u32; 3]| {
+        // Through memory, so that nothing is computed beforehand.
+        let half = std::hint::black_box(f32::from_bits(2)) * std::hint::black_box(0.5);
+        // SAFETY: the binding has two words.
+        unsafe { (*context.bindings).pointer.cast::<u32>().add(group[0] as usize).write(half.to_bits()) };
+    };
+    for (at, cost) in [(2, Some(1)), (4, None)] {
+        let kernel = kernel(&device, &Spec { cost, ..Spec::default() }, run);
+        launch(&*queue, at, kernel, [2, 1, 1], words(memory, 2)).unwrap();
+        // A worker has to run the one that is not known to be short.
+        queue.wait(at, Some(Duration::from_secs(60))).unwrap();
+        assert_eq!(read(&*queue, at + 1, words(memory, 2)), [1, 0, 0, 0, 1, 0, 0, 0], "cost {cost:?}");
+    }
+    assert_eq!(control(Some(0x1f80)), host, "the host's own mode is left alone");
+}

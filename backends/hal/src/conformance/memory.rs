@@ -5,7 +5,7 @@ use super::{Failed, Outcome, Subject};
 use crate::{DeviceError, HostSource, Pitched};
 
 /// Around the sizes at which devices change their ways.
-const SIZES: [u64; 9] = [1, 3, 256, 4096, 65_536, 65_537, 1 << 20, (4 << 20) + 5, 16 << 20];
+const SIZES: [u64; 8] = [1, 3, 256, 4096, 65_536, 65_537, 1 << 20, (4 << 20) + 5];
 
 pub(super) fn m7_what_was_written_is_read_back(subject: &Subject<'_>) -> Outcome {
     let bench = Bench::new(subject)?;

@@ -1,28 +1,31 @@
 //! How large the constants and types of a source become when every mention of one is replaced by what it stands for. Front ends copy constants
-//! where they are used and walk types as trees, so a few lines that mention each other twice would grow without bound.
+//! where they are used, write out the elements of zero values, and walk types as trees, so a few lines that mention each other twice, or one type
+//! again and again, would grow without bound.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::lexer::Kind;
+use super::sizes::Elements;
 use super::{Scanned, begins_declaration};
 use crate::diagnostics::Finding;
 
 /// Tokens of a source after replacement.
 const MAX_EXPANDED: u64 = 1 << 21;
+/// Elements of arrays that are written out cost less than tokens.
+const ELEMENTS_PER_TOKEN: u64 = 8;
 
 /// Refuses a source that expands too far.
-pub(super) fn check(scanned: &Scanned<'_>) -> Vec<Finding> {
-    let names = Names::find(scanned);
+pub(super) fn check(scanned: &Scanned<'_>, elements: &Elements) -> Vec<Finding> {
+    let names = Names::find(scanned, elements);
     let mut weights = vec![Weight::New; names.list.len()];
     for root in 0..names.list.len() {
         names.weigh(scanned, root, &mut weights);
     }
-    let mut total = 0u64;
+    let mut total = Size::default();
     for index in 0..scanned.tokens.len() {
-        let weight = names.mentioned(scanned, index).map_or(1, |name| done(&weights, name).max(1));
-        total = total.saturating_add(weight);
-        if total > MAX_EXPANDED {
+        total.add(names.used(scanned, &weights, index));
+        if total.tokens.saturating_add(total.elements / ELEMENTS_PER_TOKEN) > MAX_EXPANDED {
             let message = format!(
                 "the constants and types mentioned up to here stand for more than {MAX_EXPANDED} tokens; declare fewer or smaller ones"
             );
@@ -32,26 +35,43 @@ pub(super) fn check(scanned: &Scanned<'_>) -> Vec<Finding> {
     Vec::new()
 }
 
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Size {
+    tokens: u64,
+    /// Of arrays, where a value is made of them.
+    elements: u64,
+}
+
+impl Size {
+    const TOKEN: Self = Self { tokens: 1, elements: 0 };
+
+    fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.elements = self.elements.saturating_add(other.elements);
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self { tokens: self.tokens.max(other.tokens), elements: self.elements.max(other.elements) }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Weight {
     New,
     /// Its declaration is being walked.
     Open,
-    Done(u64),
-}
-
-fn done(weights: &[Weight], name: usize) -> u64 {
-    match weights.get(name) {
-        Some(&Weight::Done(weight)) => weight,
-        _ => 0,
-    }
+    Done(Size),
 }
 
 /// The declared names. One may be declared several times, in different scopes: it weighs what the heaviest weighs.
 struct Names<'a> {
+    elements: &'a Elements,
     index: HashMap<&'a str, usize>,
     /// Per name the tokens of its declarations.
     list: Vec<Vec<Range<usize>>>,
+    /// Whether it is a value somewhere, rather than a type.
+    value: Vec<bool>,
 }
 
 /// A name on the stack of the walk: which declaration of it, the next token, what was summed up in it.
@@ -59,19 +79,23 @@ struct Step {
     name: usize,
     declaration: usize,
     at: usize,
-    sum: u64,
-    heaviest: u64,
+    sum: Size,
+    heaviest: Size,
 }
 
 impl<'a> Names<'a> {
-    fn find(scanned: &Scanned<'a>) -> Self {
-        let mut found = Self { index: HashMap::new(), list: Vec::new() };
+    fn find(scanned: &Scanned<'a>, elements: &'a Elements) -> Self {
+        let mut found = Self { elements, index: HashMap::new(), list: Vec::new(), value: Vec::new() };
         for at in 0..scanned.tokens.len() {
             if matches!(scanned.text(at), "const" | "override" | "alias" | "struct") {
                 let next = found.list.len();
                 let name = *found.index.entry(scanned.text(at + 1)).or_insert(next);
                 if name == next {
                     found.list.push(Vec::new());
+                    found.value.push(false);
+                }
+                if let (Some(value), "const" | "override") = (found.value.get_mut(name), scanned.text(at)) {
+                    *value = true;
                 }
                 if let Some(declarations) = found.list.get_mut(name) {
                     declarations.push(body(scanned, at));
@@ -89,7 +113,13 @@ impl<'a> Names<'a> {
     }
 
     fn begin(&self, name: usize) -> Step {
-        Step { name, declaration: 0, at: self.body(name, 0).map_or(0, |b| b.start), sum: 0, heaviest: 0 }
+        Step {
+            name,
+            declaration: 0,
+            at: self.body(name, 0).map_or(0, |b| b.start),
+            sum: Size::default(),
+            heaviest: Size::default(),
+        }
     }
 
     fn body(&self, name: usize, declaration: usize) -> Option<&Range<usize>> {
@@ -112,7 +142,7 @@ impl<'a> Names<'a> {
             if step.at >= body.end {
                 step.heaviest = step.heaviest.max(step.sum);
                 step.declaration += 1;
-                step.sum = 0;
+                step.sum = Size::default();
                 step.at = self.body(step.name, step.declaration).map_or(0, |b| b.start);
                 continue;
             }
@@ -122,22 +152,35 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Adds the token that `step` is at, or says what must be weighed first.
+    /// Adds the token that `step` is at, or says what must be weighed first. In a declaration every array counts.
     fn token(&self, scanned: &Scanned<'a>, step: &mut Step, weights: &mut [Weight]) -> Option<Step> {
-        let weight = match self.mentioned(scanned, step.at).and_then(|name| Some((name, *weights.get(name)?))) {
-            None => 1,
+        let size = match self.mentioned(scanned, step.at).and_then(|name| Some((name, *weights.get(name)?))) {
+            None => Size { tokens: 1, elements: self.elements.get(&step.at).map_or(0, |e| e.0) },
             Some((name, Weight::New)) => {
                 set(weights, name, Weight::Open);
                 return Some(self.begin(name));
             }
-            Some((_, Weight::Done(weight))) => weight.max(1),
+            Some((_, Weight::Done(size))) => size.max(Size::TOKEN),
             // A name that mentions itself is refused by the front end, unless it hides another of the same name: then it may be anything.
-            Some((name, Weight::Open)) if self.list.get(name).is_some_and(|d| d.len() > 1) => MAX_EXPANDED,
-            Some((_, Weight::Open)) => 1,
+            Some((name, Weight::Open)) if self.list.get(name).is_some_and(|d| d.len() > 1) => {
+                Size { tokens: MAX_EXPANDED, elements: 0 }
+            }
+            Some((_, Weight::Open)) => Size::TOKEN,
         };
-        step.sum = step.sum.saturating_add(weight);
+        step.sum.add(size);
         step.at += 1;
         None
+    }
+
+    /// What a token of the source stands for. The elements of a type count where a value of it is made.
+    fn used(&self, scanned: &Scanned<'a>, weights: &[Weight], at: usize) -> Size {
+        if let Some(&(elements, close)) = self.elements.get(&at) {
+            return Size { tokens: 1, elements: if scanned.text(close + 1) == "(" { elements } else { 0 } };
+        }
+        let Some(name) = self.mentioned(scanned, at) else { return Size::TOKEN };
+        let Some(&Weight::Done(size)) = weights.get(name) else { return Size::TOKEN };
+        let made = scanned.text(at + 1) == "(" || self.value.get(name).copied().unwrap_or(true);
+        Size { tokens: size.tokens.max(1), elements: if made { size.elements } else { 0 } }
     }
 }
 

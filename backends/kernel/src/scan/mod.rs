@@ -7,6 +7,7 @@ mod expand;
 mod lexer;
 mod sizes;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::diagnostics::Finding;
@@ -65,11 +66,12 @@ pub(crate) fn check(source: &str) -> Vec<Finding> {
     }
     let scanned = Scanned { source, tokens: lexer::tokens(source) };
     let (mut findings, arrays) = Nesting::new(&scanned).run();
+    let mut elements = HashMap::new();
     if findings.is_empty() {
-        findings = sizes::check(&scanned, &arrays);
+        (findings, elements) = sizes::check(&scanned, &arrays);
     }
     if findings.is_empty() {
-        findings = expand::check(&scanned);
+        findings = expand::check(&scanned, &elements);
     }
     findings
 }
@@ -92,7 +94,7 @@ enum FrameKind {
     Block,
     /// `( )` and `[ ]`.
     Bracket,
-    /// `< >` of a template list; the token that opened it is an array's when there is an index.
+    /// `< >` of a template list, an array's or another's.
     Template { array: bool },
 }
 
@@ -105,12 +107,21 @@ struct Frame {
     unsure: bool,
     /// `else if`s in the present chain; blocks only.
     chain: u32,
-    /// The first token after the last separator.
-    segment: usize,
+    /// The token that opened it.
+    opened: usize,
+    /// In a template list: the first token of the second argument, and the comma behind it.
+    second: (Option<usize>, Option<usize>),
 }
 
-/// The element count of an array type, as tokens.
-type CountTokens = Range<usize>;
+/// A fixed-size array type, as tokens.
+struct ArrayType {
+    /// The word `array`.
+    word: usize,
+    /// The element count.
+    count: Range<usize>,
+    /// The `>`.
+    close: usize,
+}
 
 struct Nesting<'a> {
     scanned: &'a Scanned<'a>,
@@ -123,12 +134,12 @@ struct Nesting<'a> {
     declarations: u32,
     /// Of the function that is open.
     statements: u32,
-    arrays: Vec<CountTokens>,
+    arrays: Vec<ArrayType>,
 }
 
 impl<'a> Nesting<'a> {
     fn new(scanned: &'a Scanned<'a>) -> Self {
-        let module = Frame { kind: FrameKind::Block, operators: 0, unsure: false, chain: 0, segment: 0 };
+        let module = Frame { kind: FrameKind::Block, operators: 0, unsure: false, chain: 0, opened: 0, second: (None, None) };
         Self {
             scanned,
             frames: vec![module],
@@ -142,7 +153,7 @@ impl<'a> Nesting<'a> {
     }
 
     /// Stops at the first thing that is over a bound: after it, the count of everything else would be off.
-    fn run(mut self) -> (Vec<Finding>, Vec<CountTokens>) {
+    fn run(mut self) -> (Vec<Finding>, Vec<ArrayType>) {
         for index in 0..self.scanned.tokens.len() {
             if let Err(finding) = self.token(index) {
                 return (vec![finding], self.arrays);
@@ -210,7 +221,7 @@ impl<'a> Nesting<'a> {
     fn open(&mut self, index: usize, kind: FrameKind) -> Result<(), Finding> {
         self.below += self.top().map_or(0, |f| f.operators);
         self.brackets += 1;
-        self.frames.push(Frame { kind, operators: 0, unsure: false, chain: 0, segment: index + 1 });
+        self.frames.push(Frame { kind, operators: 0, unsure: false, chain: 0, opened: index, second: (None, None) });
         if self.brackets > MAX_BRACKETS {
             let message = format!("brackets are nested too deeply here: at most {MAX_BRACKETS} may be inside each other");
             return self.refuse(index, message);
@@ -226,10 +237,11 @@ impl<'a> Nesting<'a> {
     }
 
     fn close_template(&mut self, index: usize) -> Result<(), Finding> {
-        if let Some(Frame { kind: FrameKind::Template { array: true }, segment, .. }) = self.pop() {
-            // Without a comma there is one segment: the element type alone, a runtime-sized array.
-            if segment > 0 && self.scanned.kind(segment - 1) == Some(Kind::Comma) && segment < index {
-                self.arrays.push(segment..index);
+        if let Some(Frame { kind: FrameKind::Template { array: true }, opened, second: (Some(from), to), .. }) = self.pop() {
+            // Without a comma there is the element type alone: a runtime-sized array. A last comma ends nothing but the list.
+            let count = from..to.unwrap_or(index);
+            if !count.is_empty() {
+                self.arrays.push(ArrayType { word: opened.saturating_sub(1), count, close: index });
             }
         }
         self.operator(index)
@@ -257,7 +269,14 @@ impl<'a> Nesting<'a> {
         // no expression holds a block.
         self.brackets = 0;
         self.below = 0;
-        self.frames.push(Frame { kind: FrameKind::Block, operators: 0, unsure: false, chain: 0, segment: index + 1 });
+        self.frames.push(Frame {
+            kind: FrameKind::Block,
+            operators: 0,
+            unsure: false,
+            chain: 0,
+            opened: index,
+            second: (None, None),
+        });
         self.check_blocks(index)
     }
 
@@ -294,7 +313,6 @@ impl<'a> Nesting<'a> {
         let follows_else = self.scanned.text(index + 1) == "else";
         if let Some(top) = self.top() {
             top.operators = 0;
-            top.segment = index + 1;
             if !follows_else {
                 top.chain = 0;
             }
@@ -303,14 +321,20 @@ impl<'a> Nesting<'a> {
     }
 
     fn comma(&mut self, index: usize) -> Result<(), Finding> {
+        if let Some(top) = self.top() {
+            match top.second {
+                (None, _) => top.second.0 = Some(index + 1),
+                (Some(_), None) => top.second.1 = Some(index),
+                _ => {}
+            }
+        }
         if self.top().is_some_and(|f| f.unsure) { Ok(()) } else { self.separator(index) }
     }
 
-    fn separator(&mut self, index: usize) -> Result<(), Finding> {
+    fn separator(&mut self, _index: usize) -> Result<(), Finding> {
         if let Some(top) = self.top() {
             top.operators = 0;
             top.unsure = false;
-            top.segment = index + 1;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::lexer::Kind;
-use super::{CountTokens, Scanned};
+use super::{ArrayType, Scanned};
 use crate::diagnostics::Finding;
 
 /// Elements of one fixed array.
@@ -15,10 +15,38 @@ const MAX_CHAIN: u32 = 64;
 /// Nothing that fits an integer type of WGSL is larger.
 const LARGEST: i128 = 1 << 64;
 
-/// Checks each of `arrays`.
-pub(super) fn check(scanned: &Scanned<'_>, arrays: &[CountTokens]) -> Vec<Finding> {
+/// Elements by the word `array` of the type, with the `>` that ends it. Those that wait for an override constant are left out: they are no values.
+pub(super) type Elements = HashMap<usize, (u64, usize)>;
+
+/// Evaluates the size of each of `arrays`.
+pub(super) fn check(scanned: &Scanned<'_>, arrays: &[ArrayType]) -> (Vec<Finding>, Elements) {
     let mut sizes = Sizes { constants: constants(scanned), known: HashMap::new() };
-    arrays.iter().filter_map(|tokens| sizes.finding(scanned, tokens)).collect()
+    let (mut findings, mut elements) = (Vec::new(), HashMap::new());
+    for array in arrays {
+        let value = sizes.evaluate(scanned, array.count.clone(), 0);
+        findings.extend(finding(scanned, &array.count, value));
+        if let Value::Known(n) = value {
+            elements.insert(array.word, (u64::try_from(n).unwrap_or(0), array.close));
+        }
+    }
+    (findings, elements)
+}
+
+fn finding(scanned: &Scanned<'_>, count: &Range<usize>, value: Value) -> Option<Finding> {
+    let at = Some(scanned.range(count.start)?.start..scanned.range(count.end.checked_sub(1)?)?.end);
+    let message = match value {
+        Value::Known(n) if n > MAX_ELEMENTS => {
+            format!(
+                "an array of {n} elements is too large: at most {MAX_ELEMENTS} are allowed; for more use a runtime-sized array"
+            )
+        }
+        Value::Unknown => {
+            "this array size is not supported yet: it must be integer arithmetic on literals, constants and override constants"
+                .to_owned()
+        }
+        Value::Known(_) | Value::Later => return None,
+    };
+    Some(Finding::new(message, at))
 }
 
 /// Where the values of names are, in tokens. A name declared in several scopes has several.
@@ -77,24 +105,10 @@ struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    fn finding(&mut self, scanned: &Scanned<'a>, tokens: &CountTokens) -> Option<Finding> {
-        let at = Some(scanned.range(tokens.start)?.start..scanned.range(tokens.end.checked_sub(1)?)?.end);
-        let message = match self.evaluate(scanned, tokens.clone(), 0) {
-            Value::Known(n) if n > MAX_ELEMENTS => {
-                format!("an array of {n} elements is too large: at most {MAX_ELEMENTS} are allowed; for more use a runtime-sized array")
-            }
-            Value::Unknown => {
-                "this array size is not supported yet: it must be integer arithmetic on literals, constants and override constants".to_owned()
-            }
-            Value::Known(_) | Value::Later => return None,
-        };
-        Some(Finding::new(message, at))
-    }
-
     fn evaluate(&mut self, scanned: &Scanned<'a>, tokens: Range<usize>, chain: u32) -> Value {
         let mut parser = Parser { sizes: self, scanned, at: tokens.start, end: tokens.end, chain };
         let value = parser.binary(0);
-        if parser.at == parser.end || trailing_comma(scanned, parser.at, tokens.end) { value } else { Value::Unknown }
+        if parser.at == parser.end { value } else { Value::Unknown }
     }
 
     fn name(&mut self, scanned: &Scanned<'a>, name: &'a str, chain: u32) -> Value {
@@ -121,10 +135,6 @@ impl<'a> Sizes<'a> {
         self.known.insert(name, value);
         value
     }
-}
-
-fn trailing_comma(scanned: &Scanned<'_>, at: usize, end: usize) -> bool {
-    at + 1 == end && scanned.kind(at) == Some(Kind::Comma)
 }
 
 /// Precedence climbing. Its depth is bounded, for the brackets and operators of the source were bounded before.

@@ -47,7 +47,18 @@ fn a_comma_inside_a_template_list_does_not_start_the_count_again() {
 
 #[test]
 fn the_elements_of_an_array_are_bounded_before_anything_expands_them() {
-    for count in ["4294967295", "0xffffffffu", "1u << 31", "N", "4096 * 4096 + 1", "max(3, M)", "2 * (8388608 + 1)", "u32(N)"] {
+    for count in [
+        "4294967295",
+        "0xffffffffu",
+        "1u << 31",
+        "N",
+        "4096 * 4096 + 1",
+        "max(3, M)",
+        "N,",
+        "20000000 ,",
+        "2 * (8388608 + 1)",
+        "u32(N)",
+    ] {
         let source = format!("const M = N; const N = 20000000; fn f() {{ let x = -array<u32, {count}>(); }}");
         assert!(first(&source).contains("too large"), "{count}: {}", first(&source));
     }
@@ -55,6 +66,19 @@ fn the_elements_of_an_array_are_bounded_before_anything_expands_them() {
         let source = format!("override O = 4; const N = 4; var<workgroup> a: array<f32, {count}>;");
         assert_eq!(first(&source), "", "{count}");
     }
+    assert_eq!(
+        first(
+            "@group(0) @binding(0) var<storage> a: array<f32, 16777216>; struct S { b: array<u32, 16777216> } fn f(p: ptr<storage, S>) {}"
+        ),
+        ""
+    );
+    let again =
+        |declare: &str, make: &str| format!("{declare} fn f() {{ {} }}", format!("let x = {make} == {make};").repeat(100));
+    assert!(first(&again("", "array<u32, 1000000>()")).contains("stand for"));
+    assert!(first(&again("alias A = array<u32, 1000000>;", "A()")).contains("stand for"));
+    assert!(first(&again("struct S { a: array<u32, 1000000> }", "S()")).contains("stand for"));
+    assert!(first(&again("const C = array<u32, 1000000>();", "C")).contains("stand for"));
+    assert_eq!(first(&again("", "array<u32, 100>()")), "");
     assert!(first("var<private> a: array<f32, u32(sqrt(1e20))>;").contains("not supported yet"));
     assert!(first("const N = 4; fn f() { const N = N * 100000000; let x = -array<u32, N>(); }").contains("not supported yet"));
 }

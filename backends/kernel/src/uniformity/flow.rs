@@ -14,19 +14,23 @@ use crate::diagnostics::Finding;
 #[derive(Clone, Default)]
 struct Left {
     function: Option<Rc<Split>>,
+    /// A loop.
     round: Option<Rc<Split>>,
+    /// One pass of a loop: all meet again where it continues.
+    pass: Option<Rc<Split>>,
     switch: Option<Rc<Split>>,
 }
 
 impl Left {
     fn any(&self) -> Option<&Rc<Split>> {
-        self.function.as_ref().or(self.round.as_ref()).or(self.switch.as_ref())
+        self.function.as_ref().or(self.round.as_ref()).or(self.pass.as_ref()).or(self.switch.as_ref())
     }
 
     fn merge(&mut self, other: Self) {
-        let Self { function, round, switch } = other;
+        let Self { function, round, pass, switch } = other;
         self.function = self.function.take().or(function);
         self.round = self.round.take().or(round);
+        self.pass = self.pass.take().or(pass);
         self.switch = self.switch.take().or(switch);
     }
 }
@@ -137,7 +141,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         left
     }
 
-    /// A loop is walked as if all stay together; if some may leave earlier, or skip a part, again as if split from the start.
+    /// A loop is walked as if all stay together; if some may leave earlier, again as if split from the start. Those that skip the rest of a pass meet
+    /// the others where the loop continues.
     fn round(
         &mut self,
         body: &'a Block,
@@ -147,6 +152,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         control: &Control,
     ) -> Left {
         let mut left = self.block(body, control.clone(), Inside::Loop);
+        left.pass = None;
         left.merge(self.block(continuing, control.clone(), Inside::Loop));
         let mut split = left.any().cloned();
         if let Some(Control::Split(own)) = break_if.map(|condition| self.under(control, condition, span)) {
@@ -158,6 +164,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             left.merge(self.block(continuing, control, Inside::Loop));
         }
         left.round = None;
+        left.pass = None;
         left.switch = None;
         left
     }
@@ -172,7 +179,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         let split = Some(Rc::clone(split));
         match (statement, inside) {
             (Statement::Break, Inside::Switch) => Left { switch: split, ..Left::default() },
-            (Statement::Break | Statement::Continue, _) => Left { round: split, ..Left::default() },
+            (Statement::Break, _) => Left { round: split, ..Left::default() },
+            (Statement::Continue, _) => Left { pass: split, ..Left::default() },
             _ => Left { function: split, ..Left::default() },
         }
     }

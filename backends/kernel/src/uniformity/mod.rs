@@ -6,8 +6,8 @@
 //!
 //! - A variable is uniform only if everything ever stored to it is, and is stored in uniform control flow, whatever the order.
 //! - What can be written during the launch (workgroup memory, read-write storage, atomics) is never uniform. `workgroupUniformLoad` is.
-//! - A `break`, `continue` or `return` that only some take makes everything that they skip, and the whole loop around, not uniform. After
-//!   the loop, or after the call, all are together again.
+//! - A `break` or `return` that only some take makes everything that they skip, and the whole loop around, not uniform; a `continue` only the rest of
+//!   that pass. After the loop, or after the call, all are together again.
 
 mod explain;
 mod flow;

@@ -332,3 +332,54 @@ fn uniform_conditions_may_come_from_anywhere_uniform() {
     let expected: Vec<u32> = (0..4).map(|li| 1000 + sum(li, 2)).chain([0; 4]).chain((0..4).map(|li| sum(li, 5 - 3))).collect();
     assert_eq!(run_words(&source, 3, &[2, 9, 5, 3], 12), expected);
 }
+
+#[test]
+fn those_that_skip_the_rest_of_a_pass_or_of_a_call_meet_the_others_again() {
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 64>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) li: u32) {{
+            s[li] = li; var sum = 0u;
+            for (var i = 0u; i < 5u; i++) {{
+                workgroupBarrier();
+                let v = s[(li + 1u) % 64u];
+                workgroupBarrier();
+                s[li] = v;
+                if (li % 5u == i) {{ continue; }}
+                sum += v;
+            }}
+            O[li] = sum;
+        }}"
+    );
+    let want: Vec<u32> = (0..64u32).map(|li| (0..5u32).filter(|i| li % 5 != *i).map(|i| (li + i + 1) % 64).sum()).collect();
+    assert_eq!(run_words(&source, 1, &[0; 64], 64), want);
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 64>;
+        fn f(li: u32, i: u32) {{ workgroupBarrier(); if (li % 5u == i) {{ return; }} s[li] = i + 1u; }}
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) li: u32) {{
+            f(li, 1u); workgroupBarrier(); O[li] = s[(li + 1u) % 64u];
+        }}"
+    );
+    let want: Vec<u32> = (0..64u32).map(|li| if ((li + 1) % 64) % 5 == 1 { 0 } else { 2 }).collect();
+    assert_eq!(run_words(&source, 1, &[0; 64], 64), want);
+}
+
+#[test]
+fn a_jump_past_a_switch_with_barriers_skips_the_rest_of_the_pass() {
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) li: u32) {{
+            var n = 0u;
+            for (var i = 0u; i < 2u; i++) {{
+                switch (I[i]) {{
+                    case 1u: {{ s[li] = 1u; workgroupBarrier(); n += s[3u - li]; continue; }}
+                    default: {{ s[li] = 2u; workgroupBarrier(); if (li < 2u) {{ break; }} n += 100u; }}
+                }}
+                n += 10u;
+            }}
+            O[li] = n;
+        }}"
+    );
+    assert_eq!(run_words(&source, 1, &[1, 0], 4), [11, 11, 111, 111]);
+    assert_eq!(run_words(&source, 1, &[1, 1], 4), [2; 4]);
+    assert_eq!(run_words(&source, 1, &[0, 1], 4), [11, 11, 111, 111]);
+}

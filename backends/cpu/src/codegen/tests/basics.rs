@@ -225,3 +225,31 @@ fn immediates_and_uniforms_are_read() {
     kernel.run([1, 1, 1], &mut [&mut u, &mut output]);
     assert_eq!(floats(&output), [7.0, 104.0, 110.0, 9.0, 5.0]);
 }
+
+#[test]
+fn constant_tables_are_indexed_where_they_are() {
+    let numbers: Vec<String> = (0..256).map(|i| format!("{}u", i * i)).collect();
+    let source = format!(
+        "{HEAD} struct E {{ a: vec3<f32>, b: bool, c: array<i32, 2> }}
+        const squares = array<u32, 256>({});
+        const mixed = array<E, 3>(E(vec3(1.0), true, array(1, 2)), E(), E(vec3(2.0, 3.0, 4.0), false, array(-1, 7)));
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) li: u32) {{
+            let e = mixed[li % 3u];
+            O[li] = squares[I[li]] + squares[li] + u32(e.a.z) * 100000u + u32(e.b) * 1000000u + u32(e.c[li % 2u] + 1) * 10000000u;
+        }}",
+        numbers.join(",")
+    );
+    let input: Vec<u32> = (0..64).map(|i| i * 4 + 3).collect();
+    let expected: Vec<u32> = (0..64u32)
+        .map(|i| {
+            let (z, b, c) = [(1, 1, [1, 2]), (0, 0, [0, 0]), (4, 0, [-1, 7])][i as usize % 3];
+            (i * 4 + 3) * (i * 4 + 3) + i * i + z * 100_000 + b * 1_000_000 + (c[i as usize % 2] + 1) as u32 * 10_000_000
+        })
+        .collect();
+    assert_eq!(run_words(&source, 1, &input, 64), expected);
+    let size = |bounds| Kernel::new(&source, bounds).compiled.code_size();
+    assert!(size(Bounds::Checked) < 1500, "the tables are in the code: {} bytes", size(Bounds::Checked));
+    let mut output = [0; 64];
+    Kernel::new(&source, Bounds::Checked).run([1, 1, 1], &mut [&mut [256; 64], &mut output]);
+    assert_eq!(output[3], 9 + 1_100_000 + 30_000_000);
+}

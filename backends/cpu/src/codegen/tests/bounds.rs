@@ -134,9 +134,56 @@ fn a_kernel_whose_calls_explode_is_refused() {
 }
 
 #[test]
-fn the_cost_of_a_kernel_without_loops_is_known() {
+fn the_cost_of_a_kernel_is_known_when_its_loops_are_counted() {
     let cheap = Kernel::new(&one("O[0] = I[0];"), Bounds::Checked).compiled.cost().expect("known");
     let dear = Kernel::new(&one("O[0] = I[0] * I[1] + I[2] / I[3];"), Bounds::Checked).compiled.cost().expect("known");
     assert!(cheap > 0 && cheap < dear && dear < 1000, "{cheap} {dear}");
-    assert_eq!(Kernel::new(&one("for (var i = 0u; i < I[0]; i++) { O[i] = 1u; }"), Bounds::Checked).compiled.cost(), None);
+    let cost = |body: &str| Kernel::new(&one(body), Bounds::Checked).compiled.cost();
+    assert_eq!(cost("for (var i = 0u; i < I[0]; i++) { O[i] = 1u; }"), None);
+    assert_eq!(cost("for (var i = 0u; i < 8u; i += I[0]) { O[i] = 1u; }"), None);
+    assert_eq!(cost("for (var i = 0u; i < 8u; i += 0xffffffffu) { O[i] = 1u; }"), None);
+    assert_eq!(cost("let z = I[0] + 1u; var i = z; for (; i < 8u; i = z + 1u) { O[i] = 1u; }"), None);
+    let ten = cost("for (var i = 0u; i < 10u; i++) { O[i] = 1u; }").expect("known");
+    let thousand = cost("for (var i = 0u; i < 10u; i++) { for (var j = 0u; j < 100u; j += 1u) { O[i] += j; } }").expect("known");
+    assert!(ten > 10 * 5 && ten < 10 * 60 && thousand > 1000 * 5 && thousand < 1000 * 60, "{ten} {thousand}");
+    let tiles = cost("for (var i = 0u; i < 10u; i++) { O[0] = i; workgroupBarrier(); }").expect("known");
+    assert!(tiles > 10 * 5 && tiles < 10 * 100, "{tiles}");
+}
+
+#[test]
+fn checks_that_cannot_fail_are_left_out() {
+    let bodies = [
+        "var l: array<u32, 16>; l[I[0] & 15u] = 1u; O[0] = l[I[0] % 16u] + l[(I[0] >> 30u) * 4u + 2u];",
+        "var l: array<u32, 16>; for (var k = 0u; k < 16u; k++) { l[k] = I[0]; } O[0] = l[min(I[0], 15u)];",
+        "var l: array<u32, 16>; l[i32(I[0] & 7u) + 8] = 1u; O[0] = l[select(3u, I[0] / 0x20000000u, I[0] == 1u)];",
+    ];
+    for body in bodies {
+        let size = |bounds| Kernel::new(&one(body), bounds).compiled.code_size();
+        assert_eq!(Kernel::new(&one(body), Bounds::Validate).compiled.sites().len(), 0, "{body}");
+        assert!(size(Bounds::Checked) <= size(Bounds::Unchecked), "{body}");
+    }
+}
+
+#[test]
+fn checks_that_may_fail_are_kept() {
+    let bodies = [
+        // The condition is older than the loop.
+        "var i = I[1]; let c = i < 4u; loop { if (c) {} else { break; } l[i] = 1u; continuing { i += 1u; break if i > 5u; } }",
+        // The counter changes in the body.
+        "for (var i = I[1]; i < 4u; i++) { i += I[2]; l[i] = 1u; }",
+        // The counter may be negative.
+        "for (var i = bitcast<i32>(I[3]); i < 4; i++) { l[i] = 1u; }",
+        // The last pass has been left.
+        "var i = 0u; for (; i < 4u; i++) {} l[i] = 1u;",
+        "l[(I[0] & 7u) + 1u] = 1u;",
+        "l[bitcast<i32>(I[3]) % 4] = 1u;",
+        "l[bitcast<i32>(I[3]) >> 31u] = 1u;",
+        "l[I[0] & 15u] = 1u;",
+        "l[I[0] % (I[1] + 4u + I[4])] = 1u;",
+    ];
+    for body in bodies {
+        let kernel = Kernel::new(&one(&format!("var l: array<u32, 4>; {body} O[0] = l[0];")), Bounds::Validate);
+        kernel.run([1, 1, 1], &mut [&mut [7, 0, 5, -3i32 as u32, 5], &mut [0; 1]]);
+        assert!(kernel.violated(), "{body}");
+    }
 }

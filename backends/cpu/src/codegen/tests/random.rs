@@ -148,44 +148,44 @@ fn show(block: &[St], function: bool, names: &mut u32, out: &mut String) {
         *names += 1;
         let name = *names;
         let _ = match statement {
-            St::Local(i, e) => write!(out, "l{i} = {};\n", show_expression(e)),
-            St::Uniform(i, e) => write!(out, "u{i} = {};\n", show_expression(e)),
-            St::Table(i, e) => write!(out, "t[{} % 4u] = {};\n", show_expression(i), show_expression(e)),
-            St::Private(e) => write!(out, "p = {};\n", show_expression(e)),
-            St::Exchange(i, e, by) => write!(
+            St::Local(i, e) => writeln!(out, "l{i} = {};", show_expression(e)),
+            St::Uniform(i, e) => writeln!(out, "u{i} = {};", show_expression(e)),
+            St::Table(i, e) => writeln!(out, "t[{} % 4u] = {};", show_expression(i), show_expression(e)),
+            St::Private(e) => writeln!(out, "p = {};", show_expression(e)),
+            St::Exchange(i, e, by) => writeln!(
                 out,
                 "let k{name} = l{i} ^ t[{by}u % 4u]; s[li] = {}; workgroupBarrier(); let x{name} = s[(li + {by}u) % {SIZE}u]; \
-                 workgroupBarrier(); l{i} = x{name} + k{name};\n",
+                 workgroupBarrier(); l{i} = x{name} + k{name};",
                 show_expression(e)
             ),
-            St::Call(i, e) => write!(out, "l{i} = f(li, {}, &t, &l{});\n", show_expression(e), (i + 1) % LOCALS),
+            St::Call(i, e) => writeln!(out, "l{i} = f(li, {}, &t, &l{});", show_expression(e), (i + 1) % LOCALS),
             St::If(c, a, b) => {
-                let _ = write!(out, "if ({} % 2u == 1u) {{\n", show_expression(c));
+                let _ = writeln!(out, "if ({} % 2u == 1u) {{", show_expression(c));
                 show(a, function, names, out);
                 out.push_str("} else {\n");
                 show(b, function, names, out);
-                write!(out, "}}\n")
+                writeln!(out, "}}")
             }
             St::Loop(n, body, continuing) => {
-                let _ = write!(out, "var c{name} = 0u; loop {{ if (c{name} >= {n}u) {{ break; }}\n");
+                let _ = writeln!(out, "var c{name} = 0u; loop {{ if (c{name} >= {n}u) {{ break; }}");
                 show(body, function, names, out);
-                let _ = write!(out, "continuing {{ c{name} += 1u;\n");
+                let _ = writeln!(out, "continuing {{ c{name} += 1u;");
                 show(continuing, function, names, out);
-                write!(out, "}} }}\n")
+                writeln!(out, "}} }}")
             }
             St::Switch(e, a, b, d) => {
-                let _ = write!(out, "switch ({} % 4u) {{ case 1u: {{\n", show_expression(e));
+                let _ = writeln!(out, "switch ({} % 4u) {{ case 1u: {{", show_expression(e));
                 show(a, function, names, out);
                 out.push_str("} case 0u, 2u: {\n");
                 show(b, function, names, out);
                 out.push_str("} default: {\n");
                 show(d, function, names, out);
-                write!(out, "}} }}\n")
+                writeln!(out, "}} }}")
             }
-            St::Break => write!(out, "break;\n"),
-            St::Continue => write!(out, "continue;\n"),
-            St::Return if function => write!(out, "return l0;\n"),
-            St::Return => write!(out, "finish(li, l0, l1, l2, t, u0); return;\n"),
+            St::Break => writeln!(out, "break;"),
+            St::Continue => writeln!(out, "continue;"),
+            St::Return if function => writeln!(out, "return l0;"),
+            St::Return => writeln!(out, "finish(li, l0, l1, l2, t, u0); return;"),
         };
     }
 }
@@ -407,7 +407,7 @@ fn within_two_seconds(kernel: &Kernel, run: impl FnOnce()) {
 
 #[test]
 fn random_kernels_do_what_lockstep_does() {
-    let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let first = std::env::var("RANDOM_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1u64);
     let input: Vec<u32> = [0, 9, 4, 7, 0, 3, 8, 1, 6, 2].into();
     let (mut ran, mut with_barriers) = (0, 0);

@@ -115,6 +115,16 @@ fn speed_of_compiled_kernels() {
             kernel.compiled.scratch_size()
         );
     }
+    let mut calls = format!("{HEAD} fn f0(x: u32) -> u32 {{ return x * 3u + 1u; }}");
+    for i in 1..12 {
+        calls += &format!("fn f{i}(x: u32) -> u32 {{ return f{}(x) + f{}(x + 1u); }}", i - 1, i - 1);
+    }
+    calls += "@compute @workgroup_size(1) fn main() { O[0] = f11(I[0]); }";
+    let entry = entry(&calls);
+    let compile = std::time::Instant::now();
+    let compiled = CompiledKernel::compile(&entry, Bounds::Checked, false).expect("compiles");
+    println!("4095 calls: compile {:?}, {} bytes of code", compile.elapsed(), compiled.code_size());
+
     let n = 1 << 20;
     let mut p = [2f32.to_bits(), n as u32];
     let (mut x, mut y) = (vec![1f32.to_bits(); n], vec![0u32; n]);

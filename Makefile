@@ -1,0 +1,103 @@
+# Builds, checks and installs libcompute. `make` builds the library into build/; CARGO_TARGET_DIR is respected.
+
+VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+SOVERSION := 0
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BUILD ?= build
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+CC ?= cc
+CARGO ?= cargo
+
+SHARED := $(BUILD)/libcompute.so.$(VERSION)
+STATIC := $(BUILD)/libcompute.a
+ARCHIVE := $(TARGET)/release/libcompute.a
+# What the static library needs besides itself.
+STATIC_LIBS := -lpthread -ldl -lm
+
+.PHONY: all lib archive header test rust-test c-test demo bench lint fmt install install-files packages clean setup
+
+all: lib
+
+setup:
+	scripts/setup
+
+lib: $(SHARED) $(STATIC) packages
+
+archive:
+	$(CARGO) build --release --locked --lib
+
+$(ARCHIVE): archive ;
+
+# The shared library is linked here rather than by cargo: versioned symbols, a SONAME, nothing visible but compute_*, never unloaded, and needing nothing
+# but the C library (libgcc_s is not always there).
+$(SHARED): $(ARCHIVE) packaging/libcompute.map Makefile
+	@mkdir -p $(BUILD)
+	$(CC) -shared -o $@.tmp -Wl,--whole-archive $(ARCHIVE) -Wl,--no-whole-archive -Wl,--version-script=packaging/libcompute.map \
+	    -Wl,-soname,libcompute.so.$(SOVERSION) -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-z,noexecstack \
+	    -Wl,--gc-sections -Wl,--as-needed -static-libgcc $(STATIC_LIBS) -lc
+	objcopy --only-keep-debug $@.tmp $@.debug
+	objcopy --strip-unneeded --add-gnu-debuglink=$@.debug $@.tmp
+	mv $@.tmp $@
+	ln -sf libcompute.so.$(VERSION) $(BUILD)/libcompute.so.$(SOVERSION)
+	ln -sf libcompute.so.$(SOVERSION) $(BUILD)/libcompute.so
+
+$(STATIC): $(ARCHIVE)
+	@mkdir -p $(BUILD)
+	objcopy --strip-debug $(ARCHIVE) $@
+
+# Descriptions for pkg-config and CMake. They find the library by where they themselves are, so that an installed tree may be moved.
+packages: $(BUILD)/libcompute.pc $(BUILD)/libcomputeConfig.cmake $(BUILD)/libcomputeConfigVersion.cmake
+
+$(BUILD)/%: packaging/%.in Makefile Cargo.toml
+	@mkdir -p $(BUILD)
+	sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@STATIC_LIBS@|$(STATIC_LIBS)|g' $< > $@
+
+header:
+	UPDATE_HEADER=1 $(CARGO) test --locked --test header
+
+test: rust-test c-test
+
+rust-test:
+	$(CARGO) test --workspace --locked
+
+c-test: lib
+	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD)) $(C_TEST_OPTIONS)
+	cmake --build $(BUILD)/c_tests --parallel 2
+	ctest --test-dir $(BUILD)/c_tests --output-on-failure $(CTEST_OPTIONS)
+
+demo: lib
+	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
+	cmake --build $(BUILD)/c_tests --target photo
+	@mkdir -p $(BUILD)/photo
+	$(BUILD)/c_tests/photo $(BUILD)/photo examples/photo
+
+bench: lib
+	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
+	cmake --build $(BUILD)/c_tests --target host_cost
+	$(BUILD)/c_tests/host_cost
+	$(CARGO) bench --locked
+
+lint:
+	scripts/lint
+
+fmt:
+	$(CARGO) fmt --all
+
+install: lib install-files
+
+# Installs what has been built.
+install-files:
+	install -d $(DESTDIR)$(INCLUDEDIR)/libcompute $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/libcompute
+	install -m 644 include/libcompute/*.h include/libcompute/*.hpp $(DESTDIR)$(INCLUDEDIR)/libcompute
+	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)
+	install -m 644 $(STATIC) $(DESTDIR)$(LIBDIR)
+	ln -sf libcompute.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libcompute.so.$(SOVERSION)
+	ln -sf libcompute.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libcompute.so
+	install -m 644 $(BUILD)/libcompute.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(BUILD)/libcomputeConfig.cmake $(BUILD)/libcomputeConfigVersion.cmake $(DESTDIR)$(LIBDIR)/cmake/libcompute
+
+clean:
+	rm -rf $(BUILD)
+	$(CARGO) clean

@@ -1,0 +1,479 @@
+/* compute.hpp: libcompute for C++17. Header-only, over the calls of compute.h; adds no symbol and no state.
+ *
+ * - Handles are move-only objects that release what they hold. Moved-from and default-made ones hold nothing.
+ * - A negative status throws `compute::error`, whose what() is the formatted error: what was asked, why it failed, down to the root.
+ * - Positive statuses are answers: `outcome` for work that may be skipped, bool for time-outs and polls.
+ * - Every object may be used from any thread, as in C.
+ *
+ *     compute::device device;                                   // the first there is
+ *     compute::stream stream(device);
+ *     compute::kernel kernel(device, source);
+ *     compute::buffer in(device, bytes), out(device, bytes);
+ *     stream.write(in, numbers);
+ *     compute::launch(kernel).grid(groups).bind(0, in).bind(1, out).on(stream);
+ *     stream.read(out, numbers);
+ */
+#ifndef LIBCOMPUTE_COMPUTE_HPP
+#define LIBCOMPUTE_COMPUTE_HPP
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <libcompute/compute.h>
+
+namespace compute {
+
+/// The whole of a buffer, from an offset on.
+inline constexpr std::uint64_t whole = COMPUTE_WHOLE;
+/// For ever, as a time-out.
+inline constexpr std::uint64_t forever = COMPUTE_FOREVER;
+
+/// What came of work that was asked for: positive statuses are no errors.
+enum class outcome {
+    enqueued,
+    /// It reads bytes that a failure claims, so it did not run; its outputs carry the same failure.
+    skipped,
+};
+
+/// A failed call. Copies share the error object.
+class error : public std::exception {
+public:
+    /// Takes the error object over; it may be null.
+    error(compute_status status, compute_error object) : status_(status), object_(object, compute_error_release) {
+        text_ = object ? format(COMPUTE_FORMAT_TEXT) : std::string();
+        if (text_.empty()) text_ = compute_status_name(status);
+    }
+    const char *what() const noexcept override { return text_.c_str(); }
+    compute_status status() const noexcept { return status_; }
+    /// For the calls of compute.h; null when there is no object.
+    compute_error get() const noexcept { return object_.get(); }
+
+    compute_error_info info() const {
+        compute_error_info info = COMPUTE_ERROR_INFO_INIT;
+        info.status = status_;
+        if (object_) compute_error_get_info(object_.get(), &info);
+        return info;
+    }
+    /// This kernel or configuration can never run here.
+    bool is_refusal() const { return info().refusal != 0; }
+    /// Drop the device.
+    bool is_poisoned() const { return info().poisoned != 0; }
+    /// Could succeed after memory is reclaimed.
+    bool is_reclaimable() const { return info().reclaimable != 0; }
+    /// Reached through at least one skip.
+    bool is_skip() const { return info().skip != 0; }
+
+    /// `COMPUTE_FORMAT_TEXT` or `COMPUTE_FORMAT_JSON`.
+    std::string format(std::uint32_t form) const {
+        std::size_t needed = 0;
+        if (!object_ || compute_error_format(object_.get(), form, nullptr, 0, &needed) != COMPUTE_OK || needed == 0) return {};
+        std::string text(needed, '\0');
+        if (compute_error_format(object_.get(), form, text.data(), text.size(), &needed) < 0) return {};
+        text.resize(needed - 1);
+        return text;
+    }
+
+private:
+    compute_status status_;
+    std::shared_ptr<compute_error_s> object_;
+    std::string text_;
+};
+
+namespace detail {
+
+/// Throws for a negative status, gives the others back.
+inline compute_status check(compute_status status, compute_error object) {
+    if (status < 0) throw error(status, object);
+    return status;
+}
+
+/// Makes a call with an error object: `call` gets the place for it.
+template <typename Call>
+compute_status run(Call &&call) {
+    compute_error object = nullptr;
+    const compute_status status = call(&object);
+    return check(status, object);
+}
+
+/// Owns one reference to a handle.
+template <typename Handle, void (*Release)(Handle), compute_status (*Destroy)(Handle, compute_error *)>
+class owned {
+public:
+    owned() noexcept = default;
+    explicit owned(Handle handle) noexcept : handle_(handle) {}
+    owned(owned &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    owned &operator=(owned &&other) noexcept {
+        if (this != &other) {
+            reset();
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    owned(const owned &) = delete;
+    owned &operator=(const owned &) = delete;
+    ~owned() { reset(); }
+
+    /// For the calls of compute.h.
+    Handle get() const noexcept { return handle_; }
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+    /// Gives the reference up to the caller.
+    Handle release() noexcept { return std::exchange(handle_, nullptr); }
+    /// Gives the reference back to the library.
+    void reset() noexcept {
+        if (handle_ != nullptr) Release(std::exchange(handle_, nullptr));
+    }
+    /// Ends the handle at once, for all who have it.
+    void destroy() {
+        const Handle handle = release();
+        run([&](compute_error *failed) { return Destroy(handle, failed); });
+    }
+
+protected:
+    Handle handle_ = nullptr;
+};
+
+template <typename T>
+using element = std::remove_pointer_t<decltype(std::declval<T &>().data())>;
+
+} // namespace detail
+
+/// A device.
+class device : public detail::owned<compute_device, compute_device_release, compute_device_destroy> {
+public:
+    /// The first device of a backend; of all, when that is empty.
+    explicit device(std::string_view backend = {}, std::uint32_t index = 0) {
+        compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+        desc.backend = backend.data();
+        desc.backend_length = backend.size();
+        desc.index = index;
+        open(desc);
+    }
+    explicit device(const compute_device_desc &desc) { open(desc); }
+    /// Takes a reference over.
+    explicit device(compute_device handle) noexcept : owned(handle) {}
+
+    compute_device_info info() const {
+        compute_device_info info = COMPUTE_DEVICE_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_device_get_info(handle_, &info, failed); });
+        return info;
+    }
+    /// Throws when the device is beyond use.
+    void check() const {
+        detail::run([&](compute_error *failed) { return compute_device_status(handle_, failed); });
+    }
+    compute_memory_usage memory_usage() const {
+        compute_memory_usage usage = COMPUTE_MEMORY_USAGE_INIT;
+        detail::run([&](compute_error *failed) { return compute_device_memory_usage(handle_, &usage, failed); });
+        return usage;
+    }
+    void compile_queued() const {
+        detail::run([&](compute_error *failed) { return compute_device_compile_queued(handle_, failed); });
+    }
+
+private:
+    void open(const compute_device_desc &desc) {
+        detail::run([&](compute_error *failed) { return compute_device_open(&desc, &handle_, failed); });
+    }
+};
+
+/// Holds a device for this thread alone, to measure on it.
+class exclusive {
+public:
+    explicit exclusive(const device &held) : device_(held.get()) {
+        detail::run([&](compute_error *failed) { return compute_device_lock(device_, failed); });
+    }
+    exclusive(const exclusive &) = delete;
+    exclusive &operator=(const exclusive &) = delete;
+    ~exclusive() { compute_device_unlock(device_, nullptr); }
+
+private:
+    compute_device device_;
+};
+
+class buffer;
+
+/// A byte range of a buffer, which must outlive it.
+class view {
+public:
+    view(const buffer &of, std::uint64_t offset = 0, std::uint64_t size = whole) noexcept;
+    const compute_view &get() const noexcept { return view_; }
+
+private:
+    compute_view view_;
+};
+
+/// An allocation on a device.
+class buffer : public detail::owned<compute_buffer, compute_buffer_release, compute_buffer_destroy> {
+public:
+    buffer() noexcept = default;
+    buffer(const device &on, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0) {
+        compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+        desc.size = size;
+        desc.flags = flags;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        detail::run([&](compute_error *failed) { return compute_buffer_create(on.get(), &desc, &handle_, failed); });
+    }
+    /// Takes a reference over.
+    explicit buffer(compute_buffer handle) noexcept : owned(handle) {}
+
+    std::uint64_t size() const {
+        std::uint64_t size = 0;
+        detail::run([&](compute_error *failed) { return compute_buffer_get_size(handle_, &size, failed); });
+        return size;
+    }
+    std::uint64_t id() const {
+        std::uint64_t id = 0;
+        detail::run([&](compute_error *failed) { return compute_buffer_get_id(handle_, &id, failed); });
+        return id;
+    }
+    view range(std::uint64_t offset, std::uint64_t size = whole) const noexcept { return view(*this, offset, size); }
+};
+
+inline view::view(const buffer &of, std::uint64_t offset, std::uint64_t size) noexcept : view_{ of.get(), offset, size } {}
+
+/// Throws when a failure claims some of these bytes, as far as is known now.
+inline void check(const view &of) {
+    detail::run([&](compute_error *failed) { return compute_check(&of.get(), 1, 0, failed); });
+}
+
+/// Lifts the claim of a failure that reached no device. Gives the number of bytes.
+inline std::uint64_t reinstate(const view &of, std::uint64_t failure) {
+    std::uint64_t lifted = 0;
+    detail::run([&](compute_error *failed) { return compute_reinstate(&of.get(), failure, &lifted, failed); });
+    return lifted;
+}
+
+/// One entry point, made for a device.
+class kernel : public detail::owned<compute_kernel, compute_kernel_release, compute_kernel_destroy> {
+public:
+    kernel() noexcept = default;
+    /// From WGSL. `entry` may be empty when there is just one.
+    kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}) {
+        compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+        desc.language = COMPUTE_LANGUAGE_WGSL;
+        desc.source = source.data();
+        desc.source_length = source.size();
+        desc.entry = entry.empty() ? nullptr : entry.data();
+        desc.entry_length = entry.size();
+        desc.label = label.data();
+        desc.label_length = label.size();
+        make(on, desc);
+    }
+    kernel(const device &on, const compute_kernel_desc &desc) { make(on, desc); }
+    /// Takes a reference over.
+    explicit kernel(compute_kernel handle) noexcept : owned(handle) {}
+
+    compute_kernel_info info() const {
+        compute_kernel_info info = COMPUTE_KERNEL_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_kernel_get_info(handle_, &info, failed); });
+        return info;
+    }
+    compute_binding_info binding(std::uint32_t index) const {
+        compute_binding_info info = COMPUTE_BINDING_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_kernel_get_binding(handle_, index, &info, failed); });
+        return info;
+    }
+    compute_binding_info binding(std::string_view name) const {
+        std::uint32_t index = 0;
+        detail::run([&](compute_error *failed) { return compute_kernel_find_binding(handle_, name.data(), name.size(), &index, failed); });
+        return binding(index);
+    }
+
+private:
+    void make(const device &on, const compute_kernel_desc &desc) {
+        detail::run([&](compute_error *failed) { return compute_kernel_create(on.get(), &desc, &handle_, failed); });
+    }
+};
+
+/// A moment in a stream's work, or the end of a transfer that borrows memory.
+class event : public detail::owned<compute_event, compute_event_release, compute_event_destroy> {
+public:
+    event() noexcept = default;
+    /// Takes a reference over.
+    explicit event(compute_event handle) noexcept : owned(handle) {}
+
+    /// Whether it is over.
+    bool poll() const {
+        return detail::run([&](compute_error *failed) { return compute_event_poll(handle_, failed); }) == COMPUTE_OK;
+    }
+    /// Waits; false when the time ran out first.
+    bool wait(std::uint64_t timeout_ns = forever) const {
+        return detail::run([&](compute_error *failed) { return compute_event_wait(handle_, timeout_ns, failed); }) == COMPUTE_OK;
+    }
+    /// A file descriptor that becomes readable when it is over; the caller closes it.
+    std::int32_t fd() const {
+        std::int32_t fd = -1;
+        detail::run([&](compute_error *failed) { return compute_event_get_fd(handle_, &fd, failed); });
+        return fd;
+    }
+};
+
+/// An ordered lane of work.
+class stream : public detail::owned<compute_stream, compute_stream_release, compute_stream_destroy> {
+public:
+    stream() noexcept = default;
+    explicit stream(const device &on, std::string_view label = {}) {
+        compute_stream_desc desc = COMPUTE_STREAM_DESC_INIT;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        detail::run([&](compute_error *failed) { return compute_stream_create(on.get(), &desc, &handle_, failed); });
+    }
+    /// Takes a reference over.
+    explicit stream(compute_stream handle) noexcept : owned(handle) {}
+
+    /// Copies host bytes into a view of the same size.
+    void write(const view &to, const void *bytes, std::uint64_t size) const {
+        detail::run([&](compute_error *failed) { return compute_stream_write(handle_, &to.get(), bytes, size, failed); });
+    }
+    /// The same for a vector, array, string or span of plain values.
+    template <typename Values, typename = detail::element<const Values>>
+    void write(const view &to, const Values &values) const {
+        static_assert(std::is_trivially_copyable_v<std::remove_const_t<detail::element<const Values>>>, "plain values only");
+        write(to, values.data(), values.size() * sizeof *values.data());
+    }
+    /// Reads a view into host memory of the same size, and waits for it.
+    void read(const view &from, void *bytes, std::uint64_t size) const {
+        detail::run([&](compute_error *failed) { return compute_stream_read(handle_, &from.get(), bytes, size, failed); });
+    }
+    template <typename Values, typename = detail::element<Values>>
+    void read(const view &from, Values &values) const {
+        static_assert(std::is_trivially_copyable_v<detail::element<Values>>, "plain values only");
+        read(from, values.data(), values.size() * sizeof *values.data());
+    }
+    /// A new vector of what is in a buffer.
+    template <typename T>
+    std::vector<T> read(const buffer &from) const {
+        std::vector<T> values(static_cast<std::size_t>(from.size() / sizeof(T)));
+        read(view(from, 0, values.size() * sizeof(T)), values.data(), values.size() * sizeof(T));
+        return values;
+    }
+    /// Reads without waiting: `bytes` is borrowed until the event is over, whose wait gives the answer.
+    event read_async(const view &from, void *bytes, std::uint64_t size) const {
+        compute_event made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_stream_read_async(handle_, &from.get(), bytes, size, &made, failed); });
+        return event(made);
+    }
+    /// Writes without copying: `bytes` is borrowed until the event is over.
+    event write_borrowed(const view &to, const void *bytes, std::uint64_t size) const {
+        compute_event made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_stream_write_borrowed(handle_, &to.get(), bytes, size, &made, failed); });
+        return event(made);
+    }
+    outcome copy(const view &from, const view &to) const {
+        const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_copy(handle_, &from.get(), &to.get(), failed); });
+        return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
+    }
+    /// Repeats a value of 1, 2, 4, 8 or 16 bytes.
+    template <typename T>
+    void fill(const view &to, const T &value) const {
+        static_assert(std::is_trivially_copyable_v<T>, "plain values only");
+        detail::run([&](compute_error *failed) { return compute_stream_fill(handle_, &to.get(), &value, sizeof value, failed); });
+    }
+    /// The moment after all that was enqueued so far.
+    event record() const {
+        compute_event made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_stream_record(handle_, &made, failed); });
+        return event(made);
+    }
+    /// Makes later work of this stream wait for an event of the same device.
+    void wait(const event &for_) const {
+        detail::run([&](compute_error *failed) { return compute_stream_wait_event(handle_, for_.get(), failed); });
+    }
+    void flush() const {
+        detail::run([&](compute_error *failed) { return compute_stream_flush(handle_, failed); });
+    }
+    /// Waits for all that was enqueued; false when the time ran out first.
+    bool sync(std::uint64_t timeout_ns = forever) const {
+        return detail::run([&](compute_error *failed) { return compute_stream_sync(handle_, nullptr, 0, 0, timeout_ns, failed); }) == COMPUTE_OK;
+    }
+    /// The same, and throws when a failure claims some of these bytes.
+    bool sync(const view &of, std::uint64_t timeout_ns = forever) const {
+        return detail::run([&](compute_error *failed) { return compute_stream_sync(handle_, &of.get(), 1, 0, timeout_ns, failed); }) == COMPUTE_OK;
+    }
+};
+
+/// Describes a launch and enqueues it. What it is given must live until `on` returns. Can be used again.
+class launch {
+public:
+    explicit launch(const kernel &of) {
+        desc_.kernel = of.get();
+        grid(1);
+    }
+    /// Workgroups per axis.
+    launch &grid(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1) {
+        desc_.grid[0] = x;
+        desc_.grid[1] = y;
+        desc_.grid[2] = z;
+        return *this;
+    }
+    /// The grid is read from three u32 in memory.
+    launch &indirect(const view &from) {
+        desc_.indirect = from.get();
+        return *this;
+    }
+    /// A view for a slot of group 0.
+    launch &bind(std::uint32_t slot, const view &of, std::uint64_t flags = 0) { return bind_at(0, slot, of, flags); }
+    launch &bind_at(std::uint32_t group, std::uint32_t slot, const view &of, std::uint64_t flags = 0) {
+        bindings_.push_back({ group, slot, of.get().buffer, of.get().offset, of.get().size, nullptr, 0, flags });
+        return *this;
+    }
+    /// Inline bytes for a uniform block of group 0.
+    launch &bind_bytes(std::uint32_t slot, const void *bytes, std::uint64_t size) { return bind_bytes_at(0, slot, bytes, size); }
+    launch &bind_bytes_at(std::uint32_t group, std::uint32_t slot, const void *bytes, std::uint64_t size) {
+        bindings_.push_back({ group, slot, nullptr, 0, 0, bytes, size, 0 });
+        return *this;
+    }
+    /// A plain value for a uniform block of group 0.
+    template <typename T>
+    launch &bind_value(std::uint32_t slot, const T &value) {
+        static_assert(std::is_trivially_copyable_v<T>, "plain values only");
+        return bind_bytes(slot, &value, sizeof value);
+    }
+    launch &immediates(const void *bytes, std::uint64_t size) {
+        desc_.immediates = bytes;
+        desc_.immediate_size = size;
+        return *this;
+    }
+    launch &label(std::string_view text) {
+        desc_.label = text.data();
+        desc_.label_length = text.size();
+        return *this;
+    }
+    /// `COMPUTE_LAUNCH_...`
+    launch &mode(std::uint32_t mode) {
+        desc_.mode = mode;
+        return *this;
+    }
+    outcome on(const stream &lane) {
+        desc_.bindings = bindings_.data();
+        desc_.binding_count = bindings_.size();
+        const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_launch(lane.get(), &desc_, failed); });
+        return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
+    }
+
+private:
+    compute_launch_desc desc_ = COMPUTE_LAUNCH_DESC_INIT;
+    std::vector<compute_binding> bindings_;
+};
+
+/// The devices that can be opened.
+inline std::vector<compute_device_info> devices() {
+    std::size_t count = 0;
+    detail::run([&](compute_error *failed) { return compute_devices_list(nullptr, nullptr, 0, 0, &count, failed); });
+    std::vector<compute_device_info> infos(count, compute_device_info COMPUTE_DEVICE_INFO_INIT);
+    detail::run([&](compute_error *failed) { return compute_devices_list(nullptr, infos.data(), 0, infos.size(), &count, failed); });
+    infos.resize(count < infos.size() ? count : infos.size());
+    return infos;
+}
+
+} // namespace compute
+
+#endif

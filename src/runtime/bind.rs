@@ -1,0 +1,236 @@
+//! What a caller can get wrong about a launch (L3, L4, L9), checked against the kernel's reflection and the device's limits.
+//!
+//! Part of every launch, so nothing here allocates or counts references unless it refuses.
+
+use std::sync::Arc;
+
+use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
+use smallvec::SmallVec;
+
+use super::code;
+use super::device::Device;
+use super::error::{Checked, refusal};
+use super::kernel::Kernel;
+use super::launch::{Binding, Grid, Input, Launch};
+use super::place::Span;
+use super::stream::Stream;
+use super::transfer::usable;
+
+/// What passed the checks: one slot per binding of the kernel, in its order.
+pub(super) struct Bound<'a> {
+    pub(super) slots: SmallVec<[Slot<'a>; 8]>,
+    pub(super) indirect: Option<Span<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'a> {
+    pub(super) given: Given<'a>,
+    pub(super) write_all: bool,
+    seen: bool,
+}
+
+/// What a binding was given.
+#[derive(Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// Nothing, or something that the kernel does not use.
+    Nothing,
+    /// A view.
+    View(Span<'a>),
+    /// Inline bytes.
+    Inline(&'a [u8]),
+}
+
+impl Bound<'_> {
+    pub(super) fn new() -> Self {
+        Self { slots: SmallVec::new(), indirect: None }
+    }
+}
+
+/// Checks a launch and puts what it was given in the order of the kernel's bindings.
+pub(super) fn check<'a>(
+    stream: Option<&'a Stream>,
+    launch: &Launch<'a>,
+    bound: &mut Bound<'a>,
+) -> Checked<(&'a Stream, &'a Arc<Kernel>)> {
+    let Some(kernel) = launch.kernel else {
+        return refusal(code::INVALID_HANDLE, || "the kernel handle is not a live kernel".into());
+    };
+    let stream = usable(stream)?;
+    if !Arc::ptr_eq(&kernel.device, &stream.device) {
+        let message = || format!("kernel `{}` was made for another device than the stream's", kernel.name);
+        return refusal(code::FOREIGN_HANDLE, message);
+    }
+    let reflection = kernel.reflection();
+    bind(&stream.device, reflection, launch.bindings, &mut bound.slots)?;
+    check_immediates(reflection, launch.immediates)?;
+    bound.indirect = check_grid(&stream.device, kernel, &launch.grid)?;
+    check_overlap(reflection, bound)?;
+    Ok((stream, kernel))
+}
+
+fn bind<'a>(
+    device: &Arc<Device>,
+    reflection: &Reflection,
+    given: &[Binding<'a>],
+    slots: &mut SmallVec<[Slot<'a>; 8]>,
+) -> Checked<()> {
+    let infos = reflection.bindings.as_slice();
+    slots.resize(infos.len(), Slot { given: Given::Nothing, write_all: false, seen: false });
+    for (position, binding) in given.iter().enumerate() {
+        let index = find(reflection, position, binding)?;
+        let (slot, info) = (&mut slots[index], &infos[index]);
+        if slot.seen {
+            return refusal(code::BINDING, || format!("{} is given twice", describe(info)));
+        }
+        *slot = Slot { given: bind_one(device, info, binding)?, write_all: binding.write_all, seen: true };
+    }
+    for (slot, info) in slots.iter().zip(infos) {
+        if !slot.seen && info.access != Access::Unused {
+            let message = || format!("kernel `{}` needs {}, which the launch does not give", reflection.entry, describe(info));
+            return refusal(code::BINDING, message);
+        }
+    }
+    Ok(())
+}
+
+/// The index of a binding. Callers who give them in order, as most do, are answered at once.
+fn find(reflection: &Reflection, position: usize, binding: &Binding<'_>) -> Checked<usize> {
+    let here = |info: &BindingInfo| info.group == binding.group && info.slot == binding.slot;
+    if reflection.bindings.get(position).is_some_and(here) {
+        return Ok(position);
+    }
+    match reflection.find(binding.group, binding.slot) {
+        Some(index) => Ok(index),
+        None => refusal(code::BINDING, || {
+            let (group, slot) = (binding.group, binding.slot);
+            format!("kernel `{}` has no @group({group}) @binding({slot}); it has {}", reflection.entry, list(reflection))
+        }),
+    }
+}
+
+fn describe(info: &BindingInfo) -> String {
+    format!("@group({}) @binding({}) `{}`", info.group, info.slot, info.name)
+}
+
+fn list(reflection: &Reflection) -> String {
+    let all: Vec<String> = reflection.bindings.iter().take(16).map(describe).collect();
+    if all.is_empty() { "no bindings".into() } else { all.join(", ") }
+}
+
+fn bind_one<'a>(device: &Arc<Device>, info: &BindingInfo, binding: &Binding<'a>) -> Checked<Given<'a>> {
+    match binding.given {
+        Input::Inline(bytes) => bind_inline(info, bytes),
+        Input::Place(place) => {
+            let span = place.check(device, || describe(info))?;
+            if info.access == Access::Unused {
+                return Ok(Given::Nothing);
+            }
+            check_view(device, info, &span)?;
+            Ok(Given::View(span))
+        }
+    }
+}
+
+fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> Checked<Given<'a>> {
+    if info.kind != BindingKind::Uniform {
+        let message = || format!("{} is a storage buffer; inline bytes go to uniform blocks only", describe(info));
+        return refusal(code::BINDING, message);
+    }
+    let (size, least) = (bytes.len() as u64, info.min_size);
+    if size < least || size > least.next_multiple_of(16) {
+        return refusal(code::BINDING, || {
+            format!("{} has {least} bytes, {size} were given inline (padding up to a multiple of 16 is fine)", describe(info))
+        });
+    }
+    Ok(if info.access == Access::Unused { Given::Nothing } else { Given::Inline(bytes) })
+}
+
+fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<()> {
+    let limits = device.limits();
+    let (most, device_alignment) = match info.kind {
+        BindingKind::Uniform => (limits.uniform_size, limits.uniform_alignment),
+        BindingKind::Storage => (limits.binding_size, limits.storage_alignment),
+    };
+    if span.size < info.min_size {
+        let message = || format!("{} needs at least {} bytes, the view has {}", describe(info), info.min_size, span.size);
+        return refusal(code::BINDING, message);
+    }
+    if span.size > most {
+        return refusal(code::LIMIT, || {
+            format!("{}: the view has {} bytes, the device allows {most} for such a binding", describe(info), span.size)
+        });
+    }
+    let alignment = u64::from(info.alignment.max(device_alignment).max(1));
+    if !span.offset.is_multiple_of(alignment) {
+        let message = || format!("{}: offset {} of the view is not a multiple of {alignment}", describe(info), span.offset);
+        return refusal(code::MISALIGNED, message);
+    }
+    Ok(())
+}
+
+fn check_immediates(reflection: &Reflection, immediates: &[u8]) -> Checked<()> {
+    let expected = u64::from(reflection.immediate_size);
+    if immediates.len() as u64 == expected {
+        return Ok(());
+    }
+    refusal(code::BINDING, || {
+        format!("kernel `{}` has an immediate block of {expected} bytes, {} were given", reflection.entry, immediates.len())
+    })
+}
+
+fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> Checked<Option<Span<'a>>> {
+    let Grid::Indirect(place) = grid else {
+        let Grid::Direct(counts) = grid else { return Ok(None) };
+        return check_counts(device, kernel, counts).map(|()| None);
+    };
+    if !device.capabilities().indirect {
+        return refusal(code::UNSUPPORTED, || "the device takes no grids from memory; its capabilities say so".into());
+    }
+    let span = place.check(device, || "indirect grid".into())?;
+    if span.size != 12 {
+        let message = || format!("an indirect grid is 12 bytes (three u32), the view has {}", span.size);
+        return refusal(code::OUT_OF_RANGE, message);
+    }
+    if !span.offset.is_multiple_of(4) {
+        let message = || format!("offset {} of the indirect grid is not a multiple of 4", span.offset);
+        return refusal(code::MISALIGNED, message);
+    }
+    Ok(Some(span))
+}
+
+fn check_counts(device: &Device, kernel: &Kernel, counts: &[u32; 3]) -> Checked<()> {
+    for (axis, (&asked, &allowed)) in counts.iter().zip(&device.limits().grid).enumerate() {
+        if asked > allowed {
+            return refusal(code::LIMIT, || {
+                let axis = ["x", "y", "z"][axis];
+                format!("kernel `{}`: {asked} workgroups on the {axis} axis, the device allows {allowed}", kernel.name)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// L9: views that overlap are fine when nobody writes there. The indirect grid counts as read.
+fn check_overlap(reflection: &Reflection, bound: &Bound<'_>) -> Checked<()> {
+    let infos = reflection.bindings.as_slice();
+    for (index, slot) in bound.slots.iter().enumerate() {
+        let Given::View(span) = &slot.given else { continue };
+        let writes = infos[index].access.writes();
+        for (earlier, other) in bound.slots[..index].iter().enumerate() {
+            let Given::View(other) = &other.given else { continue };
+            if (writes || infos[earlier].access.writes()) && span.overlaps(other) {
+                return refusal(code::OVERLAP, || {
+                    let (one, two) = (describe(&infos[earlier]), describe(&infos[index]));
+                    format!("{one} and {two} overlap in buffer `{}` and one of them is written", span.buffer.label)
+                });
+            }
+        }
+        if let Some(grid) = &bound.indirect
+            && writes
+            && span.overlaps(grid)
+        {
+            return refusal(code::OVERLAP, || format!("{} overlaps the indirect grid and is written", describe(&infos[index])));
+        }
+    }
+    Ok(())
+}
