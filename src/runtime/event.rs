@@ -148,10 +148,14 @@ impl Event {
         }
     }
 
+    /// Whether the device writes to memory of ours. On a device beyond use nothing goes on from there to the caller's.
+    fn is_staged(&self) -> bool {
+        self.read.as_ref().is_some_and(|read| read.lock().staging.is_some())
+    }
+
     /// Sleeps until it is over, by means that cannot fail.
     fn outlast(&self) {
-        let in_staging = || self.read.as_ref().is_some_and(|read| read.lock().staging.is_some());
-        if self.is_over() || in_staging() && self.device.fault().is_some() {
+        if self.is_over() || self.is_staged() && self.device.fault().is_some() {
             return;
         }
         // What is only collected so far would never end.
@@ -163,7 +167,7 @@ impl Event {
 
     /// T12: on a device beyond use, host memory is the caller's again only once its work is over, one way or another.
     fn wait_for_memory(&self, deadline: Option<Instant>) -> Result<()> {
-        if self.device.fault().is_none() || self.is_over() {
+        if self.device.fault().is_none() || self.is_over() || self.is_staged() {
             return Ok(());
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
