@@ -281,8 +281,13 @@ fn stress(device: Arc<Device>, faults: Option<Faults>, seed: u64) {
 
 #[test]
 fn t1_to_t8_threads_at_random_read_what_was_written_or_a_failure() {
-    for seed in [1, 0x5eed, 99] {
-        stress(device(), None, seed);
+    // Streams with queues of their own, and streams that share (S1).
+    for (seed, queues) in [(1, 0), (0x5eed, 1), (99, 3)] {
+        let device = device();
+        if queues != 0 {
+            device.set_queues(queues).unwrap();
+        }
+        stress(device, None, seed);
     }
 }
 
