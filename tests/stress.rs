@@ -3,6 +3,8 @@
 //! Every write of a buffer writes one value everywhere, so a torn read shows. A thread knows what its own buffers hold; of shared ones it
 //! knows which values were ever written.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::sync::atomic::{AtomicU32, Ordering};
