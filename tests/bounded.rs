@@ -1,14 +1,17 @@
 //! What the bookkeeping costs: a loop that fails for ever stays in the same memory (T9), and memory that is out is an answer.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use common::*;
-use compute::runtime::{self, Kernel, KernelOptions, Outcome, Place, Source, Stream, code};
+use compute::runtime::{self, Event, Kernel, KernelOptions, Outcome, Place, Source, Stream, code};
 
 /// Counts live bytes, and refuses large requests of a thread that asked for it.
 struct Counting;
@@ -120,6 +123,36 @@ fn t9_a_loop_of_refusals_while_a_kernel_may_still_fail_stays_in_the_same_memory(
         }
         let grown = LIVE.load(Ordering::Relaxed) - before;
         assert!(grown < 256 << 10, "{grown} bytes more");
+    });
+}
+
+#[test]
+fn t9_a_loop_of_waits_that_run_out_of_time_stays_in_the_same_memory() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(60), "a loop of waits", || {
+        let device = device();
+        let (one, two) = (Stream::new(&device, "one").unwrap(), Stream::new(&device, "two").unwrap());
+        let a = buffer(&device, 4096, "a");
+        let kernel = Kernel::new(&device, &KernelOptions { time_limit: 4_000_000_000, ..options(FOREVER) }).unwrap();
+        runtime::launch(Some(&one), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+        let never = Event::record(&one).unwrap();
+        let before = LIVE.load(Ordering::Relaxed);
+        for _ in 0..5000 {
+            let pair = [Arc::clone(&never), Arc::clone(&never)];
+            assert_eq!(runtime::wait_several(&pair, false, Some(Duration::from_micros(20))).unwrap(), None);
+        }
+        let grown = LIVE.load(Ordering::Relaxed) - before;
+        assert!(grown < 64 << 10, "{grown} bytes more");
+        // Whoever sleeps is woken all the same, by either.
+        let b = buffer(&device, 64 << 20, "b");
+        runtime::fill(Some(&two), whole(&b), &[1, 2]).unwrap();
+        let soon = Event::record(&two).unwrap();
+        let events = [never, soon];
+        std::thread::scope(|scope| {
+            let waits: Vec<_> = (0..3).map(|_| scope.spawn(|| runtime::wait_several(&events, false, None).unwrap())).collect();
+            waits.into_iter().for_each(|wait| assert_eq!(wait.join().unwrap(), Some(1)));
+        });
+        assert_eq!(runtime::wait_several(&events[..1], false, None).unwrap(), Some(0));
     });
 }
 

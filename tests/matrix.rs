@@ -1,5 +1,7 @@
 //! A scenario over two streams, with every call of the device failing in every way: what is read is right, or an error that leads to that failure.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

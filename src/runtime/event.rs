@@ -28,6 +28,7 @@ pub struct Event {
     /// Host memory is the device's until it is over (T12).
     borrows: bool,
     read: Option<Mutex<Read>>,
+    sleepers: Arc<Sleepers>,
 }
 
 /// A read that is on its way.
@@ -69,6 +70,7 @@ impl Event {
             stamped,
             borrows: false,
             read: None,
+            sleepers: Arc::default(),
         }))
     }
 
@@ -81,6 +83,7 @@ impl Event {
             stamped: false,
             borrows: true,
             read: read.map(Mutex::new),
+            sleepers: Arc::default(),
         })
     }
 
@@ -148,10 +151,14 @@ impl Event {
         }
     }
 
+    /// Whether the device writes to memory of ours. On a device beyond use nothing goes on from there to the caller's.
+    fn is_staged(&self) -> bool {
+        self.read.as_ref().is_some_and(|read| read.lock().staging.is_some())
+    }
+
     /// Sleeps until it is over, by means that cannot fail.
     fn outlast(&self) {
-        let in_staging = || self.read.as_ref().is_some_and(|read| read.lock().staging.is_some());
-        if self.is_over() || in_staging() && self.device.fault().is_some() {
+        if self.is_over() || self.is_staged() && self.device.fault().is_some() {
             return;
         }
         // What is only collected so far would never end.
@@ -163,7 +170,7 @@ impl Event {
 
     /// T12: on a device beyond use, host memory is the caller's again only once its work is over, one way or another.
     fn wait_for_memory(&self, deadline: Option<Instant>) -> Result<()> {
-        if self.device.fault().is_none() || self.is_over() {
+        if self.device.fault().is_none() || self.is_over() || self.is_staged() {
             return Ok(());
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -328,7 +335,7 @@ pub fn wait_several(events: &[Arc<Event>], all: bool, timeout: Option<Duration>)
 }
 
 fn wait_any(events: &[Arc<Event>], deadline: Option<Instant>) -> Result<Option<usize>> {
-    let signal = Arc::new((Mutex::new(()), Condvar::new()));
+    let sleeper = Sleeper { events, signal: Arc::default() };
     let mut asked = false;
     loop {
         // Of a device beyond use, events say so (T12), those that lent memory only when they are over.
@@ -340,32 +347,67 @@ fn wait_any(events: &[Arc<Event>], deadline: Option<Instant>) -> Result<Option<u
             return Ok(None);
         }
         if !asked {
-            ask(events, &signal);
+            events.iter().for_each(|event| event.tell(&sleeper.signal));
             asked = true;
         }
-        let (lock, woken) = &*signal;
-        let mut guard = lock.lock();
+        let mut guard = sleeper.signal.lock.lock();
         // Whoever wakes takes the lock first, so an event that ends after this look is not missed.
         if events.iter().any(|event| event.is_over()) {
             continue;
         }
         match deadline {
             Some(deadline) => {
-                woken.wait_until(&mut guard, deadline);
+                sleeper.signal.woken.wait_until(&mut guard, deadline);
             }
-            None => woken.wait(&mut guard),
+            None => sleeper.signal.woken.wait(&mut guard),
         }
     }
 }
 
-fn ask(events: &[Arc<Event>], signal: &Arc<(Mutex<()>, Condvar)>) {
-    for event in events {
-        let signal = Arc::clone(signal);
+/// What a thread sleeps on that waits for one of several events.
+#[derive(Default)]
+struct Signal {
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+/// Who is told when an event is over. The device is asked once per event, so that waits that run out of time leave nothing behind.
+#[derive(Default)]
+struct Sleepers {
+    asked: AtomicBool,
+    signals: Mutex<Vec<Arc<Signal>>>,
+}
+
+struct Sleeper<'a> {
+    events: &'a [Arc<Event>],
+    signal: Arc<Signal>,
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        for event in self.events {
+            event.sleepers.signals.lock().retain(|other| !Arc::ptr_eq(other, &self.signal));
+        }
+    }
+}
+
+impl Event {
+    fn tell(&self, signal: &Arc<Signal>) {
+        let _guard = self.device.guard();
+        self.sleepers.signals.lock().push(Arc::clone(signal));
         // What is only collected so far would never end; a fault is found by the wait that follows.
-        let _ = event.queue.native.submit();
-        event.notify(Box::new(move || {
-            drop(signal.0.lock());
-            signal.1.notify_all();
+        let _ = self.queue.native.submit();
+        if self.sleepers.asked.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let sleepers = Arc::clone(&self.sleepers);
+        self.notify(Box::new(move || {
+            // It is over by now, so whoever comes later sees that.
+            let signals = std::mem::take(&mut *sleepers.signals.lock());
+            for signal in signals {
+                drop(signal.lock.lock());
+                signal.woken.notify_all();
+            }
         }));
     }
 }

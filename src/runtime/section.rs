@@ -99,6 +99,7 @@ pub(crate) struct Section<'a> {
 }
 
 /// What the decision was.
+#[allow(clippy::large_enum_variant, reason = "nearly all are sections, and a box would only add an allocation to each")]
 pub(crate) enum Begun<'a> {
     /// It may run.
     Go(Section<'a>),
@@ -170,10 +171,10 @@ impl<'a> Section<'a> {
             section.plan_fills();
         }
         section.take_positions();
-        if subject.fails_late || section.held.iter().any(|held| held.found.pending) {
-            if let Err(NoMemory) = section.record(watch) {
-                return Err(section.refuse(error(code::OUT_OF_MEMORY, NoMemory.to_string())));
-            }
+        if (subject.fails_late || section.held.iter().any(|held| held.found.pending))
+            && let Err(none) = section.record(watch)
+        {
+            return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
         }
         Ok(Begun::Go(section))
     }

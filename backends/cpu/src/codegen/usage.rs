@@ -245,14 +245,7 @@ impl<'a> Scan<'_, 'a> {
             }
             Kind::If { condition, ref accept, ref reject } => {
                 self.operand(condition);
-                let mut other = killed.clone();
-                self.nodes(accept, killed);
-                self.nodes(reject, &mut other);
-                match (ends(accept), ends(reject)) {
-                    (true, _) => *killed = other,
-                    (false, true) => {}
-                    (false, false) => killed.retain(|l| other.contains(l)),
-                }
+                self.branches(accept, reject, killed);
             }
             Kind::Switch { selector, ref cases, .. } => {
                 self.operand(selector);
@@ -277,6 +270,17 @@ impl<'a> Scan<'_, 'a> {
                 }
             }
             Kind::UniformLoad { .. } | Kind::Barrier | Kind::Jump(_) => {}
+        }
+    }
+
+    fn branches(&mut self, accept: &[Node<'a>], reject: &[Node<'a>], killed: &mut Killed) {
+        let mut other = killed.clone();
+        self.nodes(accept, killed);
+        self.nodes(reject, &mut other);
+        match (ends(accept), ends(reject)) {
+            (true, _) => *killed = other,
+            (false, true) => {}
+            (false, false) => killed.retain(|l| other.contains(l)),
         }
     }
 

@@ -383,3 +383,42 @@ fn a_jump_past_a_switch_with_barriers_skips_the_rest_of_the_pass() {
     assert_eq!(run_words(&source, 1, &[1, 1], 4), [2; 4]);
     assert_eq!(run_words(&source, 1, &[0, 1], 4), [11, 11, 111, 111]);
 }
+
+#[test]
+fn who_leaves_a_run_early_keeps_what_it_had() {
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) li: u32) {{
+            var x = I[0] + li;
+            s[li] = x;
+            workgroupBarrier();
+            switch (I[1]) {{
+                default: {{ s[li] = 1u; workgroupBarrier(); if (li < 2u) {{ break; }} x = 5u; }}
+            }}
+            if (I[0] == 7u) {{ s[li] = x; workgroupBarrier(); }}
+            O[li] = x;
+        }}"
+    );
+    assert_eq!(run_words(&source, 1, &[3, 0], 4), [3, 4, 5, 5]);
+    assert_eq!(run_words(&source, 1, &[7, 0], 4), [7, 8, 5, 5]);
+}
+
+#[test]
+fn a_loop_without_a_barrier_is_left_together_when_one_follows() {
+    let source = format!(
+        "{HEAD} var<workgroup> s: array<u32, 4>;
+        @compute @workgroup_size(4) fn main(@builtin(local_invocation_index) li: u32) {{
+            var i = 0u;
+            loop {{
+                if (I[0] == i + 100u) {{ O[li] = 7u; return; }}
+                i += 1u;
+                if (i == I[1]) {{ break; }}
+            }}
+            s[li] = i;
+            workgroupBarrier();
+            O[li] = s[3u - li] + li;
+        }}"
+    );
+    assert_eq!(run_words(&source, 1, &[0, 5], 4), [5, 6, 7, 8]);
+    assert_eq!(run_words(&source, 1, &[102, 5], 4), [7; 4]);
+}

@@ -17,7 +17,7 @@ const WILD: &str = "
         let v = vec4(I[1]); O[4] = v[far] + 1u;
         let n = bitcast<i32>(I[2]); O[5] = I[n] + 1u; O[n] = 0xbadu;
         O[6] = atomicAdd(&A[far], 7u) + 1u; atomicStore(&A[far], 3u);
-        let r = atomicCompareExchangeWeak(&A[far], 0u, 1u); O[7] = r.old_value + u32(r.exchanged) + atomicLoad(&A[far]) + 1u;
+        let r = atomicCompareExchangeWeak(&A[far], 3u, 1u); O[7] = r.old_value + u32(r.exchanged) + atomicLoad(&A[far]) + 1u;
     }";
 
 #[test]

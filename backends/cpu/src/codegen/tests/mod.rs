@@ -73,7 +73,7 @@ impl Kernel {
             };
             ranges.push(BoundRange { pointer: start, size: buffer.len() as u64 * 4 });
         }
-        let mut immediates = Memory::new(self.immediates.len() * 4 + 16, 0);
+        let mut immediates = Memory::new(self.immediates.len() * 4 + 16, 0xee);
         // SAFETY: there is room for them.
         unsafe {
             std::ptr::copy_nonoverlapping(self.immediates.as_ptr().cast(), immediates.pointer(), self.immediates.len() * 4);
