@@ -36,12 +36,11 @@ pub fn probe(backend: Option<&str>) -> Vec<Found> {
     drivers(backend).map(|driver| Found { backend: driver.name(), probe: driver.probe() }).collect()
 }
 
+/// An opened device and the name of its driver.
+pub type Opened = (Arc<dyn Device>, &'static str);
+
 /// Opens the device with that index in the list that [`probe`] of the same `backend` gives. `None`: there is none.
-pub fn open(
-    backend: Option<&str>,
-    index: u32,
-    options: &OpenOptions,
-) -> Option<Result<(Arc<dyn Device>, &'static str), DeviceError>> {
+pub fn open(backend: Option<&str>, index: u32, options: &OpenOptions) -> Option<Result<Opened, DeviceError>> {
     let mut left = index as usize;
     for driver in drivers(backend) {
         let count = driver.probe().devices.len();

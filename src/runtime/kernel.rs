@@ -7,13 +7,12 @@ use std::sync::{Arc, Weak};
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
 use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_kernel::{Constant, EntryPoint, Language, Module};
-use compute_trust::Error;
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
 use super::code;
 use super::device::Device;
-use super::error::{Checked, Failed, Result, error, fail, from_device, from_diagnostics};
+use super::error::{Checked, Failed, Result, fail, from_device, from_diagnostics, refusal};
 
 /// How to make a kernel.
 #[derive(Clone, Debug)]
@@ -110,7 +109,7 @@ impl Kernel {
             .entry_point(options.entry.as_deref(), &options.constants)
             .map_err(|found| Failed::of(from_diagnostics(found)))?;
         check_abilities(device, options)?;
-        check_limits(device, entry.reflection()).map_err(Failed::of)?;
+        check_limits(device, entry.reflection()).map_err(|made| Failed::of(*made))?;
         let cancellable = options.time_limit != 0;
         let key = Key { content: entry.hash(), bounds: options.bounds, cancellable };
         let kernel = Arc::new(Self {
@@ -229,10 +228,10 @@ fn check_abilities(device: &Device, options: &KernelOptions) -> Result<()> {
 }
 
 /// L3, as far as it does not depend on the launch.
-fn check_limits(device: &Device, kernel: &Reflection) -> std::result::Result<(), Error> {
+fn check_limits(device: &Device, kernel: &Reflection) -> Checked<()> {
     let limits = device.limits();
     let over = |what: &str, asked: u64, allowed: u64| {
-        Err(error(code::LIMIT, format!("kernel `{}` asks for {what} of {asked}; the device allows {allowed}", kernel.entry)))
+        refusal(code::LIMIT, || format!("kernel `{}` asks for {what} of {asked}; the device allows {allowed}", kernel.entry))
     };
     for (axis, (&asked, &allowed)) in ["x", "y", "z"].iter().zip(kernel.workgroup_size.iter().zip(&limits.workgroup_size)) {
         if asked > allowed {

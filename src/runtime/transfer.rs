@@ -47,14 +47,14 @@ fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
     Subject { name, label: "", fails_late: stream.device.capabilities().fails_late }
 }
 
-fn refused(made: Box<Error>, to: &Place<'_>) -> Arc<Failed> {
+fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
     let outputs: Vec<_> = to.reachable().into_iter().collect();
-    refuse(*made, &outputs)
+    refuse(made, &outputs)
 }
 
 /// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
 pub fn refuse_write(code: i32, message: String, to: &Place<'_>) -> Arc<Failed> {
-    refused(Box::new(error(code, message)), to)
+    refused(error(code, message), to)
 }
 
 fn same_size(role: &str, span: &Span<'_>, size: u64) -> Checked<()> {
@@ -81,7 +81,7 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
         same_size("source", &span, source.size())?;
         Ok((stream, span))
     })();
-    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    let (stream, span) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
     let position = if span.size == 0 { stream.queue.last() } else { enqueue_write(stream, span, source)? };
     Ok(matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None)))
 }
@@ -110,7 +110,7 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
         }
         Ok((stream, span))
     })();
-    let (stream, span) = checked.map_err(|made| refused(made, &to))?;
+    let (stream, span) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
     if span.size == 0 {
         return Ok(());
     }
@@ -136,7 +136,7 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
         }
         Ok((stream, from, to))
     })();
-    let (stream, from, to) = checked.map_err(|made| refused(made, &to))?;
+    let (stream, from, to) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
     if to.size == 0 {
         return Ok(Outcome::Enqueued);
     }

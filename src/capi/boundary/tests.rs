@@ -119,8 +119,8 @@ fn f3_texts_are_cut_at_a_character_and_tell_what_they_need() {
 #[test]
 fn f1_arrays_whose_numbers_do_not_fit_an_address_space_are_refused_untouched() {
     let one = [0_u64; 1];
-    // SAFETY: refused, or of one element.
     let check = |count, stride| {
+        // SAFETY: refused, or of one element.
         unsafe { Strided::new(one.as_ptr(), count, stride, usize::MAX, "things") }.map_err(|complaint| complaint.status())
     };
     assert!(check(1, 0).is_ok() && check(1, 1 << 20).is_ok() && check(0, usize::MAX).is_ok());
