@@ -87,3 +87,32 @@ pub const COMPUTE_ERROR_ABANDONED: compute_status = -503;
 
 /// A bug of the library. What the call was writing stays claimed.
 pub const COMPUTE_ERROR_INTERNAL: compute_status = -600;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::library::NAMES;
+
+    /// Every `pub const NAME: TYPE = VALUE;` of a source whose type is `ty`.
+    fn constants(source: &str, ty: &str) -> BTreeMap<String, i32> {
+        let lines = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(&format!(": {ty} = ")));
+        lines.map(|(name, value)| (name.to_owned(), value.trim_end_matches(';').parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn every_status_has_its_name() {
+        let named = NAMES.iter().map(|(code, name)| (name.to_str().unwrap().to_owned(), *code)).collect();
+        assert_eq!(constants(include_str!("status.rs"), "compute_status"), named);
+    }
+
+    #[test]
+    fn the_codes_of_the_runtime_are_those_of_the_interface() {
+        let all = constants(include_str!("status.rs"), "compute_status");
+        let inside = constants(include_str!("../runtime/code.rs"), "i32");
+        assert!(inside.len() > 20);
+        for (name, code) in inside {
+            assert_eq!(all.get(&format!("COMPUTE_ERROR_{name}")), Some(&code), "{name}");
+        }
+    }
+}

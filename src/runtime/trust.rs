@@ -49,8 +49,8 @@ pub(crate) fn unwritten(failure: &Failure, buffer: u64) -> Arc<Failed> {
     let root = Arc::clone(&report.root);
     let skipped = match report.skips_total {
         0 => String::new(),
-        1 => "; 1 operation that needed them was skipped".to_owned(),
-        n => format!("; {n} operations that needed them were skipped"),
+        1 => "; 1 operation was skipped for it or had used them".to_owned(),
+        n => format!("; {n} operations were skipped for it or had used them"),
     };
     answer(
         code::UNWRITTEN,
