@@ -146,6 +146,14 @@ impl Device {
 
     /// Whether it is usable: instant, and the first cause if it is not (T12).
     pub fn check(&self) -> Result<()> {
+        if self.poison.get().is_none() && self.native.fault().is_none() {
+            return Ok(());
+        }
+        self.told()
+    }
+
+    #[cold]
+    fn told(&self) -> Result<()> {
         match self.fault() {
             None => Ok(()),
             Some(cause) => Err(Failed::of(poisoned(&cause))),

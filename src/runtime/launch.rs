@@ -14,7 +14,7 @@ use super::buffer::Buffer;
 use super::error::{Failed, Result, error};
 use super::kernel::Kernel;
 use super::place::Place;
-use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, refused_operation, region};
+use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, refused_operation, region};
 use super::stream::Stream;
 use super::{code, late, log};
 
@@ -169,8 +169,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
     let subject = Subject { name: &kernel.name, label, fails_late };
-    let Begun::Go(section) = Section::begin(stream, &subject, &ranges, None)? else { return Ok(Outcome::Skipped) };
-    section.run(|queue, at| {
+    let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         for slot in &bound.slots {
             bindings.push(match slot.given {
@@ -186,10 +185,12 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
         };
         let native =
             hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
-        queue.launch(at, &native)
+        step.queue.launch(step.at, &native)
     })?;
-    log::line(log::LAUNCHES, || format!("launched `{}` `{label}` on stream {}", kernel.name, stream.id));
-    Ok(Outcome::Enqueued)
+    if matches!(performed, Performed::Enqueued(_)) {
+        log::line(log::LAUNCHES, || format!("launched `{}` `{label}` on stream {}", kernel.name, stream.id));
+    }
+    Ok(performed.into())
 }
 
 /// Refuses a launch for a reason that only the caller of the runtime knows (a bad descriptor), and claims its outputs (T2).

@@ -98,13 +98,31 @@ pub(crate) struct Section<'a> {
     settled: bool,
 }
 
-/// What the decision was.
-#[allow(clippy::large_enum_variant, reason = "nearly all are sections, and a box would only add an allocation to each")]
-pub(crate) enum Begun<'a> {
-    /// It may run.
-    Go(Section<'a>),
-    /// It reads bytes claimed by this failure.
+/// What came of a piece of work.
+pub(crate) enum Performed {
+    /// It is enqueued, and over at this position.
+    Enqueued(u64),
+    /// It reads bytes claimed by this failure, so it did not run.
     Skipped(Arc<Failure>),
+}
+
+impl From<Performed> for Outcome {
+    fn from(performed: Performed) -> Self {
+        match performed {
+            Performed::Enqueued(_) => Self::Enqueued,
+            Performed::Skipped(_) => Self::Skipped,
+        }
+    }
+}
+
+/// Where a piece of work makes its driver call.
+pub(crate) struct Step<'a> {
+    /// The queue.
+    pub(crate) queue: &'a dyn hal::Queue,
+    /// Its position there.
+    pub(crate) at: hal::Position,
+    /// Whether what it produces may still fail when its position has completed (T13).
+    pub(crate) journaled: bool,
 }
 
 /// Claims what a section leaves behind that never said how it ended. Made in advance (T2).
@@ -122,66 +140,112 @@ pub(crate) fn refused_operation() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Performs a piece of work: takes the marks of all that `touches` names, decides, and makes the driver's calls: waits, fills, then `work`.
+/// What it would have written is claimed if it fails.
+pub(crate) fn perform<'a>(
+    stream: &'a Stream,
+    subject: &'a Subject<'a>,
+    touches: &'a [Touch<'a>],
+    watch: Option<&Arc<Watch>>,
+    work: impl FnOnce(&Step<'_>) -> std::result::Result<(), DeviceError>,
+) -> Result<Performed> {
+    if late::active() {
+        late::settle();
+    }
+    let submit = stream.queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
+    // Stays where it is until it has settled: moving it about costs as much as all of its bookkeeping.
+    let mut section = Section {
+        stream,
+        queue: &stream.queue,
+        submit,
+        subject,
+        touches,
+        held: SmallVec::new(),
+        waits: SmallVec::new(),
+        fills: SmallVec::new(),
+        compacted: 0,
+        filled: 0,
+        first: 0,
+        last: 0,
+        journaled: false,
+        reached: false,
+        // Until it has its marks there is nothing to settle.
+        settled: true,
+    };
+    section.take_marks();
+    section.settled = false;
+    if section.held.iter().any(|held| held.found.dirty)
+        && let Some((failure, needed)) = section.look_at_bytes()
+    {
+        section.skip(&failure, &needed);
+        // Its locks are given back before anybody else's code runs (F4).
+        drop(section);
+        // A host read is told itself.
+        if touches.iter().any(|touch| touch.write != Write::No) {
+            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label));
+        }
+        return Ok(Performed::Skipped(failure));
+    }
+    section.take_positions();
+    let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
+    if journaled && let Err(none) = section.record(watch) {
+        return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
+    }
+    let done = section.prepare_device().and_then(|()| {
+        let step = Step { queue: &*section.queue.native, at: section.last, journaled };
+        work(&step)
+    });
+    match done {
+        Ok(()) => {
+            section.succeed();
+            Ok(Performed::Enqueued(section.last))
+        }
+        Err(failed) => Err(section.broken(failed)),
+    }
+}
+
 impl<'a> Section<'a> {
-    /// Takes the marks of all that `touches` names, and decides. What it would have written is claimed if it fails.
-    pub(crate) fn begin(
-        stream: &'a Stream,
-        subject: &'a Subject<'a>,
-        touches: &'a [Touch<'a>],
-        watch: Option<&Arc<Watch>>,
-    ) -> Result<Begun<'a>> {
-        if late::active() {
-            late::settle();
+    /// What the maps of unclean buffers say: the failure that keeps the work from running, or else which fills it needs.
+    #[cold]
+    fn look_at_bytes(&mut self) -> Option<(Arc<Failure>, Arc<Buffer>)> {
+        self.reserve();
+        let mut claim = self.first_claim();
+        if claim.is_none() && self.compact() {
+            claim = self.first_claim();
         }
-        let queue = &stream.queue;
-        let submit = queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
-        let mut section = Self {
-            stream,
-            queue,
-            submit,
-            subject,
-            touches,
-            held: take_marks(stream, touches),
-            waits: SmallVec::new(),
-            fills: SmallVec::new(),
-            compacted: 0,
-            filled: 0,
-            first: 0,
-            last: 0,
-            journaled: false,
-            reached: false,
-            settled: false,
-        };
-        if section.held.iter().any(|held| held.found.dirty) {
-            section.reserve();
-            let mut claim = section.first_claim();
-            if claim.is_none() && section.compact() {
-                claim = section.first_claim();
-            }
-            if let Some((failure, needed)) = claim {
-                section.skip(&failure, &needed);
-                // Its locks are given back before anybody else's code runs (F4).
-                drop(section);
-                // A host read is told itself.
-                if touches.iter().any(|touch| touch.write != Write::No) {
-                    log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label));
-                }
-                return Ok(Begun::Skipped(failure));
-            }
-            section.plan_fills();
+        if claim.is_none() {
+            self.plan_fills();
         }
-        section.take_positions();
-        if (subject.fails_late || section.held.iter().any(|held| held.found.pending))
-            && let Err(none) = section.record(watch)
-        {
-            return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
-        }
-        Ok(Begun::Go(section))
+        claim
     }
 
-    /// Whether what it produces may still fail when its position has completed (T13).
-    pub(crate) fn is_journaled(&self) -> bool {
-        self.journaled
+    /// Takes all marks or none, sleeping where somebody else has to settle first.
+    fn take_marks(&mut self) {
+        self.merge();
+        loop {
+            let refused =
+                (0..self.held.len()).find_map(|index| take(&mut self.held[index]).err().map(|exclusive| (index, exclusive)));
+            let Some((taken, exclusive)) = refused else { return };
+            let busy = self.held[taken].buffer;
+            release(&self.stream.device, &mut self.held[..taken]);
+            self.stream.device.gate.wait(&busy.mark, exclusive);
+        }
+    }
+
+    /// One entry per buffer, by id, which is the order of locking.
+    fn merge(&mut self) {
+        for touch in self.touches {
+            let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
+            let place = self.held.iter().rposition(|held| held.buffer.id <= buffer.id);
+            match place {
+                Some(index) if self.held[index].buffer.id == buffer.id => self.held[index].writes |= writes,
+                _ => {
+                    let found = Found { dirty: false, pending: false };
+                    let new = Held { buffer, exclusive: false, writes, found, changed: false };
+                    self.held.insert(place.map_or(0, |index| index + 1), new);
+                }
+            }
+        }
     }
 
     fn operation(&self) -> u64 {
@@ -299,26 +363,17 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// Makes the driver's calls: waits, fills, then `work` with its position. Settles either way.
-    pub(crate) fn run(
-        mut self,
-        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
-    ) -> Result<u64> {
-        match self.call(work) {
-            Ok(()) => {
-                self.succeed();
-                Ok(self.last)
-            }
-            Err(failed) => {
-                if let DeviceError::Lost(cause) = &failed {
-                    self.stream.device.condemn(cause.clone());
-                }
-                Err(self.refuse(from_device(failed)))
-            }
+    /// A call of the device failed.
+    #[cold]
+    fn broken(self, failed: DeviceError) -> Arc<Failed> {
+        if let DeviceError::Lost(cause) = &failed {
+            self.stream.device.condemn(cause.clone());
         }
+        self.refuse(from_device(failed))
     }
 
     /// It fails: what it would have written is claimed.
+    #[cold]
     fn refuse(mut self, made: Error) -> Arc<Failed> {
         let failure = self.fail(made);
         // Its locks are given back before anybody else's code runs (F4).
@@ -327,13 +382,10 @@ impl<'a> Section<'a> {
         Failed::claiming(&failure)
     }
 
-    fn call(
-        &mut self,
-        work: impl FnOnce(&dyn hal::Queue, hal::Position) -> std::result::Result<(), DeviceError>,
-    ) -> std::result::Result<(), DeviceError> {
-        let waits = std::mem::take(&mut self.waits);
-        for other in waits {
-            self.wait_for(other)?;
+    /// The device's calls that come before the work's own.
+    fn prepare_device(&mut self) -> std::result::Result<(), DeviceError> {
+        for index in 0..self.waits.len() {
+            self.wait_for(self.waits[index])?;
         }
         self.note_uses();
         while let Some((index, range)) = self.fills.get(self.filled) {
@@ -342,7 +394,7 @@ impl<'a> Section<'a> {
             }
             self.filled += 1;
         }
-        work(&*self.queue.native, self.last)
+        Ok(())
     }
 
     fn wait_for(&mut self, other: Use) -> std::result::Result<(), DeviceError> {
@@ -431,21 +483,6 @@ impl Drop for Section<'_> {
     }
 }
 
-/// Takes all marks or none, sleeping where somebody else has to settle first.
-fn take_marks<'a>(stream: &Stream, touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
-    let mut held = merge(touches);
-    loop {
-        let Some((taken, exclusive)) =
-            (0..held.len()).find_map(|index| take(&mut held[index]).err().map(|exclusive| (index, exclusive)))
-        else {
-            return held;
-        };
-        let busy = held[taken].buffer;
-        release(&stream.device, &mut held[..taken]);
-        stream.device.gate.wait(&busy.mark, exclusive);
-    }
-}
-
 /// Takes one mark; `Err` says whether the one to wait for is exclusive.
 fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
     held.exclusive = held.writes;
@@ -461,22 +498,6 @@ fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
     }
     held.found = held.buffer.mark.try_exclusive().map_err(|_| true)?;
     Ok(())
-}
-
-/// One entry per buffer, by id, which is the order of locking.
-fn merge<'a>(touches: &'a [Touch<'a>]) -> SmallVec<[Held<'a>; 8]> {
-    let mut held: SmallVec<[Held<'a>; 8]> = SmallVec::new();
-    for touch in touches {
-        let writes = touch.write != Write::No;
-        match held.binary_search_by_key(&touch.span.buffer.id, |held| held.buffer.id) {
-            Ok(index) => held[index].writes |= writes,
-            Err(index) => {
-                let found = Found { dirty: false, pending: false };
-                held.insert(index, Held { buffer: touch.span.buffer, exclusive: false, writes, found, changed: false });
-            }
-        }
-    }
-    held
 }
 
 /// Gives marks back and wakes whoever waits for one.

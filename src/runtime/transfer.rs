@@ -1,17 +1,17 @@
 //! Bytes in, out and across: write, read, copy, fill.
 //!
 //! Each is checked here in full, refuses with a claim on what it would have written (T2), and goes through a
-//! [`Section`](super::section::Section) like a launch.
+//! [section](super::section) like a launch.
 
 use std::sync::{Arc, LazyLock};
 
-use compute_hal::{HostSource, HostTarget};
+use compute_hal::{DeviceError, HostSource, HostTarget};
 use compute_trust::{Error, Watch};
 
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::{Event, Read};
 use super::place::{Place, Span};
-use super::section::{Begun, Outcome, Section, Subject, Touch, Write, refuse, region};
+use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, region};
 use super::stream::{Stream, Wait};
 use super::{code, trust};
 
@@ -89,13 +89,16 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
-    let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? else { return Ok(stream.queue.last()) };
-    section.run(|queue, at| {
+    let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
         match source {
-            Source::Copied(bytes) => queue.write(at, to, bytes),
-            Source::Borrowed(bytes) => queue.write_borrowed(at, to, bytes),
+            Source::Copied(bytes) => step.queue.write(step.at, to, bytes),
+            Source::Borrowed(bytes) => step.queue.write_borrowed(step.at, to, bytes),
         }
+    })?;
+    Ok(match performed {
+        Performed::Enqueued(position) => position,
+        Performed::Skipped(_) => stream.queue.last(),
     })
 }
 
@@ -116,10 +119,7 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     }
     let touches = [Touch { span, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.fill);
-    if let Begun::Go(section) = Section::begin(stream, &subject, &touches, None)? {
-        section.run(|queue, at| queue.fill(at, region(&span)?, pattern))?;
-    }
-    Ok(())
+    perform(stream, &subject, &touches, None, |step| step.queue.fill(step.at, region(&span)?, pattern)).map(drop)
 }
 
 /// Enqueues a copy between two views of equal size that do not overlap (L9).
@@ -142,13 +142,8 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
     }
     let touches = [Touch { span: from, reads: true, write: Write::No }, Touch { span: to, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.copy);
-    match Section::begin(stream, &subject, &touches, None)? {
-        Begun::Skipped(_) => Ok(Outcome::Skipped),
-        Begun::Go(section) => {
-            section.run(|queue, at| queue.copy(at, region(&from)?, region(&to)?))?;
-            Ok(Outcome::Enqueued)
-        }
-    }
+    let performed = perform(stream, &subject, &touches, None, |step| step.queue.copy(step.at, region(&from)?, region(&to)?))?;
+    Ok(performed.into())
 }
 
 /// Reads into host memory and waits for it (T8). Host memory is left alone unless the bytes can be trusted.
@@ -178,27 +173,30 @@ fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc
     let touches = [Touch { span, reads: true, write: Write::No }];
     let subject = subject(stream, &NAMES.read);
     let watch = Watch::new();
-    let section = match Section::begin(stream, &subject, &touches, Some(&watch))? {
-        Begun::Skipped(failure) => {
+    let mut waiting = None;
+    let performed = perform(stream, &subject, &touches, Some(&watch), |step| {
+        // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
+        if step.journaled {
+            waiting = Some(staging(span.size)?);
+        }
+        step.queue.read(step.at, region(&span)?, waiting.clone().unwrap_or_else(|| into.clone()))
+    })?;
+    match performed {
+        Performed::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.
             trust::check(&[span.view()])?;
-            return Err(trust::unwritten(&failure, span.buffer.id));
+            Err(trust::unwritten(&failure, span.buffer.id))
         }
-        Begun::Go(section) => section,
-    };
-    // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
-    let staging = if section.is_journaled() { Some(staging(span.size)?) } else { None };
-    let target = staging.clone().unwrap_or_else(|| into.clone());
-    let position = section.run(|queue, at| queue.read(at, region(&span)?, target))?;
-    let watch = staging.is_some().then_some(watch);
-    let read = Read { staging, target: into, view: span.view(), watch, done: None };
-    Ok(Event::at(stream, position, Some(read)))
+        Performed::Enqueued(position) => {
+            let watch = waiting.is_some().then_some(watch);
+            let read = Read { staging: waiting, target: into, view: span.view(), watch, done: None };
+            Ok(Event::at(stream, position, Some(read)))
+        }
+    }
 }
 
 /// Host memory for bytes that wait aside.
-fn staging(size: u64) -> Result<HostTarget> {
-    usize::try_from(size)
-        .ok()
-        .and_then(HostTarget::staging)
-        .ok_or_else(|| Failed::of(error(code::OUT_OF_MEMORY, format!("no host memory for a read of {size} bytes to wait in"))))
+fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
+    let memory = usize::try_from(size).ok().and_then(HostTarget::staging);
+    memory.ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
 }

@@ -79,6 +79,7 @@ impl Mark {
     }
 
     /// Takes a shared mark: for an allocation that is only read and wholly trusted.
+    #[inline]
     pub fn try_shared(&self) -> Result<(), Refused> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -96,6 +97,7 @@ impl Mark {
     }
 
     /// Takes the exclusive mark.
+    #[inline]
     pub fn try_exclusive(&self) -> Result<Found, Refused> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -111,6 +113,7 @@ impl Mark {
 
     /// Gives a shared mark back; true: call [`Gate::wake`].
     #[must_use]
+    #[inline]
     pub fn release_shared(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -126,12 +129,14 @@ impl Mark {
 
     /// Gives the exclusive mark back and says how the allocation is now; true: call [`Gate::wake`].
     #[must_use]
+    #[inline]
     pub fn release_exclusive(&self, now: Found) -> bool {
         let flags = if now.dirty { DIRTY } else { 0 } | if now.pending { PENDING } else { 0 };
         self.word.swap(flags, Ordering::Release) & AWAITED != 0
     }
 
     /// How the allocation is, as far as it can be known without holding a mark.
+    #[inline]
     pub fn glance(&self) -> Found {
         let word = self.word.load(Ordering::Acquire);
         Found { dirty: word & (DIRTY | EXCLUSIVE) != 0, pending: word & PENDING != 0 }
@@ -176,9 +181,11 @@ pub struct Use {
 }
 
 impl Use {
+    #[inline]
     const fn pack(self) -> u64 {
         ((self.queue as u64 + 1) << 48) | self.position
     }
+    #[inline]
     const fn unpack(word: u64) -> Option<Self> {
         if word == 0 { None } else { Some(Self { queue: (word >> 48) as u16 - 1, position: word & MAX_POSITION }) }
     }
@@ -209,11 +216,13 @@ impl Uses {
     }
 
     /// The last write.
+    #[inline]
     pub fn last_write(&self) -> Option<Use> {
         Use::unpack(self.write.load(Ordering::Acquire))
     }
 
     /// Calls `each` with the reads since that write.
+    #[inline]
     pub fn each_read(&self, mut each: impl FnMut(Use)) {
         for place in &self.reads {
             if let Some(read) = Use::unpack(place.load(Ordering::Acquire)) {
@@ -226,6 +235,7 @@ impl Uses {
     }
 
     /// Notes a write: everything before it is ordered before it, so it alone remains.
+    #[inline]
     pub fn note_write(&self, write: Use) {
         self.write.store(write.pack(), Ordering::Release);
         for place in &self.reads {
@@ -238,15 +248,20 @@ impl Uses {
     }
 
     /// Notes a read. Queues that find their inline place taken are kept aside, one entry each.
+    #[inline]
     pub fn note_read(&self, read: Use) {
         let place = &self.reads[usize::from(read.queue) % INLINE];
         let found = place.load(Ordering::Relaxed);
         match Use::unpack(found) {
             // Only calls under this queue's submission lock touch a place that holds this queue.
-            Some(held) if held.queue == read.queue => return place.store(read.pack(), Ordering::Release),
-            None if place.compare_exchange(0, read.pack(), Ordering::Release, Ordering::Relaxed).is_ok() => return,
-            _ => {}
+            Some(held) if held.queue == read.queue => place.store(read.pack(), Ordering::Release),
+            None if place.compare_exchange(0, read.pack(), Ordering::Release, Ordering::Relaxed).is_ok() => {}
+            _ => self.note_more(read),
         }
+    }
+
+    #[cold]
+    fn note_more(&self, read: Use) {
         let mut more = self.more.lock();
         match more.iter_mut().find(|held| held.queue == read.queue) {
             Some(held) => held.position = read.position,
