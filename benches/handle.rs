@@ -1,4 +1,5 @@
 //! What a look-up of a handle costs, with and without other threads on the same object. One line per case: the median of several runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 #[path = "../src/capi/handle/mod.rs"]
 #[allow(dead_code, unused_imports)]

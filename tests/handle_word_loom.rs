@@ -1,4 +1,5 @@
 //! Every interleaving of the slot's word, by loom: two look-ups against an end and a reuse. Values and tables are tested elsewhere.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

@@ -1,4 +1,5 @@
 //! The cpu device against the suite that every device runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 use compute_cpu::CpuDriver;
 use compute_hal::OpenOptions;

@@ -1,4 +1,5 @@
 //! A wrapped cpu device fails as the plan says, and is honest about it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! T6a: which grids are known to write every byte of a binding.
-#![allow(clippy::panic, reason = "tests end that way")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Any bytes give an answer, in bounded time, also from a thread with a small stack.
-#![allow(clippy::expect_used, clippy::panic, reason = "tests end that way")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! The analyses against an interpreter, on random kernels: whatever T6a calls whole must have been stored wholly, and whatever passes the check of
 //! barriers must reach the same barriers in every invocation of a workgroup.
-#![allow(clippy::panic, reason = "tests end that way")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What is refused, and how the refusal reads.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 mod common;
 
