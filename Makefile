@@ -64,6 +64,7 @@ test: rust-test c-test
 
 rust-test:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --locked -p compute-trust --features loom --test loom --release
 
 c-test: lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD)) $(C_TEST_OPTIONS)
