@@ -47,12 +47,15 @@ $(STATIC): $(ARCHIVE)
 	@mkdir -p $(BUILD)
 	objcopy --strip-debug $(ARCHIVE) $@
 
-# Descriptions for pkg-config and CMake. They find the library by where they themselves are, so that an installed tree may be moved.
+# Descriptions for pkg-config and CMake. They find library and header by where they themselves are, so that an installed tree may be moved. Made anew each
+# time, because LIBDIR and INCLUDEDIR may be others than before.
+FORCE:
 packages: $(BUILD)/libcompute.pc $(BUILD)/libcomputeConfig.cmake $(BUILD)/libcomputeConfigVersion.cmake
 
-$(BUILD)/%: packaging/%.in Makefile Cargo.toml
+$(BUILD)/%: packaging/%.in FORCE
 	@mkdir -p $(BUILD)
-	sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@STATIC_LIBS@|$(STATIC_LIBS)|g' $< > $@
+	sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@STATIC_LIBS@|$(STATIC_LIBS)|g' \
+	    -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(INCLUDEDIR))|g" $< > $@
 
 header:
 	UPDATE_HEADER=1 $(CARGO) test --locked --test header
@@ -61,6 +64,7 @@ test: rust-test c-test
 
 rust-test:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --locked -p compute-trust --features loom --test loom --release
 
 c-test: lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD)) $(C_TEST_OPTIONS)
@@ -88,7 +92,7 @@ fmt:
 install: lib install-files
 
 # Installs what has been built.
-install-files:
+install-files: packages
 	install -d $(DESTDIR)$(INCLUDEDIR)/libcompute $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/libcompute
 	install -m 644 include/libcompute/*.h include/libcompute/*.hpp $(DESTDIR)$(INCLUDEDIR)/libcompute
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)

@@ -2,9 +2,9 @@
 # The installed library, used from outside the tree in three ways: find_package, pkg-config, and the static library. The installed tree is moved first: nothing
 # in it may remember where it was.
 #
-#     consumers.sh ROOT
+#     consumers.sh ROOT BUILD
 set -eu
-root=$1
+root=$1 build=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 passed=0
@@ -19,7 +19,7 @@ works() { # NAME PROGRAM...
 }
 
 # What has been built is installed; nothing is built here.
-make -s -C "$root" install-files DESTDIR="$folder/stage" PREFIX=/usr > /dev/null
+make -s -C "$root" install-files DESTDIR="$folder/stage" PREFIX=/usr BUILD="$build" > /dev/null
 mv "$folder/stage/usr" "$folder/moved"
 prefix=$folder/moved
 mkdir "$folder/project"

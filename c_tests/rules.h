@@ -413,6 +413,18 @@ HELPER long proc_status(const char *name)
     CHECK(value >= 0);
     return value;
 }
+/* A sanitizer keeps freed memory for a while, to see whether somebody still uses it: so much more may be resident. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RSS_SLACK_KIB 32768
+#endif
+#endif
+#if !defined(RSS_SLACK_KIB) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define RSS_SLACK_KIB 32768
+#endif
+#ifndef RSS_SLACK_KIB
+#define RSS_SLACK_KIB 0
+#endif
 HELPER long rss_kib(void) { return proc_status("VmRSS"); }
 
 HELPER uint32_t next_random(uint32_t *state)
