@@ -71,7 +71,7 @@ impl Noun for compute_kernel_s {
     type Object = Kernel;
     const NAME: &'static str = "kernel";
     fn table() -> &'static Table<Arc<Kernel>> {
-        static TABLE: Table<Arc<Kernel>> = Table::new(Tag::Kernel);
+        static TABLE: Table<Arc<Kernel>> = Table::busy(Tag::Kernel);
         &TABLE
     }
 }

@@ -11,9 +11,10 @@
 //!   handle of another copy, or a guess, has 36 bits to get right.
 //! - A slot whose generations are used up is retired rather than reused.
 //!
-//! Looking up takes no lock ([`word`]). Making and ending a handle takes a short one. Slots live in chunks that never move and are never given back, each
+//! Looking up takes no lock ([`word`]; [`lanes`] for what many threads look up at once). Making and ending a handle takes a short one. Slots live in chunks that never move and are never given back, each
 //! chunk twice the one before. A value is dropped outside the lock, by whoever ends the handle or lets go of the last guard.
 
+mod lanes;
 mod sync;
 mod word;
 
@@ -100,6 +101,8 @@ struct Free {
 /// All objects of one type. Made to be a `static`: a table is never dropped, nor are its chunks.
 pub(crate) struct Table<T> {
     tag: Tag,
+    /// Its objects are looked up by many threads at once, and end seldom.
+    busy: bool,
     /// 0 until the first handle is made.
     secret: AtomicU64,
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
@@ -116,6 +119,8 @@ pub(crate) struct Guard<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
     number: u32,
+    /// Where it is written that the slot is held; `None`: in the slot's count.
+    place: Option<lanes::Place>,
 }
 
 /// Where a slot is: its chunk, and its place there.
@@ -140,10 +145,16 @@ impl<T> Table<T> {
     pub(crate) const fn new(tag: Tag) -> Self {
         Self {
             tag,
+            busy: false,
             secret: AtomicU64::new(0),
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
             free: Mutex::new(Free { head: NONE, tail: NONE, used: 0 }),
         }
+    }
+
+    /// A table for objects that many threads look up at once, and that end seldom.
+    pub(crate) const fn busy(tag: Tag) -> Self {
+        Self { busy: true, ..Self::new(tag) }
     }
 
     /// Makes a handle with one reference. The value is dropped where there is no room for it.
@@ -163,13 +174,39 @@ impl<T> Table<T> {
     pub(crate) fn get(&self, handle: u64) -> Option<Guard<'_, T>> {
         let (number, generation) = self.decompose(handle)?;
         let slot = self.slot(number)?;
+        if self.busy {
+            return self.get_busy(slot, number, generation);
+        }
         match slot.word.acquire(generation) {
-            Held::Yes => Some(Guard { table: self, slot, number }),
+            Held::Yes => Some(Guard { table: self, slot, number, place: None }),
             Held::No => None,
             Held::NoAndLast => {
                 self.dispose(slot, number);
                 None
             }
+        }
+    }
+
+    fn get_busy<'t>(&'t self, slot: &'t Slot<T>, number: u32, generation: u32) -> Option<Guard<'t, T>> {
+        if let Some(place) = lanes::publish(ptr::from_ref(slot).addr()) {
+            // Dropped where the handle turns out to be no good, which gives the place back and does the last one's duty.
+            let guard = Guard { table: self, slot, number, place: Some(place) };
+            return slot.word.is_live_now(generation).then_some(guard);
+        }
+        if slot.word.hold(generation) {
+            return Some(Guard { table: self, slot, number, place: None });
+        }
+        self.dispose_if_last(slot, number);
+        None
+    }
+
+    /// Drops the value of a dead slot of a busy table if nobody holds it any more.
+    fn dispose_if_last(&self, slot: &Slot<T>, number: u32) {
+        if let Some(seen) = slot.word.dead()
+            && !lanes::holds(ptr::from_ref(slot).addr())
+            && slot.word.take(seen)
+        {
+            self.dispose(slot, number);
         }
     }
 
@@ -198,6 +235,13 @@ impl<T> Table<T> {
     pub(crate) fn destroy(&self, handle: u64) -> bool {
         let Some((number, generation)) = self.decompose(handle) else { return false };
         let Some(slot) = self.slot(number) else { return false };
+        if self.busy {
+            let ended = slot.word.end_only(generation);
+            if ended {
+                self.dispose_if_last(slot, number);
+            }
+            return ended;
+        }
         match slot.word.end(generation) {
             None => false,
             Some(last) => {
@@ -322,9 +366,17 @@ impl<T> Deref for Guard<'_, T> {
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
-        if self.slot.word.release() {
-            self.table.dispose(self.slot, self.number);
+        if !self.table.busy {
+            if self.slot.word.release() {
+                self.table.dispose(self.slot, self.number);
+            }
+            return;
         }
+        match &self.place {
+            Some(place) => place.clear(),
+            None => self.slot.word.release_only(),
+        }
+        self.table.dispose_if_last(self.slot, self.number);
     }
 }
 

@@ -220,9 +220,32 @@ fn f1_references_do_not_wrap() {
 /// Eight threads share a handful of handles and get, retain, release, destroy and replace them as they like.
 #[test]
 fn f1_racing_lookups_and_destroys_see_whole_objects_and_drop_each_once() {
+    race(table());
+}
+
+#[test]
+fn f1_racing_lookups_of_busy_objects_see_whole_objects_and_drop_each_once() {
+    race(Table::busy(Tag::Kernel));
+}
+
+#[test]
+fn f7_a_thread_with_more_guards_of_busy_objects_than_places_holds_them_all() {
+    let alive = Arc::new(AtomicI64::new(0));
+    let table = Table::busy(Tag::Kernel);
+    let handle = table.insert(Witness::new(&alive, 1)).unwrap();
+    let guards: Vec<_> = (0..20).map(|_| table.get(handle).unwrap()).collect();
+    assert!(table.destroy(handle));
+    assert!(table.get(handle).is_none());
+    for guard in guards {
+        assert_eq!(alive.load(Ordering::SeqCst), 1);
+        drop(guard);
+    }
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+}
+
+fn race(table: Table<Witness>) {
     const CELLS: usize = 6;
     let alive = Arc::new(AtomicI64::new(0));
-    let table = table();
     let made = AtomicUsize::new(0);
     let cells: Vec<Mutex<u64>> = (0..CELLS).map(|_| Mutex::new(0)).collect();
     let seen = AtomicUsize::new(0);

@@ -98,6 +98,44 @@ impl Word {
         }
     }
 
+    /// Whether the slot is live in this generation, for look-ups that have said elsewhere that they hold it.
+    pub(super) fn is_live_now(&self, generation: u32) -> bool {
+        is_live(self.0.load(Ordering::SeqCst), generation)
+    }
+
+    /// Ends the handle of this generation, and leaves the value to [`Self::dead`] and [`Self::take`]. False: it was not live.
+    pub(super) fn end_only(&self, generation: u32) -> bool {
+        let end = |seen| is_live(seen, generation).then_some(seen & !LIVE);
+        self.0.fetch_update(Ordering::SeqCst, Ordering::Relaxed, end).is_ok()
+    }
+
+    /// Holds the slot by its count if it is live in this generation, and leaves the value to [`Self::dead`] and [`Self::take`].
+    pub(super) fn hold(&self, generation: u32) -> bool {
+        let held = is_live(self.0.fetch_add(1, Ordering::SeqCst), generation);
+        if !held {
+            self.release_only();
+        }
+        held
+    }
+
+    /// Gives a hold back, and leaves the value to [`Self::dead`] and [`Self::take`].
+    pub(super) fn release_only(&self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// What to take the value of a dead slot by, if no count holds it.
+    pub(super) fn dead(&self) -> Option<u64> {
+        let seen = self.0.load(Ordering::SeqCst);
+        (seen & (COUNT | LIVE | FULL) == FULL).then_some(seen)
+    }
+
+    /// Takes the duty to drop the value that [`Self::dead`] told of. One of several that try gets it: what was seen has the generation in
+    /// it, so that nobody mistakes the slot's next life for this one.
+    #[must_use]
+    pub(super) fn take(&self, seen: u64) -> bool {
+        self.0.compare_exchange(seen, seen & !FULL, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// Takes the duty to drop the value, if `seen` says that nobody holds the dead slot. One of several that try gets it: the generation
     /// keeps a late one from mistaking the slot's next life for this one.
     fn claim(&self, seen: u64) -> bool {
