@@ -13,8 +13,8 @@ use super::sync::{AtomicUsize, Ordering};
 const LANES: usize = 64;
 const PLACES: usize = 8;
 
-/// One cache line, mostly one thread's.
-#[repr(align(64))]
+/// A cache line that is mostly one thread's, with the one that processors fetch along with it.
+#[repr(align(128))]
 struct Lane([AtomicUsize; PLACES]);
 
 static TABLE: [Lane; LANES] = [const { Lane([const { AtomicUsize::new(0) }; PLACES]) }; LANES];
