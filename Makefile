@@ -16,12 +16,16 @@ ARCHIVE := $(TARGET)/release/libcompute.a
 # What the static library needs besides itself.
 STATIC_LIBS := -lpthread -ldl -lm
 
-.PHONY: all lib archive header test rust-test c-test demo bench lint fmt install install-files packages clean setup
+.PHONY: all needs lib archive header test rust-test c-test demo bench lint fmt install install-files packages clean setup
 
 all: lib
 
 setup:
 	scripts/setup
+
+# What tests and demo need beyond Rust and a C compiler: installed where it is missing.
+needs:
+	scripts/setup test
 
 lib: $(SHARED) $(STATIC) packages
 
@@ -66,18 +70,18 @@ rust-test:
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --locked -p compute-trust --features loom --test loom --release
 
-c-test: lib
+c-test: needs lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD)) $(C_TEST_OPTIONS)
 	cmake --build $(BUILD)/c_tests --parallel 2
 	ctest --test-dir $(BUILD)/c_tests --output-on-failure $(CTEST_OPTIONS)
 
-demo: lib
+demo: needs lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
 	cmake --build $(BUILD)/c_tests --target photo
 	@mkdir -p $(BUILD)/photo
 	$(BUILD)/c_tests/photo $(BUILD)/photo examples/photo
 
-bench: lib
+bench: needs lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
 	cmake --build $(BUILD)/c_tests --target host_cost
 	$(BUILD)/c_tests/host_cost

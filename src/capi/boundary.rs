@@ -131,7 +131,9 @@ pub(crate) fn prepare_process() -> Result<(), Complaint> {
         WATCHED.store(failed == 0, Ordering::Relaxed);
         let former = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if INSIDE.try_with(Cell::get).unwrap_or(0) == 0 {
+            // Threads of ours are named so; what panics there becomes an error too, and nothing is printed.
+            let ours = std::thread::current().name().is_some_and(|name| name.starts_with("compute-"));
+            if !ours && INSIDE.try_with(Cell::get).unwrap_or(0) == 0 {
                 return former(info);
             }
             let _ = PANIC.try_with(|text| text.try_borrow_mut().map(|mut text| *text = info.to_string()));

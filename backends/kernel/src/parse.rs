@@ -24,7 +24,7 @@ pub(crate) struct Parsed {
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     let spawned = thread::scope(|scope| {
-        let builder = thread::Builder::new().name("kernel front end".into()).stack_size(STACK);
+        let builder = thread::Builder::new().name("compute-parse".into()).stack_size(STACK);
         builder.spawn_scoped(scope, work).map(thread::ScopedJoinHandle::join)
     });
     match spawned {
