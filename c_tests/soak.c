@@ -60,9 +60,11 @@ static void work(uint32_t *random)
     compute_event event = NULL, read = NULL;
     OK(compute_stream_record(streams[1], &event, E));
     keep(EVENT, event);
-    static uint32_t word; /* outlives the asynchronous read, whenever that happens */
+    /* Each outlives its asynchronous read, whenever that happens. */
+    static uint32_t words[1 << 16], used;
+    uint32_t *word = &words[used++ % COUNT_OF(words)];
     compute_view view = range(buffers[2], 20, 4), outside = range(buffers[2], LARGE, 4);
-    OK(compute_stream_read_async(streams[1], &view, &word, 4, &read, E));
+    OK(compute_stream_read_async(streams[1], &view, word, 4, &read, E));
     keep(EVENT, read);
     compute_error error = NULL;
     CHECK(compute_check(&outside, 1, 0, &error) < 0);
