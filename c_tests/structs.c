@@ -267,6 +267,43 @@ TEST(ffi_02_elements_of_arrays_may_be_longer_than_the_library_knows)
     CHECK_EQ(get_word(stream, out, 255), 2);
 }
 
+TEST(t2_a_launch_with_more_in_its_descriptor_than_the_library_knows_claims_its_outputs)
+{
+    set_up();
+    struct {
+        compute_launch_desc desc;
+        uint64_t more;
+    } newer;
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    newer.desc = launch_desc(kernel, 4, 1, 1, bindings, 2);
+    newer.desc.struct_size = sizeof newer;
+    newer.more = 0;
+    OK(compute_stream_launch(stream, &newer.desc, E));
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    newer.more = 7;
+    IS(COMPUTE_ERROR_INVALID_STRUCT, compute_stream_launch(stream, &newer.desc, E));
+    uint64_t failure = last_info().failure;
+    CHECK(failure != 0);
+    CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), failure);
+    CHECK_EQ(claimed_by(in, 0, COMPUTE_WHOLE), 0);
+}
+
+TEST(t11_a_bad_launch_that_would_only_compile_claims_nothing)
+{
+    set_up();
+    fill_words(stream, out, 3);
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    bindings[1].flags = UINT64_C(1) << 40;
+    compute_launch_desc desc = launch_desc(kernel, 4, 1, 1, bindings, 2);
+    for (desc.mode = COMPUTE_LAUNCH_COMPILE_ONLY; desc.mode <= COMPUTE_LAUNCH_QUEUE_COMPILATION; desc.mode++) {
+        IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_launch(stream, &desc, E));
+        CHECK_EQ(claimed_by(out, 0, COMPUTE_WHOLE), 0);
+    }
+    desc.mode = COMPUTE_LAUNCH_EXECUTE;
+    IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_launch(stream, &desc, E));
+    CHECK(claimed_by(out, 0, COMPUTE_WHOLE) != 0);
+}
+
 /* A struct anywhere in memory, aligned to nothing. */
 TEST(f1_structs_and_results_need_not_be_aligned)
 {
@@ -295,6 +332,8 @@ int main(int argc, char **argv)
     RUN(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_written);
     RUN(ffi_02_the_init_functions_and_macros_agree);
     RUN(ffi_02_elements_of_arrays_may_be_longer_than_the_library_knows);
+    RUN(t2_a_launch_with_more_in_its_descriptor_than_the_library_knows_claims_its_outputs);
+    RUN(t11_a_bad_launch_that_would_only_compile_claims_nothing);
     RUN(f1_structs_and_results_need_not_be_aligned);
     return finish();
 }

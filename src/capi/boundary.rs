@@ -299,6 +299,16 @@ fn struct_size<T: Sized32>(at: *const T) -> Result<usize, Complaint> {
 /// # Safety
 /// When not NULL, `at` is readable for the size that its first field says.
 pub(crate) unsafe fn read_struct<T: Sized32>(at: *const T) -> Result<T, Complaint> {
+    // SAFETY: as our own caller says.
+    let (value, tail) = unsafe { read_known(at) }?;
+    tail.map(|()| value)
+}
+
+/// As [`read_struct`], and what is known is also given where what is unknown is not zero: a refused call claims the outputs that it can make out (T2).
+///
+/// # Safety
+/// As [`read_struct`].
+pub(crate) unsafe fn read_known<T: Sized32>(at: *const T) -> Result<(T, Result<(), Complaint>), Complaint> {
     let size = struct_size(at)?;
     let known = size.min(size_of::<T>());
     // SAFETY: all zero bits are a value of `T`.
@@ -307,17 +317,18 @@ pub(crate) unsafe fn read_struct<T: Sized32>(at: *const T) -> Result<T, Complain
     unsafe { ptr::copy_nonoverlapping(at.cast::<u8>(), (&raw mut value).cast::<u8>(), known) };
     // SAFETY: the caller's struct is `size` bytes long, of which `known` come first.
     let tail = unsafe { slice::from_raw_parts(at.cast::<u8>().add(known), size - known) };
-    if let Some(offset) = tail.iter().position(|byte| *byte != 0) {
-        return refuse!(
+    let checked = match tail.iter().position(|byte| *byte != 0) {
+        None => Ok(()),
+        Some(offset) => refuse!(
             COMPUTE_ERROR_INVALID_STRUCT,
             "the `{}` has something at byte {} that this version of the library ({}) does not know; it knows {} bytes",
             T::NAME,
             known + offset,
             env!("CARGO_PKG_VERSION"),
             size_of::<T>()
-        );
-    }
-    Ok(value)
+        ),
+    };
+    Ok((value, checked))
 }
 
 /// As [`read_struct`], but NULL is all zeros: every default.

@@ -164,15 +164,17 @@ pub unsafe extern "C" fn compute_stream_launch(
 ) -> compute_status {
     guard(out_error, || {
         // SAFETY: as our own caller says.
-        let desc = unsafe { read_struct(desc) }?;
+        let (desc, known) = unsafe { read_known(desc) }?;
         // SAFETY: as our own caller says.
-        unsafe { launch(stream, &desc) }
+        unsafe { launch(stream, &desc, known) }
     })
 }
 
+/// `wrong` is what is wrong with the descriptor already.
+///
 /// # Safety
 /// What `desc` points to is valid.
-unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc) -> Answer {
+unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc, mut wrong: Result<(), Complaint>) -> Answer {
     let stream = peek(stream);
     let kernel = peek(desc.kernel);
     let grid_buffer = if desc.indirect.buffer.is_null() { None } else { peek(desc.indirect.buffer) };
@@ -184,7 +186,6 @@ unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc) -> Answer {
         return Err(Complaint::NoMemory);
     }
     buffers.extend(given.iter().map(|binding| peek(binding.buffer)));
-    let mut wrong = Ok(());
     for (binding, buffer) in given.iter().zip(&buffers) {
         // SAFETY: as our own caller says.
         let (binding, checked) = unsafe { binding_of(&binding, buffer.as_ref()) };
@@ -200,7 +201,8 @@ unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc) -> Answer {
         bindings: &bindings,
         immediates: &[],
         label: "",
-        mode: Mode::Execute,
+        // Known first, because only one that executes claims anything (T11).
+        mode: mode_of(desc.mode).unwrap_or_default(),
     };
     // SAFETY: as our own caller says.
     if let Err(complaint) = wrong.and_then(|()| unsafe { read_rest(desc, &mut launch) }) {
@@ -214,7 +216,7 @@ unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc) -> Answer {
 /// # Safety
 /// What `desc` points to is valid for `'a`.
 unsafe fn read_rest<'a>(desc: &compute_launch_desc, launch: &mut Launch<'a>) -> Result<(), Complaint> {
-    launch.mode = mode_of(desc.mode)?;
+    mode_of(desc.mode)?;
     check_zero(desc.reserved.into(), "reserved")?;
     check_zero(desc.next.addr() as u64, "next")?;
     if desc.immediate_size > MOST_INLINE {
