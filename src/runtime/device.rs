@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use compute_hal as hal;
 use compute_trust::{Gate, MAX_QUEUES, Use};
+use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use smallvec::SmallVec;
 
@@ -46,7 +47,7 @@ pub struct Device {
     policy: Mutex<Policy>,
     memory: Mutex<Memory>,
     ended: AtomicBool,
-    poison: OnceLock<hal::FaultCause>,
+    poison: OnceCell<hal::FaultCause>,
 }
 
 /// How streams are spread over native queues (S1).
@@ -113,7 +114,7 @@ impl Device {
             policy: Mutex::new(Policy { limit: allowed, streams_made: false }),
             memory: Mutex::new(Memory::default()),
             ended: AtomicBool::new(false),
-            poison: OnceLock::new(),
+            poison: OnceCell::new(),
         };
         device.set_queues(queues)?;
         Ok(Arc::new(device))
