@@ -560,7 +560,7 @@ int main(int argc, char **argv)
 {
     library_path = getenv("COMPUTE_LIBRARY");
     if (!library_path) library_path = "build/libcompute.so.0";
-    int times = getenv("PROCESS_RUNS") ? atoi(getenv("PROCESS_RUNS")) : 20;
+    int times = getenv("PROCESS_RUNS") ? atoi(getenv("PROCESS_RUNS")) : 200;
     if (argc > 1) filter = argv[1];
     RUN(1, pkg_01_the_library_loads_lists_and_works_with_nothing_but_libc);
     RUN(1, no_thread_and_no_descriptor_before_a_device_is_opened);
