@@ -62,7 +62,7 @@ $(BUILD)/%: packaging/%.in FORCE
 	    -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(INCLUDEDIR))|g" $< > $@
 
 header:
-	UPDATE_HEADER=1 $(CARGO) test --locked --test header
+	UPDATE_HEADER=1 $(CARGO) test --locked --test header the_committed
 
 test: rust-test c-test
 

@@ -69,7 +69,7 @@ fn main() {
         label: String::new(),
         constants: Vec::new(),
         bounds: Bounds::Checked,
-        lazy: false,
+        compile: compute::runtime::Compile::Now,
         time_limit: 0,
     };
     let kernel = Kernel::new(&device, &options).unwrap();

@@ -91,6 +91,17 @@ static void bad_devices(void)
     EACH_BAD(compute_device, compute_device_unlock(h, E));
     EACH_BAD(compute_device, compute_device_memory_usage(h, &usage, E));
     EACH_BAD(compute_device, compute_device_compile_queued(h, E));
+    uint32_t grid[3], width;
+    size_t count;
+    EACH_BAD(compute_device, compute_device_spread_workgroups(h, 1, 0, grid, &number, E));
+    number = 0;
+    EACH_BAD(compute_device, compute_device_get_workgroup_size(h, 1, &width, E));
+    EACH_BAD(compute_device, compute_device_get_vector_widths(h, 4, &width, 1, &count, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_spread_workgroups(device, 1, 2, grid, NULL, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_spread_workgroups(device, 1, 0, NULL, NULL, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_get_workgroup_size(device, 1, NULL, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_get_vector_widths(device, 0, &width, 1, &count, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_get_vector_widths(device, 4, NULL, 1, &count, E));
     EACH_BAD(compute_device, compute_device_inject_fault(h, 1, COMPUTE_FAULT_ERROR, E));
     EACH_BAD(compute_device, compute_device_fault_calls(h, &number, E));
     EACH_BAD(compute_device, compute_stream_create(h, NULL, &out_stream, E));
@@ -187,6 +198,8 @@ static void bad_kernels_and_events(void)
     EACH_BAD(compute_kernel, compute_kernel_get_binding(h, 0, &binding, E));
     EACH_BAD(compute_kernel, compute_kernel_get_override(h, 0, &constant, E));
     EACH_BAD(compute_kernel, compute_kernel_find_binding(h, "I", 1, &index, E));
+    EACH_BAD(compute_kernel, compute_kernel_poll(h, E));
+    EACH_BAD(compute_kernel, compute_kernel_wait(h, 1, E));
     for (size_t i = 0; i < BAD_HANDLES; i++) {
         compute_launch_desc desc = launch_desc((compute_kernel)bad_handles[i], 1, 1, 1, NULL, 0);
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_launch(stream, &desc, E));
@@ -427,7 +440,7 @@ static void bad_kernel_calls(void)
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = 0);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = UINT32_MAX);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.bounds = 3);
-    WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.compile = 2);
+    WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.compile = 3);
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.source = NULL);
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, (desc.source = NULL, desc.source_length = 0));
     WRONG(COMPUTE_ERROR_LIMIT, desc.source_length = SIZE_MAX - 1);

@@ -187,7 +187,8 @@ static compute_status odd_question(void)
     memcpy(&info, &info_size, 4);
     compute_error error = (compute_error)handle(last_error);
     char text[64];
-    switch (chance(20)) {
+    uint32_t grid[3];
+    switch (chance(24)) {
     case 0: return compute_check(views, count, 0, E);
     case 1: return compute_stream_sync((compute_stream)handle(stream), views, count, chance(3) ? 0 : 24, odd_number(), E);
     case 2: return compute_reinstate(views, odd_number() & 0xffff, &number, E);
@@ -207,6 +208,10 @@ static compute_status odd_question(void)
     case 16: return compute_kernel_find_binding((compute_kernel)handle(kernel), (const char *)room, length(), &which, E);
     case 17: return compute_device_set_queues((compute_device)handle(device), small(), E);
     case 18: return compute_check_abi(small(), E);
+    case 19: return compute_device_spread_workgroups((compute_device)handle(device), odd_number(), small(), grid, &number, E);
+    case 20: return compute_device_get_workgroup_size((compute_device)handle(device), odd_number(), &which, E);
+    case 21: return compute_device_get_vector_widths((compute_device)handle(device), small(), grid, chance(4), &index, E);
+    case 22: return compute_kernel_wait((compute_kernel)handle(kernel), odd_number() % 1000, E);
     default: return compute_event_poll(events[0], E);
     }
 }

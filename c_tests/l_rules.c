@@ -588,6 +588,60 @@ TEST(kt_19_override_constants_set_sizes_and_bad_ones_are_refused)
     }
 }
 
+/* ---- L6 ---- */
+
+TEST(l6_a_kernel_compiles_in_the_background_and_can_be_waited_for)
+{
+    set_up();
+    compute_kernel_desc desc = kernel_desc(IO "@compute @workgroup_size(1) fn later() { O[0] = I[0] * 6u; }", "later");
+    desc.compile = COMPUTE_COMPILE_LAZY;
+    compute_kernel lazy = make_kernel_from(device, &desc);
+    CHECK_EQ(compute_kernel_poll(lazy, E), COMPUTE_NOT_READY);
+    desc = kernel_desc(IO "@compute @workgroup_size(1) fn later() { O[0] = I[0] * 7u; }", "later");
+    desc.compile = COMPUTE_COMPILE_BACKGROUND;
+    compute_kernel soon = make_kernel_from(device, &desc);
+    OK(compute_kernel_wait(soon, 60000000000u, E));
+    OK(compute_kernel_poll(soon, E));
+    OK(compute_kernel_wait(lazy, COMPUTE_FOREVER, E));
+    OK(compute_kernel_poll(lazy, E));
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc launch = launch_desc(soon, 1, 1, 1, bindings, 2);
+    OK(compute_stream_launch(stream, &launch, E));
+    CHECK_EQ(get_word(stream, out, 0), 49);
+}
+
+/* ---- L12 ---- */
+
+TEST(l12_workgroups_are_spread_within_the_limits_exactly_or_with_idle_ones)
+{
+    set_up();
+    uint32_t grid[3];
+    uint64_t idle;
+    OK(compute_device_spread_workgroups(device, 0, 1, grid, &idle, E));
+    CHECK(grid[0] == 0 && idle == 0);
+    uint64_t many = (uint64_t)info.max_grid[0] * 3 + 1;
+    OK(compute_device_spread_workgroups(device, many, 0, grid, &idle, E));
+    CHECK_EQ((uint64_t)grid[0] * grid[1] * grid[2], many + idle);
+    OK(compute_device_spread_workgroups(device, (uint64_t)info.max_grid[0] * 6, 1, grid, &idle, E));
+    CHECK(grid[0] == info.max_grid[0] && grid[1] == 6 && grid[2] == 1 && idle == 0);
+    /* The largest prime of 64 bits. */
+    IS(COMPUTE_ERROR_LIMIT, compute_device_spread_workgroups(device, UINT64_C(18446744073709551557), 1, grid, &idle, E));
+    CHECK(grid[0] == 0 && grid[1] == 0 && grid[2] == 0 && idle == 0);
+}
+
+TEST(l12_a_device_tells_good_workgroup_sizes_vector_widths_and_features)
+{
+    set_up();
+    uint32_t size, widths[8];
+    size_t count;
+    OK(compute_device_get_workgroup_size(device, UINT64_MAX, &size, E));
+    CHECK(size <= info.max_workgroup_size[0] && size % info.subgroup_max == 0);
+    OK(compute_device_get_vector_widths(device, 4, widths, 8, &count, E));
+    CHECK(count >= 1 && widths[count - 1] == 1 && widths[0] * 4 == info.load_width);
+    CHECK_EQ(compute_device_get_vector_widths(device, 1, widths, 1, &count, E), COMPUTE_INCOMPLETE);
+    CHECK(count > 1 && widths[0] == info.load_width);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -611,6 +665,9 @@ int main(int argc, char **argv)
     RUN(l5_checked_reads_out_of_range_give_zero_and_writes_are_dropped);
     RUN(l5_the_length_of_an_array_is_that_of_its_view);
     RUN(l6_an_unknown_mode_is_refused);
+    RUN(l6_a_kernel_compiles_in_the_background_and_can_be_waited_for);
+    RUN(l12_workgroups_are_spread_within_the_limits_exactly_or_with_idle_ones);
+    RUN(l12_a_device_tells_good_workgroup_sizes_vector_widths_and_features);
     RUN(l8_dl_09_twenty_thousand_dependent_launches_run_in_order);
     RUN(dl_09_two_buffers_hand_a_value_back_and_forth);
     RUN(l8_work_on_one_stream_waits_for_the_other_streams_use_of_the_buffer);

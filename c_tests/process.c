@@ -400,6 +400,12 @@ static int every_call_in_the_child(void)
     FORKED(api.device_unlock(s->device, &error));
     FORKED(api.device_memory_usage(s->device, &usage, &error));
     FORKED(api.device_compile_queued(s->device, &error));
+    uint32_t grid[3];
+    FORKED(api.device_spread_workgroups(s->device, 1, 0, grid, &number, &error));
+    FORKED(api.device_get_workgroup_size(s->device, 1, grid, &error));
+    FORKED(api.device_get_vector_widths(s->device, 4, grid, 3, &count, &error));
+    FORKED(api.kernel_poll(s->kernel, &error));
+    FORKED(api.kernel_wait(s->kernel, 0, &error));
     FORKED(api.device_inject_fault(s->device, 1, 1, &error));
     FORKED(api.device_fault_calls(s->device, &number, &error));
     FORKED(api.stream_create(s->device, NULL, &stream, &error));

@@ -149,7 +149,7 @@ fn t7_a_kernel_that_does_not_compile_at_its_launch_claims_its_outputs_and_compil
         let (a, b) = (buffer(&device, 256, "a"), buffer(&device, 256, "b"));
         runtime::fill(Some(&stream), whole(&a), &[1]).unwrap();
         runtime::fill(Some(&stream), whole(&b), &[2]).unwrap();
-        let lazy = Kernel::new(&device, &KernelOptions { lazy: true, ..options(COPY) }).unwrap();
+        let lazy = Kernel::new(&device, &KernelOptions { compile: runtime::Compile::Lazily, ..options(COPY) }).unwrap();
         let bindings = [bind(0, whole(&a)), bind(1, whole(&b))];
         let launch = launch_of(&lazy, 1, &bindings);
         // T11: a compilation alone claims nothing, whatever it comes to.
@@ -241,4 +241,95 @@ fn t2_a_launch_without_a_kernel_claims_whatever_it_was_given_and_one_with_no_wor
     runtime::fill(Some(&stream), whole(&b), &[2]).unwrap();
     assert_eq!(runtime::launch(None, &launch_of(&copy, 1, &bindings)).unwrap_err().error.code, code::INVALID_HANDLE);
     assert_eq!(read(&stream, whole(&b), 256).unwrap(), vec![2; 256]);
+}
+
+/// A kernel whose text differs by `number`, so that none is found compiled.
+fn numbered(number: u32) -> String {
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @compute @workgroup_size(1) fn f() {{ o[0] = {number}u; }}"
+    )
+}
+
+#[test]
+fn l6_many_kernels_compile_in_the_background_and_whoever_needs_one_waits_for_it() {
+    in_time("kernels in the background", || {
+        let device = device();
+        let stream = Stream::new(&device, "s").unwrap();
+        let out = buffer(&device, 4, "out");
+        let make = |number| {
+            let options = KernelOptions { compile: runtime::Compile::InBackground, ..options(&numbered(number)) };
+            Kernel::new(&device, &options).unwrap()
+        };
+        let kernels: Vec<_> = (0..200).map(make).collect();
+        // The last in the queue, needed first.
+        let bindings = [bind(0, whole(&out))];
+        runtime::launch(Some(&stream), &launch_of(&kernels[199], 1, &bindings)).unwrap();
+        assert_eq!(read(&stream, whole(&out), 4).unwrap(), 199_u32.to_ne_bytes());
+        for kernel in &kernels {
+            assert_eq!(kernel.wait(Some(Duration::from_secs(60))).unwrap(), Wait::Done);
+            assert_eq!(kernel.poll().unwrap(), Wait::Done);
+        }
+    });
+}
+
+#[test]
+fn l6_a_background_compilation_that_fails_is_told_to_those_who_wait_and_tried_again_by_the_launch() {
+    in_time("a failing compilation", || {
+        let (device, plan) = faulty_at_once();
+        let stream = Stream::new(&device, "s").unwrap();
+        let out = buffer(&device, 4, "out");
+        runtime::fill(Some(&stream), whole(&out), &[9]).unwrap();
+        let lazy = Kernel::new(&device, &KernelOptions { compile: runtime::Compile::Lazily, ..options(&numbered(7)) }).unwrap();
+        assert_eq!(lazy.poll().unwrap(), Wait::TimedOut);
+        plan.arm(1, compute_fault::How::Driver).unwrap();
+        let failed = lazy.wait(Some(Duration::from_secs(60))).unwrap_err();
+        assert_eq!(failed.error.code, code::DRIVER);
+        // T11: nothing was claimed.
+        assert_eq!(read(&stream, whole(&out), 4).unwrap(), [9; 4]);
+        runtime::launch(Some(&stream), &launch_of(&lazy, 1, &[bind(0, whole(&out))])).unwrap();
+        assert_eq!(read(&stream, whole(&out), 4).unwrap(), 7_u32.to_ne_bytes());
+        // A crash of the compiler ends the device, and the wait with it (F2).
+        let other = Kernel::new(&device, &KernelOptions { compile: runtime::Compile::Lazily, ..options(&numbered(8)) }).unwrap();
+        plan.arm(1, compute_fault::How::Panic).unwrap();
+        assert_eq!(other.wait(Some(Duration::from_secs(60))).unwrap_err().error.code, code::DEVICE_POISONED);
+    });
+}
+
+#[test]
+fn l7_a_kernel_made_again_is_found_compiled_and_what_is_kept_is_bounded() {
+    let (device, faults) = faulty();
+    let make = |number| Kernel::new(&device, &options(&numbered(number))).unwrap();
+    drop(make(0));
+    let before = faults.calls();
+    drop(make(0));
+    assert_eq!(faults.calls(), before, "compiled again although nothing changed");
+    for number in 1..=64 {
+        drop(make(number));
+    }
+    let before = faults.calls();
+    drop(make(64));
+    assert_eq!(faults.calls(), before);
+    drop(make(0));
+    assert!(faults.calls() > before, "kept for ever");
+}
+
+#[test]
+fn f7_a_device_goes_although_kernels_wait_to_be_compiled() {
+    in_time("a device that is dropped", || {
+        for round in 0..20 {
+            let device = device();
+            let make = |number| {
+                let options = KernelOptions { compile: runtime::Compile::InBackground, ..options(&numbered(number)) };
+                Kernel::new(&device, &options).unwrap()
+            };
+            drop((0..10).map(|number| make(round * 100 + number)).collect::<Vec<_>>());
+            let gone = Arc::downgrade(&device);
+            drop(device);
+            let deadline = std::time::Instant::now() + Duration::from_secs(30);
+            while gone.strong_count() > 0 {
+                assert!(std::time::Instant::now() < deadline, "the queue keeps its device alive");
+                std::thread::yield_now();
+            }
+        }
+    });
 }

@@ -70,6 +70,24 @@
 /* Memory can be host-visible. */
 #define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
 
+/* What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats. */
+#define COMPUTE_FEATURE_F16 (UINT64_C(1) << 0)
+
+/* 64-bit floats. */
+#define COMPUTE_FEATURE_F64 (UINT64_C(1) << 1)
+
+/* 64-bit integers. */
+#define COMPUTE_FEATURE_INT64 (UINT64_C(1) << 2)
+
+/* Atomics on 64-bit integers. */
+#define COMPUTE_FEATURE_ATOMIC_INT64 (UINT64_C(1) << 3)
+
+/* Atomics on 32-bit floats. */
+#define COMPUTE_FEATURE_ATOMIC_F32 (UINT64_C(1) << 4)
+
+/* Subgroup operations. */
+#define COMPUTE_FEATURE_SUBGROUPS (UINT64_C(1) << 5)
+
 /* Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device. */
 #define COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
@@ -114,6 +132,9 @@
 
 /* Compile at the first launch, or by `compute_device_compile_queued`. */
 #define COMPUTE_COMPILE_LAZY 1
+
+/* Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch. */
+#define COMPUTE_COMPILE_BACKGROUND 2
 
 /* Storage buffer. */
 #define COMPUTE_BINDING_STORAGE 1
@@ -458,8 +479,10 @@ typedef struct compute_device_info {
     uint32_t storage_alignment;
     /* Alignment of a uniform view's offset, in bytes. */
     uint32_t uniform_alignment;
-    /* Zero. */
-    uint32_t reserved;
+    /* Bytes of the widest load that one invocation makes at once; 0: unknown. */
+    uint32_t load_width;
+    /* `COMPUTE_FEATURE_...` */
+    uint64_t features;
 } compute_device_info;
 
 /* A device: owns memory and streams. Not an address; NULL is none. */
@@ -844,6 +867,26 @@ typedef struct compute_table {
     void (*kernel_desc_init)(struct compute_kernel_desc *desc);
     /* `compute_launch_desc_init` */
     void (*launch_desc_init)(struct compute_launch_desc *desc);
+    /* `compute_device_spread_workgroups` */
+    compute_status (*device_spread_workgroups)(compute_device device,
+                                               uint64_t count,
+                                               uint32_t exact,
+                                               uint32_t *grid,
+                                               uint64_t *idle,
+                                               compute_error *out_error);
+    /* `compute_device_get_workgroup_size` */
+    compute_status (*device_get_workgroup_size)(compute_device device, uint64_t items, uint32_t *size, compute_error *out_error);
+    /* `compute_device_get_vector_widths` */
+    compute_status (*device_get_vector_widths)(compute_device device,
+                                               uint32_t element_size,
+                                               uint32_t *widths,
+                                               size_t capacity,
+                                               size_t *count,
+                                               compute_error *out_error);
+    /* `compute_kernel_poll` */
+    compute_status (*kernel_poll)(compute_kernel kernel, compute_error *out_error);
+    /* `compute_kernel_wait` */
+    compute_status (*kernel_wait)(compute_kernel kernel, uint64_t timeout_ns, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -958,7 +1001,7 @@ typedef struct compute_table {
 #define COMPUTE_ERROR_INTERNAL -600
 
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
-#define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
@@ -1123,6 +1166,39 @@ compute_status compute_device_memory_usage(compute_device device, struct compute
  * Pointers: `out_error` is writable, or NULL. */
 compute_status compute_device_compile_queued(compute_device device,
                                              compute_error *out_error);
+
+/* Spreads a number of workgroups over the three axes of a grid within the device's limits (L12). With `exact` of 1 the grid has exactly `count` workgroups, x
+ * as large as it can be, then y; `COMPUTE_ERROR_LIMIT` where no such grid exists. With 0 it has at least `count`, on as few axes as possible, and `*idle` (may be
+ * NULL) is told how many more: the kernel must skip those whose linear number is `count` or above. A `count` of 0 gives a grid that is no work.
+ *
+ * Pointers: `grid` is writable for three numbers, `idle` for one or NULL; `out_error` is writable, or NULL. */
+compute_status compute_device_spread_workgroups(compute_device device,
+                                                uint64_t count,
+                                                uint32_t exact,
+                                                uint32_t *grid,
+                                                uint64_t *idle,
+                                                compute_error *out_error);
+
+/* A good number of invocations for the workgroups of a kernel that does one work item per invocation (L12): whole subgroups, a power of two, smaller where there are
+ * few items for many units. For a kernel that takes its workgroup size as an override constant.
+ *
+ * Pointers: `size` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_get_workgroup_size(compute_device device,
+                                                 uint64_t items,
+                                                 uint32_t *size,
+                                                 compute_error *out_error);
+
+/* The vector widths, in elements of `element_size` bytes, that are worth using on the device (L12): widest first, ending with 1. `*count` is told how many there
+ * are; the first `capacity` of them are written to `widths`, which may be NULL with a capacity of 0. Answers `COMPUTE_INCOMPLETE` when `widths` was given and could
+ * not take all.
+ *
+ * Pointers: `widths` is writable for `capacity` numbers, `count` for one; `out_error` is writable, or NULL. */
+compute_status compute_device_get_vector_widths(compute_device device,
+                                                uint32_t element_size,
+                                                uint32_t *widths,
+                                                size_t capacity,
+                                                size_t *count,
+                                                compute_error *out_error);
 
 /* Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
  * `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
@@ -1323,6 +1399,20 @@ compute_status compute_kernel_create(compute_device device,
                                      const struct compute_kernel_desc *desc,
                                      compute_kernel *out,
                                      compute_error *out_error);
+
+/* Whether a kernel is compiled for its device: `COMPUTE_OK`, `COMPUTE_NOT_READY`, or the error that a launch would give. Starts nothing.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_kernel_poll(compute_kernel kernel,
+                                   compute_error *out_error);
+
+/* Waits until a kernel is compiled for its device, which begins now if it has not: with `COMPUTE_FOREVER` on the calling thread, with a time-out on threads of the
+ * library. `COMPUTE_TIMEOUT` when the time ran out; compilation goes on. Claims nothing (T11); what fails is answered, and may be tried again.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_kernel_wait(compute_kernel kernel,
+                                   uint64_t timeout_ns,
+                                   compute_error *out_error);
 
 /* Counts one more reference to a kernel.
  *

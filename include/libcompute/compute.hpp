@@ -176,6 +176,30 @@ public:
     void compile_queued() const {
         detail::run([&](compute_error *failed) { return compute_device_compile_queued(handle_, failed); });
     }
+    /// A grid of at least `count` workgroups within the limits, and how many of them are idle.
+    std::pair<std::array<std::uint32_t, 3>, std::uint64_t> spread_workgroups(std::uint64_t count, bool exact = false) const {
+        std::pair<std::array<std::uint32_t, 3>, std::uint64_t> spread{};
+        detail::run([&](compute_error *failed) {
+            return compute_device_spread_workgroups(handle_, count, exact, spread.first.data(), &spread.second, failed);
+        });
+        return spread;
+    }
+    /// A good workgroup size for so many work items.
+    std::uint32_t workgroup_size(std::uint64_t items) const {
+        std::uint32_t size = 0;
+        detail::run([&](compute_error *failed) { return compute_device_get_workgroup_size(handle_, items, &size, failed); });
+        return size;
+    }
+    /// Vector widths worth using, in elements, widest first.
+    std::vector<std::uint32_t> vector_widths(std::uint32_t element_size) const {
+        std::vector<std::uint32_t> widths(32);
+        std::size_t count = 0;
+        detail::run([&](compute_error *failed) {
+            return compute_device_get_vector_widths(handle_, element_size, widths.data(), widths.size(), &count, failed);
+        });
+        widths.resize(count);
+        return widths;
+    }
 
 private:
     void open(const compute_device_desc &desc) {
@@ -275,6 +299,14 @@ public:
         compute_kernel_info info = COMPUTE_KERNEL_INFO_INIT;
         detail::run([&](compute_error *failed) { return compute_kernel_get_info(handle_, &info, failed); });
         return info;
+    }
+    /// Whether it is compiled.
+    bool poll() const {
+        return detail::run([&](compute_error *failed) { return compute_kernel_poll(handle_, failed); }) == COMPUTE_OK;
+    }
+    /// Waits until it is compiled, or the time is over: then false.
+    bool wait(std::uint64_t timeout_ns = COMPUTE_FOREVER) const {
+        return detail::run([&](compute_error *failed) { return compute_kernel_wait(handle_, timeout_ns, failed); }) == COMPUTE_OK;
     }
     compute_binding_info binding(std::uint32_t index) const {
         compute_binding_info info = COMPUTE_BINDING_INFO_INIT;

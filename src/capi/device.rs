@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use compute_hal::{Capabilities, DeviceKind, Limits, OpenOptions, Properties};
+use compute_hal::{Capabilities, DeviceKind, Features, Limits, OpenOptions, Properties};
 use serde_json::json;
 
 use super::boundary::*;
@@ -64,6 +64,19 @@ fn capability_bits(can: &Capabilities) -> u64 {
     bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
 }
 
+fn feature_bits(features: &Features) -> u64 {
+    let Features { f16, f64, int64, atomic_int64, atomic_f32, subgroups } = *features;
+    let bits = [
+        (f16, COMPUTE_FEATURE_F16),
+        (f64, COMPUTE_FEATURE_F64),
+        (int64, COMPUTE_FEATURE_INT64),
+        (atomic_int64, COMPUTE_FEATURE_ATOMIC_INT64),
+        (atomic_f32, COMPUTE_FEATURE_ATOMIC_F32),
+        (subgroups, COMPUTE_FEATURE_SUBGROUPS),
+    ];
+    bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
+}
+
 /// What is known of a device; limits and capabilities only once it is open.
 fn info_of(backend: &str, index: u32, properties: &Properties, open: Option<(&Limits, &Capabilities)>) -> compute_device_info {
     // What is not known yet stays zero.
@@ -79,8 +92,10 @@ fn info_of(backend: &str, index: u32, properties: &Properties, open: Option<(&Li
     info.units = properties.units;
     [info.subgroup_min, info.subgroup_max] = properties.subgroup_sizes;
     info.memory_size = properties.memory_size;
+    info.load_width = properties.load_width;
     if let Some((limits, can)) = open {
         info.capabilities = capability_bits(can);
+        info.features = feature_bits(&can.features);
         info.max_workgroup_size = limits.workgroup_size;
         info.max_workgroup_invocations = limits.workgroup_invocations;
         info.max_grid = limits.grid;
@@ -427,6 +442,89 @@ pub unsafe extern "C" fn compute_device_compile_queued(device: compute_device, o
         let device = find(device)?.device.clone();
         runtime::compile_queued(&device)?;
         Ok(COMPUTE_OK)
+    })
+}
+
+/// Spreads a number of workgroups over the three axes of a grid within the device's limits (L12). With `exact` of 1 the grid has exactly `count` workgroups, x
+/// as large as it can be, then y; `COMPUTE_ERROR_LIMIT` where no such grid exists. With 0 it has at least `count`, on as few axes as possible, and `*idle` (may be
+/// NULL) is told how many more: the kernel must skip those whose linear number is `count` or above. A `count` of 0 gives a grid that is no work.
+///
+/// # Safety
+/// `grid` is writable for three numbers, `idle` for one or NULL; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_device_spread_workgroups(
+    device: compute_device,
+    count: u64,
+    exact: u32,
+    grid: *mut u32,
+    idle: *mut u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says; three numbers in a row are an array of three.
+        let out = unsafe { Out::new(grid.cast::<[u32; 3]>(), "grid", [0; 3]) }?;
+        // SAFETY: as our own caller says.
+        unsafe { set_optional(idle, 0) };
+        if exact > 1 {
+            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`exact` is {exact}; it is 0 or 1");
+        }
+        let found = runtime::spread(find(device)?.device.limits(), count, exact == 1)?;
+        out.set(found.grid);
+        // SAFETY: as our own caller says.
+        unsafe { set_optional(idle, found.idle) };
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// A good number of invocations for the workgroups of a kernel that does one work item per invocation (L12): whole subgroups, a power of two, smaller where there are
+/// few items for many units. For a kernel that takes its workgroup size as an override constant.
+///
+/// # Safety
+/// `size` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_device_get_workgroup_size(
+    device: compute_device,
+    items: u64,
+    size: *mut u32,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(size, "size", 0) }?;
+        let opened = find(device)?;
+        out.set(runtime::workgroup_size(opened.device.properties(), opened.device.limits(), items));
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// The vector widths, in elements of `element_size` bytes, that are worth using on the device (L12): widest first, ending with 1. `*count` is told how many there
+/// are; the first `capacity` of them are written to `widths`, which may be NULL with a capacity of 0. Answers `COMPUTE_INCOMPLETE` when `widths` was given and could
+/// not take all.
+///
+/// # Safety
+/// `widths` is writable for `capacity` numbers, `count` for one; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_device_get_vector_widths(
+    device: compute_device,
+    element_size: u32,
+    widths: *mut u32,
+    capacity: usize,
+    count: *mut usize,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let count = unsafe { Out::new(count, "count", 0) }?;
+        let all = runtime::vector_widths(find(device)?.device.properties(), element_size)?;
+        count.set(all.len());
+        if capacity > 0 && widths.is_null() {
+            return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`widths` is NULL with a capacity of {capacity}");
+        }
+        for (place, width) in all.iter().enumerate().take(capacity) {
+            // SAFETY: `place` is below `capacity`.
+            unsafe { widths.add(place).write_unaligned(*width) };
+        }
+        Ok(if capacity > 0 && capacity < all.len() { COMPUTE_INCOMPLETE } else { COMPUTE_OK })
     })
 }
 

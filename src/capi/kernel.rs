@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::ptr;
+use std::sync::Arc;
 
 use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
 use ::compute_kernel::{Constant, Language};
@@ -9,8 +10,9 @@ use ::compute_kernel::{Constant, Language};
 use super::boundary::*;
 use super::objects::{add, destroy, find, release, retain};
 use super::status::*;
+use super::stream::timeout_of;
 use super::types::*;
-use crate::runtime::{Kernel, KernelOptions};
+use crate::runtime::{Compile, Kernel, KernelOptions, Wait};
 
 /// Bytes of a source. The front ends have bounds of their own; more than this is garbage for a length.
 const MOST_SOURCE: usize = 64 << 20;
@@ -56,9 +58,10 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
         COMPUTE_BOUNDS_VALIDATE => Bounds::Validate,
         bounds => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{bounds} is not a COMPUTE_BOUNDS_"),
     };
-    let lazy = match desc.compile {
-        COMPUTE_COMPILE_NOW => false,
-        COMPUTE_COMPILE_LAZY => true,
+    let compile = match desc.compile {
+        COMPUTE_COMPILE_NOW => Compile::Now,
+        COMPUTE_COMPILE_LAZY => Compile::Lazily,
+        COMPUTE_COMPILE_BACKGROUND => Compile::InBackground,
         compile => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{compile} is not a COMPUTE_COMPILE_"),
     };
     // SAFETY: as our own caller says, for all that is read here.
@@ -80,7 +83,7 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
         label: copy(label.unwrap_or_default())?,
         constants,
         bounds,
-        lazy,
+        compile,
         time_limit: desc.time_limit,
     })
 }
@@ -107,6 +110,41 @@ unsafe fn read_constants(desc: &compute_kernel_desc) -> Result<Vec<Constant>, Co
         }
     };
     given.iter().map(read).collect()
+}
+
+/// Whether a kernel is compiled for its device: `COMPUTE_OK`, `COMPUTE_NOT_READY`, or the error that a launch would give. Starts nothing.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_poll(kernel: compute_kernel, out_error: *mut compute_error) -> compute_status {
+    guard(out_error, || {
+        let kernel = Arc::clone(&*find(kernel)?);
+        match kernel.poll()? {
+            Wait::Done => Ok(COMPUTE_OK),
+            Wait::TimedOut => Ok(COMPUTE_NOT_READY),
+        }
+    })
+}
+
+/// Waits until a kernel is compiled for its device, which begins now if it has not: with `COMPUTE_FOREVER` on the calling thread, with a time-out on threads of the
+/// library. `COMPUTE_TIMEOUT` when the time ran out; compilation goes on. Claims nothing (T11); what fails is answered, and may be tried again.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_kernel_wait(
+    kernel: compute_kernel,
+    timeout_ns: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        let kernel = Arc::clone(&*find(kernel)?);
+        match kernel.wait(timeout_of(timeout_ns))? {
+            Wait::Done => Ok(COMPUTE_OK),
+            Wait::TimedOut => Ok(COMPUTE_TIMEOUT),
+        }
+    })
 }
 
 /// Counts one more reference to a kernel.

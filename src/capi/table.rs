@@ -335,6 +335,32 @@ pub struct compute_table {
     pub kernel_desc_init: unsafe extern "C" fn(desc: *mut compute_kernel_desc),
     /// `compute_launch_desc_init`
     pub launch_desc_init: unsafe extern "C" fn(desc: *mut compute_launch_desc),
+    /// `compute_device_spread_workgroups`
+    pub device_spread_workgroups: unsafe extern "C" fn(
+        device: compute_device,
+        count: u64,
+        exact: u32,
+        grid: *mut u32,
+        idle: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_device_get_workgroup_size`
+    pub device_get_workgroup_size:
+        unsafe extern "C" fn(device: compute_device, items: u64, size: *mut u32, out_error: *mut compute_error) -> compute_status,
+    /// `compute_device_get_vector_widths`
+    pub device_get_vector_widths: unsafe extern "C" fn(
+        device: compute_device,
+        element_size: u32,
+        widths: *mut u32,
+        capacity: usize,
+        count: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_kernel_poll`
+    pub kernel_poll: unsafe extern "C" fn(kernel: compute_kernel, out_error: *mut compute_error) -> compute_status,
+    /// `compute_kernel_wait`
+    pub kernel_wait:
+        unsafe extern "C" fn(kernel: compute_kernel, timeout_ns: u64, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -418,6 +444,11 @@ static TABLE: compute_table = compute_table {
     buffer_desc_init: descriptors::compute_buffer_desc_init,
     kernel_desc_init: descriptors::compute_kernel_desc_init,
     launch_desc_init: descriptors::compute_launch_desc_init,
+    device_spread_workgroups: device::compute_device_spread_workgroups,
+    device_get_workgroup_size: device::compute_device_get_workgroup_size,
+    device_get_vector_widths: device::compute_device_get_vector_widths,
+    kernel_poll: kernel::compute_kernel_poll,
+    kernel_wait: kernel::compute_kernel_wait,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -86,6 +86,19 @@ pub const COMPUTE_CAPABILITY_TIMESTAMPS: u64 = 1 << 5;
 /// Memory can be host-visible.
 pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
 
+/// What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats.
+pub const COMPUTE_FEATURE_F16: u64 = 1 << 0;
+/// 64-bit floats.
+pub const COMPUTE_FEATURE_F64: u64 = 1 << 1;
+/// 64-bit integers.
+pub const COMPUTE_FEATURE_INT64: u64 = 1 << 2;
+/// Atomics on 64-bit integers.
+pub const COMPUTE_FEATURE_ATOMIC_INT64: u64 = 1 << 3;
+/// Atomics on 32-bit floats.
+pub const COMPUTE_FEATURE_ATOMIC_F32: u64 = 1 << 4;
+/// Subgroup operations.
+pub const COMPUTE_FEATURE_SUBGROUPS: u64 = 1 << 5;
+
 /// What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -140,8 +153,10 @@ pub struct compute_device_info {
     pub storage_alignment: u32,
     /// Alignment of a uniform view's offset, in bytes.
     pub uniform_alignment: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Bytes of the widest load that one invocation makes at once; 0: unknown.
+    pub load_width: u32,
+    /// `COMPUTE_FEATURE_...`
+    pub features: u64,
 }
 
 /// How to list devices.
@@ -304,6 +319,8 @@ pub const COMPUTE_BOUNDS_VALIDATE: u32 = 2;
 pub const COMPUTE_COMPILE_NOW: u32 = 0;
 /// Compile at the first launch, or by `compute_device_compile_queued`.
 pub const COMPUTE_COMPILE_LAZY: u32 = 1;
+/// Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch.
+pub const COMPUTE_COMPILE_BACKGROUND: u32 = 2;
 
 /// The value of an override constant.
 #[repr(C)]

@@ -11,9 +11,9 @@ use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use smallvec::SmallVec;
 
+use super::compile::Cache;
 use super::error::{Failed, Result, error, fail, from_device, poisoned};
 use super::exclusive::Exclusive;
-use super::kernel::Cache;
 use super::memory::{Block, Pool};
 use super::queue::Queue;
 use super::{code, event};
@@ -265,7 +265,9 @@ impl Device {
         memory.retired.try_reserve(wanted).map_err(|_| hal::DeviceError::OutOfMemory { asked: size, free: 0 })?;
         self.reap(&mut memory);
         let block = match memory.pool.allocate(&*self.native, size) {
-            Err(hal::DeviceError::OutOfMemory { .. }) if !memory.retired.is_empty() => {
+            Err(hal::DeviceError::OutOfMemory { .. }) => {
+                // Kernels that are kept for nobody take memory on some devices.
+                MutexGuard::unlocked(&mut memory, || self.kernels.forget());
                 memory = self.drain(memory);
                 memory.pool.allocate(&*self.native, size)?
             }

@@ -1,18 +1,18 @@
-//! Kernels: one entry point made for a device, and its compilation, shared by content and done when it is due (L6, L7, T7).
+//! Kernels: one entry point made for a device (L3, L10). When it is compiled, and by whom, is in `compile`.
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
 
-use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
+use compute_hal::KernelId;
 use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_kernel::{Constant, EntryPoint, Language, Module};
-use once_cell::sync::OnceCell;
-use parking_lot::{Condvar, Mutex};
 
 use super::code;
+use super::compile::{Job, Key};
 use super::device::Device;
-use super::error::{Checked, Failed, Result, fail, from_device, from_diagnostics, refusal};
+use super::error::{Checked, Failed, Result, fail, from_diagnostics, refusal};
+use super::stream::Wait;
 
 /// How to make a kernel.
 #[derive(Clone, Debug)]
@@ -29,10 +29,21 @@ pub struct KernelOptions {
     pub constants: Vec<Constant>,
     /// Treatment of accesses out of range.
     pub bounds: Bounds,
-    /// Compile at the first launch rather than now.
-    pub lazy: bool,
+    /// When it is compiled.
+    pub compile: Compile,
     /// Nanoseconds after which a launch is stopped; 0: never.
     pub time_limit: u64,
+}
+
+/// When a kernel is compiled for its device (L6). It is parsed and checked against the device's limits at creation in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compile {
+    /// At creation, on the calling thread.
+    Now,
+    /// At the first launch that needs it.
+    Lazily,
+    /// From creation on, by a thread of the library; a launch that needs it sooner waits for it.
+    InBackground,
 }
 
 /// A kernel. Launches in flight keep the compiled code, not the kernel, so it may be dropped at any time (F7).
@@ -40,64 +51,10 @@ pub struct Kernel {
     pub(crate) device: Arc<Device>,
     pub(crate) entry: Arc<EntryPoint>,
     pub(crate) name: Arc<str>,
-    pub(crate) label: String,
+    pub(crate) label: Arc<str>,
     pub(crate) time_limit: u64,
     pub(crate) fails_late: bool,
-    bounds: Bounds,
-    slot: Arc<Slot>,
-}
-
-/// What a compiled kernel is found by.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
-    content: [u8; 32],
-    bounds: Bounds,
-    cancellable: bool,
-}
-
-/// A place for one compiled kernel: filled by whoever needs it first, while others who need it wait.
-struct Slot {
-    device: Weak<Device>,
-    /// A refusal is kept too: it would be the same each time.
-    compiled: OnceCell<std::result::Result<KernelId, DeviceError>>,
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        if let (Some(Ok(kernel)), Some(device)) = (self.compiled.get(), self.device.upgrade()) {
-            device.kernel_gone(*kernel);
-        }
-    }
-}
-
-/// The kernels of a device: those compiled, by content, and those queued to be.
-#[derive(Default)]
-pub(crate) struct Cache {
-    slots: Mutex<HashMap<Key, Weak<Slot>>>,
-    queue: Mutex<Queued>,
-    idle: Condvar,
-}
-
-#[derive(Default)]
-struct Queued {
-    waiting: VecDeque<Arc<Kernel>>,
-    working: usize,
-}
-
-impl Cache {
-    fn slot(&self, key: Key, device: &Arc<Device>) -> Arc<Slot> {
-        let mut slots = self.slots.lock();
-        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
-            return slot;
-        }
-        // Bounded by what is alive: the dead leave when the table would grow.
-        if slots.len() == slots.capacity() {
-            slots.retain(|_, slot| slot.strong_count() > 0);
-        }
-        let slot = Arc::new(Slot { device: Arc::downgrade(device), compiled: OnceCell::new() });
-        slots.insert(key, Arc::downgrade(&slot));
-        slot
-    }
+    job: Job,
 }
 
 impl Kernel {
@@ -112,18 +69,22 @@ impl Kernel {
         check_limits(device, entry.reflection()).map_err(|made| Failed::of(*made))?;
         let cancellable = options.time_limit != 0;
         let key = Key { content: entry.hash(), bounds: options.bounds, cancellable };
+        let label: Arc<str> = options.label.as_str().into();
+        let slot = device.kernels.slot(key, device);
+        let job = Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable };
         let kernel = Arc::new(Self {
-            slot: device.kernels.slot(key, device),
             device: Arc::clone(device),
             name: entry.reflection().entry.as_str().into(),
-            label: options.label.clone(),
+            label,
             time_limit: options.time_limit,
             fails_late: cancellable || options.bounds == Bounds::Validate,
-            bounds: options.bounds,
+            job,
             entry,
         });
-        if !options.lazy {
-            kernel.compiled().map_err(|made| Failed::of(*made))?;
+        match options.compile {
+            Compile::Now => drop(kernel.compiled().map_err(|made| Failed::of(*made))?),
+            Compile::InBackground => kernel.queue_compilation(),
+            Compile::Lazily => {}
         }
         Ok(kernel)
     }
@@ -140,77 +101,30 @@ impl Kernel {
 
     /// The compiled kernel, made now if it is not there yet. Waits for somebody else who is making it.
     pub(crate) fn compiled(&self) -> Checked<KernelId> {
-        let made = self.slot.compiled.get_or_try_init(|| {
-            let source = CompileSource::Portable(&self.entry);
-            let _guard = self.device.guard();
-            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, label: &self.label };
-            match self.device.native.compile(&request) {
-                Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
-                Err(failed) => Err(failed),
-                Ok(kernel) => Ok(Ok(kernel)),
-            }
-        });
-        match made {
-            Ok(Ok(kernel)) => Ok(*kernel),
-            Ok(Err(failed)) => Err(Box::new(from_device(failed.clone()))),
-            Err(failed) => {
-                if let DeviceError::Lost(cause) = &failed {
-                    self.device.condemn(cause.clone());
-                }
-                Err(Box::new(from_device(failed)))
-            }
+        self.job.run(&self.device)
+    }
+
+    /// Whether it is compiled: `TimedOut` while it is not and nothing failed. Starts nothing.
+    pub fn poll(&self) -> Result<Wait> {
+        self.device.check()?;
+        match self.job.made() {
+            None => Ok(Wait::TimedOut),
+            Some(made) => made.map(|_| Wait::Done).map_err(|made| Failed::of(*made)),
         }
+    }
+
+    /// Waits until it is compiled, which begins now if it has not. Without a time-out the calling thread compiles.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Wait> {
+        self.device.check()?;
+        Ok(self.job.wait(&self.device, timeout)?.map_or(Wait::TimedOut, |_| Wait::Done))
     }
 
     /// Has it compiled in the background (L6). What fails is told by the launch that needs it.
-    pub(crate) fn queue_compilation(self: &Arc<Self>) {
-        if self.slot.compiled.get().is_some() {
-            return;
-        }
-        self.device.kernels.queue.lock().waiting.push_back(Arc::clone(self));
-        let device = Arc::downgrade(&self.device);
-        // Without a thread the work stays queued, for `compile_queued` or the launch.
-        let _ = std::thread::Builder::new().name("compute-compile".into()).spawn(move || {
-            while let Some(device) = device.upgrade() {
-                if !compile_next(&device) {
-                    return;
-                }
-            }
-        });
-    }
-}
-
-fn compile_next(device: &Device) -> bool {
-    let cache = &device.kernels;
-    let next = {
-        let mut queue = cache.queue.lock();
-        let next = queue.waiting.pop_front();
-        queue.working += usize::from(next.is_some());
-        next
-    };
-    let Some(kernel) = next else { return false };
-    /// Counts the work out even when the compiler panics.
-    struct Done<'a>(&'a Cache);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.queue.lock().working -= 1;
-            self.0.idle.notify_all();
+    pub(crate) fn queue_compilation(&self) {
+        if self.job.made().is_none() {
+            self.device.kernels.queue(self.job.clone(), &self.device);
         }
     }
-    let _done = Done(cache);
-    let _ = kernel.compiled();
-    true
-}
-
-/// Finishes every compilation that is queued (L6).
-pub fn compile_queued(device: &Arc<Device>) -> Result<()> {
-    device.check()?;
-    while compile_next(device) {}
-    let mut queue = device.kernels.queue.lock();
-    while queue.working > 0 {
-        device.kernels.idle.wait(&mut queue);
-    }
-    Ok(())
 }
 
 fn check_abilities(device: &Device, options: &KernelOptions) -> Result<()> {

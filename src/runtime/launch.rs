@@ -167,7 +167,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
     let mut ranges = SmallVec::new();
     touches(kernel, launch, bound, fails_late, &mut ranges);
-    let label = if launch.label.is_empty() { &kernel.label } else { launch.label };
+    let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
     let subject = Subject { name: &kernel.name, label, fails_late };
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use compute::registry::{self, Faults};
 use compute::runtime::{
-    self, Binding, Buffer, BufferOptions, Device, DeviceOptions, Grid, Input, Kernel, KernelOptions, Launch, Mode, Place, Stream,
+    self, Binding, Buffer, BufferOptions, Compile, Device, DeviceOptions, Grid, Input, Kernel, KernelOptions, Launch, Mode,
+    Place, Stream,
 };
 use compute_fault::{Calls, FaultPlan};
 use compute_hal::HostTarget;
@@ -62,7 +63,7 @@ pub(crate) fn options(source: &str) -> KernelOptions {
         label: String::new(),
         constants: Vec::new(),
         bounds: Bounds::Checked,
-        lazy: false,
+        compile: Compile::Now,
         time_limit: 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits, OpenOptions, Probe, Properties};
+use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Features, Limits, OpenOptions, Probe, Properties};
 
 use crate::device::CpuDevice;
 use crate::system;
@@ -50,6 +50,8 @@ fn properties(workers: u32) -> Properties {
         memory_size: system::memory_size(),
         units: workers,
         subgroup_sizes: [1, 1],
+        // A vector register of four lanes.
+        load_width: 16,
         name,
     }
 }
@@ -86,5 +88,6 @@ fn capabilities() -> Capabilities {
         peer_copy: false,
         collectives: false,
         queues: 4096,
+        features: Features::default(),
     }
 }

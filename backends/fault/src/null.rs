@@ -60,6 +60,7 @@ fn properties() -> Properties {
         memory_size: 1 << 40,
         units: 1,
         subgroup_sizes: [1, 1],
+        load_width: 16,
     }
 }
 

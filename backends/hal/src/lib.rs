@@ -111,6 +111,8 @@ pub struct Properties {
     pub units: u32,
     /// Smallest and largest subgroup; 1 and 1 without subgroups.
     pub subgroup_sizes: [u32; 2],
+    /// Bytes of the widest load or store that one invocation makes at once; 0: unknown.
+    pub load_width: u32,
 }
 
 /// What a device allows. Every number is usable: work that uses exactly the limit runs (DL-06).
@@ -168,6 +170,25 @@ pub struct Capabilities {
     pub collectives: bool,
     /// How many native queues may exist at once; streams beyond it share (S1).
     pub queues: u32,
+    /// What kernels may use.
+    pub features: Features,
+}
+
+/// What portable kernels may use on a device beyond the core of the language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// 16-bit floats.
+    pub f16: bool,
+    /// 64-bit floats.
+    pub f64: bool,
+    /// 64-bit integers.
+    pub int64: bool,
+    /// Atomics on 64-bit integers.
+    pub atomic_int64: bool,
+    /// Atomics on 32-bit floats.
+    pub atomic_f32: bool,
+    /// Subgroup operations.
+    pub subgroups: bool,
 }
 
 /// A kernel to be made ready for a device.

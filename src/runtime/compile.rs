@@ -1,0 +1,285 @@
+//! Compilation for a device: shared by content, done at once, when it is due, or in the background (L6, L7, T7).
+//!
+//! One [`Cache`] per device. What a kernel is lives in `kernel`; this file only decides who compiles, when, and who waits for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
+use compute_kernel::EntryPoint;
+use compute_kernel::reflection::Bounds;
+use once_cell::sync::OnceCell;
+use parking_lot::{Condvar, Mutex};
+
+use super::device::Device;
+use super::error::{Checked, Failed, Result, from_device};
+
+/// Compiled kernels that are kept although nothing uses them, for hosts that make the same kernel again (L7).
+const KEPT: usize = 64;
+
+/// What a compiled kernel is found by.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) content: [u8; 32],
+    pub(super) bounds: Bounds,
+    pub(super) cancellable: bool,
+}
+
+/// A place for one compiled kernel: filled by whoever needs it first, while others who need it wait.
+pub(super) struct Slot {
+    device: Weak<Device>,
+    /// A refusal is kept too: it would be the same each time.
+    compiled: OnceCell<std::result::Result<KernelId, DeviceError>>,
+    /// The newest failure that need not happen again, for those who wait while somebody else compiles.
+    failed: Mutex<Option<DeviceError>>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let (Some(Ok(kernel)), Some(device)) = (self.compiled.get(), self.device.upgrade()) {
+            device.kernel_gone(*kernel);
+        }
+    }
+}
+
+/// What has to be done to fill a slot. Holds no kernel and no device, so a job that nobody gets to keeps nothing alive.
+#[derive(Clone)]
+pub(super) struct Job {
+    pub(super) slot: Arc<Slot>,
+    pub(super) entry: Arc<EntryPoint>,
+    pub(super) label: Arc<str>,
+    pub(super) bounds: Bounds,
+    pub(super) cancellable: bool,
+}
+
+/// The kernels of a device: those compiled, by content, and those queued to be.
+#[derive(Default)]
+pub(crate) struct Cache {
+    table: Mutex<Slots>,
+    queue: Mutex<Queued>,
+    /// Told whenever a compilation ends, however it ends.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Slots {
+    by_content: HashMap<Key, Weak<Slot>>,
+    /// The newest compiled kernels, newest last.
+    kept: VecDeque<Arc<Slot>>,
+}
+
+impl Slots {
+    /// Makes a kept slot the newest again.
+    fn refresh(&mut self, slot: &Arc<Slot>) {
+        if let Some(at) = self.kept.iter().position(|kept| Arc::ptr_eq(kept, slot))
+            && let Some(kept) = self.kept.remove(at)
+        {
+            self.kept.push_back(kept);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queued {
+    waiting: VecDeque<Job>,
+    /// Jobs that a thread is at.
+    working: usize,
+    /// Threads that drain the queue.
+    threads: usize,
+}
+
+impl Cache {
+    pub(super) fn slot(&self, key: Key, device: &Arc<Device>) -> Arc<Slot> {
+        let mut table = self.table.lock();
+        let slots = &mut table.by_content;
+        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
+            table.refresh(&slot);
+            return slot;
+        }
+        // Bounded by what is alive: the dead leave when the table would grow.
+        if slots.len() == slots.capacity() {
+            slots.retain(|_, slot| slot.strong_count() > 0);
+        }
+        let slot = Arc::new(Slot { device: Arc::downgrade(device), compiled: OnceCell::new(), failed: Mutex::default() });
+        slots.insert(key, Arc::downgrade(&slot));
+        slot
+    }
+
+    /// Keeps a compiled kernel for a while after its last use.
+    fn keep(&self, slot: &Arc<Slot>) {
+        let oldest = {
+            let mut table = self.table.lock();
+            table.kept.push_back(Arc::clone(slot));
+            if table.kept.len() > KEPT { table.kept.pop_front() } else { None }
+        };
+        // Gives code back to the device, for which no lock may be held.
+        drop(oldest);
+    }
+
+    /// Gives up what is kept for nobody: the device's memory is short.
+    pub(super) fn forget(&self) {
+        let kept = std::mem::take(&mut self.table.lock().kept);
+        drop(kept);
+    }
+
+    /// Queues a job, and starts a thread for it unless there are as many as processors.
+    pub(super) fn queue(&self, job: Job, device: &Arc<Device>) {
+        let most = std::thread::available_parallelism().map_or(1, usize::from);
+        {
+            let mut queue = self.queue.lock();
+            if queue.waiting.iter().any(|waiting| Arc::ptr_eq(&waiting.slot, &job.slot)) {
+                return;
+            }
+            queue.waiting.push_back(job);
+            if queue.threads >= most {
+                return;
+            }
+            queue.threads += 1;
+        }
+        let device = Arc::downgrade(device);
+        let theirs = device.clone();
+        let spawned = std::thread::Builder::new().name("compute-compile".into()).spawn(move || drain(&theirs));
+        if let (Err(_), Some(device)) = (spawned, device.upgrade()) {
+            // Without a thread the work stays queued, for `compile_queued`, a wait or the launch.
+            device.kernels.queue.lock().threads -= 1;
+        }
+    }
+}
+
+/// The body of a compiling thread: works until the queue is empty or the device has gone.
+fn drain(device: &Weak<Device>) {
+    /// Counts the thread out even when the compiler panics.
+    struct Leave<'a>(&'a Weak<Device>);
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            if let Some(device) = self.0.upgrade() {
+                device.kernels.queue.lock().threads -= 1;
+            }
+        }
+    }
+    let _leave = Leave(device);
+    while device.upgrade().is_some_and(|device| compile_next(&device)) {}
+}
+
+fn compile_next(device: &Arc<Device>) -> bool {
+    let cache = &device.kernels;
+    let next = {
+        let mut queue = cache.queue.lock();
+        let next = queue.waiting.pop_front();
+        queue.working += usize::from(next.is_some());
+        next
+    };
+    let Some(job) = next else { return false };
+    /// Counts the work out even when the compiler panics.
+    struct Done<'a>(&'a Cache);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.queue.lock().working -= 1;
+            self.0.ended.notify_all();
+        }
+    }
+    let _done = Done(cache);
+    // What fails is told by the launch that needs it, and by those who wait.
+    let _ = job.run(device);
+    true
+}
+
+impl Job {
+    /// The compiled kernel, made now if it is not there yet. Waits for somebody else who is making it.
+    pub(super) fn run(&self, device: &Device) -> Checked<KernelId> {
+        if let Some(made) = self.made() {
+            return made;
+        }
+        let mut fresh = false;
+        let made = self.slot.compiled.get_or_try_init(|| {
+            let source = CompileSource::Portable(&self.entry);
+            let _guard = device.guard();
+            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.cancellable, label: &self.label };
+            fresh = true;
+            match device.native.compile(&request) {
+                Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
+                Err(failed) => Err(failed),
+                Ok(kernel) => Ok(Ok(kernel)),
+            }
+        });
+        let answer = match made {
+            Ok(made) => answer(made),
+            Err(failed) => {
+                if let DeviceError::Lost(cause) = &failed {
+                    device.condemn(cause.clone());
+                }
+                *self.slot.failed.lock() = Some(failed.clone());
+                Err(Box::new(from_device(failed)))
+            }
+        };
+        if fresh {
+            if answer.is_ok() {
+                device.kernels.keep(&self.slot);
+            }
+            device.kernels.tell();
+        }
+        answer
+    }
+
+    /// What is known already.
+    pub(super) fn made(&self) -> Option<Checked<KernelId>> {
+        self.slot.compiled.get().map(answer)
+    }
+
+    /// Waits until it is compiled; `None` when the time ran out first. With a time-out the work is left to the compiling threads; without
+    /// one the caller helps.
+    pub(super) fn wait(&self, device: &Arc<Device>, timeout: Option<Duration>) -> Result<Option<KernelId>> {
+        let deadline = match timeout {
+            None => None,
+            Some(timeout) => Instant::now().checked_add(timeout),
+        };
+        let told = |made: Checked<KernelId>| made.map(Some).map_err(|made| Failed::of(*made));
+        if deadline.is_none() {
+            return told(self.run(device));
+        }
+        if let Some(made) = self.made() {
+            return told(made);
+        }
+        *self.slot.failed.lock() = None;
+        device.kernels.queue(self.clone(), device);
+        let mut queue = device.kernels.queue.lock();
+        loop {
+            device.check()?;
+            if let Some(made) = self.made() {
+                return told(made);
+            }
+            if let Some(failed) = self.slot.failed.lock().clone() {
+                return Err(Failed::of(from_device(failed)));
+            }
+            let over = deadline.is_some_and(|deadline| device.kernels.ended.wait_until(&mut queue, deadline).timed_out());
+            if over {
+                return self.made().map_or(Ok(None), told);
+            }
+        }
+    }
+}
+
+fn answer(made: &std::result::Result<KernelId, DeviceError>) -> Checked<KernelId> {
+    made.clone().map_err(|failed| Box::new(from_device(failed)))
+}
+
+impl Cache {
+    /// Wakes those who wait for a compilation.
+    fn tell(&self) {
+        // With the lock, so that nobody is between looking and sleeping.
+        let _queue = self.queue.lock();
+        self.ended.notify_all();
+    }
+}
+
+/// Finishes every compilation that is queued (L6).
+pub fn compile_queued(device: &Arc<Device>) -> Result<()> {
+    device.check()?;
+    while compile_next(device) {}
+    let mut queue = device.kernels.queue.lock();
+    while queue.working > 0 {
+        device.kernels.ended.wait(&mut queue);
+    }
+    Ok(())
+}
