@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use compute_kernel::reflection::Bounds;
-use compute_kernel::{EntryPoint, Language, Module};
+use compute_kernel::{EntryPoint, Module, Source};
 
 use super::{BoundRange, CompiledKernel, Context, Violation};
 
@@ -45,7 +45,7 @@ struct Kernel {
 }
 
 fn entry(source: &str) -> Arc<EntryPoint> {
-    let module = Module::parse(Language::Wgsl, source).unwrap_or_else(|e| panic!("{}", e.text));
+    let module = Module::parse(&Source::wgsl(source)).unwrap_or_else(|e| panic!("{}", e.text));
     module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
