@@ -335,6 +335,8 @@ pub struct compute_table {
     pub kernel_desc_init: unsafe extern "C" fn(desc: *mut compute_kernel_desc),
     /// `compute_launch_desc_init`
     pub launch_desc_init: unsafe extern "C" fn(desc: *mut compute_launch_desc),
+    /// `compute_include_desc_init`
+    pub include_desc_init: unsafe extern "C" fn(desc: *mut compute_include_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -418,6 +420,7 @@ static TABLE: compute_table = compute_table {
     buffer_desc_init: descriptors::compute_buffer_desc_init,
     kernel_desc_init: descriptors::compute_kernel_desc_init,
     launch_desc_init: descriptors::compute_launch_desc_init,
+    include_desc_init: descriptors::compute_include_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

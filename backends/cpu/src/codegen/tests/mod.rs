@@ -6,7 +6,9 @@ mod arithmetic;
 mod barriers;
 mod basics;
 mod bounds;
+mod glsl;
 mod random;
+mod spirv;
 mod speed;
 
 use std::sync::Arc;
@@ -45,7 +47,7 @@ struct Kernel {
 }
 
 fn entry(source: &str) -> Arc<EntryPoint> {
-    let module = Module::parse(&Source::wgsl(source)).unwrap_or_else(|e| panic!("{}", e.text));
+    let module = Module::parse(&Source::new(source.as_bytes())).unwrap_or_else(|e| panic!("{}", e.text));
     module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
@@ -55,7 +57,11 @@ impl Kernel {
     }
 
     fn with(source: &str, bounds: Bounds, cancellable: bool) -> Self {
-        let compiled = CompiledKernel::compile(&entry(source), bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
+        Self::of(&entry(source), bounds, cancellable)
+    }
+
+    fn of(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Self {
+        let compiled = CompiledKernel::compile(entry, bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
         Self { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) }
     }
 

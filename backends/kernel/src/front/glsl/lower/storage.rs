@@ -101,7 +101,7 @@ impl Place {
     }
 
     pub(super) fn is_atomic(&self) -> bool {
-        matches!(self.part, Part::Whole) && self.layout.is_atomic()
+        matches!((&self.part, &self.ty), (Part::Whole, Ty::Scalar(_))) && self.layout.is_atomic()
     }
 
     fn child(&self, pointer: Handle<Expression>, ty: Ty, layout: Layout) -> Self {
