@@ -3,7 +3,8 @@
 
 use std::any::Any;
 use std::error::Error as _;
-use std::thread;
+use std::sync::Once;
+use std::{panic, thread};
 
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
@@ -35,10 +36,27 @@ pub(crate) enum Origin {
     Spirv(spirv::Words),
 }
 
+/// The threads whose panics are answers.
+const THREAD: &str = "compute-parse";
+
+/// A front end that panics is told of in the answer, not on the host's error output: the process's hook is asked only about other threads.
+fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if thread::current().name() != Some(THREAD) {
+                others(info);
+            }
+        }));
+    });
+}
+
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
+    silence();
     let spawned = thread::scope(|scope| {
-        let builder = thread::Builder::new().name("compute-parse".into()).stack_size(STACK);
+        let builder = thread::Builder::new().name(THREAD.into()).stack_size(STACK);
         builder.spawn_scoped(scope, work).map(thread::ScopedJoinHandle::join)
     });
     match spawned {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use common::access;
-use compute_kernel::reflection::{Access, Launch};
+use compute_kernel::reflection::Access;
 use compute_kernel::{Diagnostics, EntryPoint, IncludeRequest, Included, Language, Module, Source};
 use std::sync::Arc;
 
@@ -147,7 +147,10 @@ fn t6_access_and_names_of_bindings_are_those_of_the_source_in_glsl() {
 
 #[test]
 fn t6a_a_guarded_store_at_the_global_id_is_a_whole_write_in_glsl() {
-    let launch = |grid: [u32; 3], size: u64| Launch { grid, sizes: vec![size], ..Launch::default() };
+    let whole = |kernel: &EntryPoint, groups: u32| {
+        let store = kernel.coverage().stores[0].as_ref();
+        store.is_some_and(|s| s.covers(kernel.reflection(), [groups, 1, 1], 512, &[], &|_| None))
+    };
     for body in [
         "b[gl_GlobalInvocationID.x] = 1u;",
         "uint i = gl_GlobalInvocationID.x; if (i < b.length()) b[i] = 1u;",
@@ -155,12 +158,12 @@ fn t6a_a_guarded_store_at_the_global_id_is_a_whole_write_in_glsl() {
         "uint i = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x; b[i] = 1u;",
     ] {
         let kernel = entry(&Source::glsl(&format!("{GLSL}void main() {{ {body} }}"))).unwrap_or_else(|e| panic!("{e}"));
-        assert!(kernel.coverage().whole(0, &launch([2, 1, 1], 512)), "{body}");
-        assert!(!kernel.coverage().whole(0, &launch([1, 1, 1], 512)), "{body}");
+        assert!(whole(&kernel, 2), "{body}");
+        assert!(!whole(&kernel, 1), "{body}");
     }
     for body in ["if (b[0] == 0u) b[gl_GlobalInvocationID.x] = 1u;", "b[gl_GlobalInvocationID.x * 2u] = 1u;", "b[0] = 1u;"] {
         let kernel = entry(&Source::glsl(&format!("{GLSL}void main() {{ {body} }}"))).unwrap_or_else(|e| panic!("{e}"));
-        assert!(!kernel.coverage().whole(0, &launch([2, 1, 1], 512)), "{body}");
+        assert!(!whole(&kernel, 2), "{body}");
     }
 }
 
@@ -257,4 +260,27 @@ fn text_that_is_none_and_modules_that_are_none_say_so() {
     assert!(said(b"\x03\x02\x23\x07\xff", Language::Wgsl).contains("SPIR-V module"));
     assert!(said(b"#version 450\n", Language::Spirv).contains("words of 4 bytes"));
     assert!(said(b"#version 450\n   ", Language::Spirv).contains("magic number"));
+}
+
+#[test]
+fn the_corpus_of_the_fuzzer_is_accepted_but_for_what_it_must_not_be() {
+    for source in common::mutate::corpus() {
+        let mut tally = common::mutate::Tally::default();
+        common::mutate::feed(&source, &mut tally);
+        if tally.accepted != 1 {
+            let found = Module::parse(&Source::new(&source)).and_then(|m| m.entry_point(None, &[]).map(|_| ())).expect_err("refused");
+            panic!("{found}");
+        }
+    }
+}
+
+#[test]
+fn wrong_sources_at_random_never_crash_a_front_end() {
+    let corpus = common::mutate::corpus();
+    let (mut dice, mut tally) = (common::mutate::Dice::new(7), common::mutate::Tally::default());
+    for _ in 0..400 {
+        common::mutate::feed(&common::mutate::mutate(&corpus, &mut dice), &mut tally);
+    }
+    assert!(tally.wrong.is_empty(), "{}", tally.wrong[0].0);
+    assert!(tally.refused > 100, "{tally:?}");
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests end that way")]
 
 pub mod interpreter;
+pub mod mutate;
 pub mod random;
 
 use std::sync::Arc;

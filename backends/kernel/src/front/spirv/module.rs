@@ -93,11 +93,6 @@ impl Words {
         self.words.get(..HEADER).unwrap_or_default()
     }
 
-    /// Ids are below this.
-    pub(super) fn bound(&self) -> u32 {
-        self.words.get(3).copied().unwrap_or(0)
-    }
-
     pub(super) fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         self.starts.iter().filter_map(|&(at, length)| {
             let words = self.words.get(at..at + length)?;

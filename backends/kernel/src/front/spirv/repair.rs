@@ -1,19 +1,42 @@
 //! What naga's IR of a module needs before it means what the module does, and is as plain as that of other languages.
 
+mod zeros;
+
 use naga::{AddressSpace, Barrier, Block, Expression, Handle, Module, Statement};
 
 /// All repairs.
 pub(super) fn repair(module: &mut Module) {
-    for (_, function) in module.functions.iter_mut() {
+    register_results(module);
+    let mut functions = std::mem::take(&mut module.functions);
+    for (_, function) in functions.iter_mut() {
         barriers(&mut function.body);
+        zeros::split(module, function);
     }
+    module.functions = functions;
     for index in 0..module.entry_points.len() {
         inline(module, index);
-        if let Some(entry) = module.entry_points.get_mut(index) {
-            barriers(&mut entry.function.body);
-        }
     }
     name_bindings(module);
+}
+
+/// `frexp` and `modf` give structures that the IR wants to know of. Those of the module stay what they are: only members can be taken.
+fn register_results(module: &mut Module) {
+    use naga::{MathFunction, PredeclaredType, Scalar, VectorSize};
+    let uses = |fun: MathFunction| {
+        let functions = module.functions.iter().map(|(_, function)| function);
+        let mut expressions = functions.flat_map(|function| function.expressions.iter());
+        expressions.any(|(_, e)| matches!(e, Expression::Math { fun: found, .. } if *found == fun))
+    };
+    let (frexp, modf) = (uses(MathFunction::Frexp), uses(MathFunction::Modf));
+    let scalar = Scalar::F32;
+    for size in [None, Some(VectorSize::Bi), Some(VectorSize::Tri), Some(VectorSize::Quad)] {
+        if frexp {
+            module.generate_predeclared_type(PredeclaredType::FrexpResult { size, scalar });
+        }
+        if modf {
+            module.generate_predeclared_type(PredeclaredType::ModfResult { size, scalar });
+        }
+    }
 }
 
 /// A barrier over images, of which there are none, is one over nothing; one that invocations wait at orders workgroup memory.
