@@ -63,7 +63,7 @@ fn main() {
     let (native, _) = registry::open(Some("null"), 0, &Default::default()).unwrap().unwrap();
     let device = Device::new(native, &DeviceOptions::default()).unwrap();
     let options = KernelOptions {
-        language: Language::Wgsl,
+        language: Some(Language::Wgsl),
         source: SOURCE.into(),
         entry: None,
         label: String::new(),

@@ -437,7 +437,7 @@ static void bad_kernel_calls(void)
         BAD(code, compute_kernel_create(device, &desc, &out, E));             \
     } while (0)
     compute_constant constant = { "nothing", COMPUTE_NUL_TERMINATED, 1.0 };
-    WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = 0);
+    WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = 4);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = UINT32_MAX);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.bounds = 3);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.compile = 3);

@@ -240,6 +240,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(buffer_desc, BUFFER_DESC);
     AGREE(kernel_desc, KERNEL_DESC);
     AGREE(launch_desc, LAUNCH_DESC);
+    AGREE(include_desc, INCLUDE_DESC);
 }
 
 TEST(ffi_02_elements_of_arrays_may_be_longer_than_the_library_knows)

@@ -95,7 +95,7 @@ fn zero(ty: &str) -> String {
         "f64" => "0.0".into(),
         _ if ty.starts_with('[') && ty.ends_with("; 3]") => "{ 0, 0, 0 }".into(),
         _ if ty.starts_with('[') => "{ 0 }".into(),
-        _ if ty.starts_with('*') || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error") => "NULL".into(),
+        _ if ty.starts_with('*') || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error" | "compute_include_callback") => "NULL".into(),
         _ => "0".into(),
     }
 }
@@ -119,6 +119,7 @@ fn init_macros() -> String {
         let value = |(field, ty): &(&str, &str)| match *field {
             "struct_size" => format!("sizeof(struct {name})"),
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
+            "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
             _ => zero(ty),
         };
         let values: Vec<String> = fields.iter().map(value).collect();

@@ -27,6 +27,7 @@ sized! {
     compute_stream_desc up to reserved: u32;
     compute_buffer_desc up to size: u64;
     compute_kernel_desc up to source_length: usize;
+    compute_include_desc up to user: *mut u8;
     compute_launch_desc up to grid: [u32; 3];
     compute_device_info up to kind: u32;
     compute_kernel_info up to binding_count: u32;
@@ -101,6 +102,22 @@ pub unsafe extern "C" fn compute_buffer_desc_init(desc: *mut compute_buffer_desc
 pub unsafe extern "C" fn compute_kernel_desc_init(desc: *mut compute_kernel_desc) {
     // SAFETY: as our own caller says.
     guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_include_desc` of its kind without a callback.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_include_desc_init(desc: *mut compute_include_desc) {
+    guard_void(|| {
+        // SAFETY: as our own caller says.
+        unsafe { init_struct(desc) };
+        if !desc.is_null() {
+            // SAFETY: as above; the place need not be aligned.
+            unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_INCLUDE) };
+        }
+    });
 }
 
 /// Makes `*desc` a `compute_launch_desc` with every default and no kernel.

@@ -5,9 +5,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
-use ::compute_kernel::{Constant, Language};
+use ::compute_kernel::{Constant, IncludeRequest, Language};
 
 use super::boundary::*;
+use super::includes;
 use super::objects::{add, destroy, find, release, retain};
 use super::status::*;
 use super::stream::timeout_of;
@@ -21,7 +22,7 @@ const MOST_CONSTANTS: usize = 4096;
 /// Makes a kernel from a source. The caller releases it.
 ///
 /// Errors: `COMPILE` with place and text (a refusal: the same source fails the same way), `LIMIT` when the device cannot run it, `UNSUPPORTED`,
-/// `DEVICE_POISONED`. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
+/// `DEVICE_POISONED`. Included files are asked for here, and never later. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
@@ -39,8 +40,15 @@ pub unsafe extern "C" fn compute_kernel_create(
         let desc = unsafe { read_struct(desc) }?;
         // SAFETY: as our own caller says.
         let options = unsafe { read_options(&desc) }?;
+        // SAFETY: as our own caller says.
+        let includes = unsafe { includes::read_chain(desc.next) }?;
         let device = find(device)?.device.clone();
-        out.set(add(Kernel::new(&device, &options)?)?);
+        let ask = |request: &IncludeRequest<'_>| match &includes {
+            // SAFETY: the chain's callback may be called as its type says, for the length of this call.
+            Some(includes) => unsafe { includes::ask(includes, request) },
+            None => Err("the kernel's descriptor has no compute_include_desc in its chain".to_owned()),
+        };
+        out.set(add(Kernel::with_includes(&device, &options, &ask)?)?);
         Ok(COMPUTE_OK)
     })
 }
@@ -48,10 +56,13 @@ pub unsafe extern "C" fn compute_kernel_create(
 /// # Safety
 /// What `desc` points to is valid.
 unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Complaint> {
-    check_zero(desc.next.addr() as u64, "next")?;
-    if desc.language != COMPUTE_LANGUAGE_WGSL {
-        return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{} is not a COMPUTE_LANGUAGE_", desc.language);
-    }
+    let language = match desc.language {
+        COMPUTE_LANGUAGE_AUTO => None,
+        COMPUTE_LANGUAGE_WGSL => Some(Language::Wgsl),
+        COMPUTE_LANGUAGE_GLSL => Some(Language::Glsl),
+        COMPUTE_LANGUAGE_SPIRV => Some(Language::Spirv),
+        language => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{language} is not a COMPUTE_LANGUAGE_"),
+    };
     let bounds = match desc.bounds {
         COMPUTE_BOUNDS_CHECKED => Bounds::Checked,
         COMPUTE_BOUNDS_UNCHECKED => Bounds::Unchecked,
@@ -67,7 +78,7 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
     // SAFETY: as our own caller says, for all that is read here.
     let (source, entry, label, constants) = unsafe {
         (
-            read_text(desc.source.cast::<c_char>(), desc.source_length, MOST_SOURCE, "source")?,
+            read_source(desc, language)?,
             read_text(desc.entry, desc.entry_length, MOST_NAME, "entry")?,
             read_text(desc.label, desc.label_length, MOST_NAME, "label")?,
             read_constants(desc)?,
@@ -77,8 +88,8 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
         return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`source` is NULL; a kernel needs a source");
     };
     Ok(KernelOptions {
-        language: Language::Wgsl,
-        source: copy(source)?,
+        language,
+        source,
         entry: entry.map(copy).transpose()?,
         label: copy(label.unwrap_or_default())?,
         constants,
@@ -86,6 +97,35 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
         compile,
         time_limit: desc.time_limit,
     })
+}
+
+/// A copy of the source's bytes. Text may end in a NUL byte instead of having a length; a module may not, for it has such bytes inside.
+///
+/// # Safety
+/// What `desc` points to is valid.
+unsafe fn read_source(desc: &compute_kernel_desc, language: Option<Language>) -> Result<Option<Vec<u8>>, Complaint> {
+    if desc.source_length == COMPUTE_NUL_TERMINATED && language != Some(Language::Spirv) {
+        // SAFETY: as our own caller says.
+        let text = unsafe { read_text(desc.source.cast::<c_char>(), desc.source_length, MOST_SOURCE, "source") }?;
+        return text.map(|text| copy(text).map(String::into_bytes)).transpose();
+    }
+    if desc.source.is_null() && desc.source_length == 0 {
+        return Ok(None);
+    }
+    if desc.source_length > MOST_SOURCE {
+        return refuse!(COMPUTE_ERROR_LIMIT, "the source has more than {MOST_SOURCE} bytes, which is the most that is allowed");
+    }
+    // SAFETY: as our own caller says.
+    let bytes = unsafe { read_bytes(desc.source.cast::<u8>(), desc.source_length as u64, "source") }?;
+    if language == Some(Language::Wgsl) || language == Some(Language::Glsl) {
+        if let Err(error) = std::str::from_utf8(bytes) {
+            return refuse!(COMPUTE_ERROR_INVALID_UTF8, "the source is not UTF-8: byte {} is wrong", error.valid_up_to());
+        }
+    }
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Complaint::NoMemory)?;
+    copy.extend_from_slice(bytes);
+    Ok(Some(copy))
 }
 
 /// A copy of text that may be long.

@@ -9,6 +9,7 @@ pub mod device;
 pub mod error;
 pub mod event;
 mod handle;
+mod includes;
 pub mod kernel;
 pub mod library;
 mod objects;

@@ -361,6 +361,8 @@ pub struct compute_table {
     /// `compute_kernel_wait`
     pub kernel_wait:
         unsafe extern "C" fn(kernel: compute_kernel, timeout_ns: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_include_desc_init`
+    pub include_desc_init: unsafe extern "C" fn(desc: *mut compute_include_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -449,6 +451,7 @@ static TABLE: compute_table = compute_table {
     device_get_vector_widths: device::compute_device_get_vector_widths,
     kernel_poll: kernel::compute_kernel_poll,
     kernel_wait: kernel::compute_kernel_wait,
+    include_desc_init: descriptors::compute_include_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

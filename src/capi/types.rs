@@ -210,6 +210,8 @@ pub const COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
 /// In `compute_chained.kind`.
 pub const COMPUTE_CHAINED_FAULT: u32 = 1;
+/// `compute_include_desc`
+pub const COMPUTE_CHAINED_INCLUDE: u32 = 2;
 
 /// What every struct in a `next` chain begins with.
 #[repr(C)]
@@ -305,8 +307,14 @@ pub struct compute_view {
     pub size: u64,
 }
 
+/// What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL.
+pub const COMPUTE_LANGUAGE_AUTO: u32 = 0;
 /// WGSL source text.
 pub const COMPUTE_LANGUAGE_WGSL: u32 = 1;
+/// GLSL 4.50 or 4.60 for Vulkan, a compute shader. Its entry point is `main`.
+pub const COMPUTE_LANGUAGE_GLSL: u32 = 2;
+/// A SPIR-V module, of either endianness.
+pub const COMPUTE_LANGUAGE_SPIRV: u32 = 3;
 
 /// L5: an out-of-range read gives zero, an out-of-range write is dropped.
 pub const COMPUTE_BOUNDS_CHECKED: u32 = 0;
@@ -342,7 +350,7 @@ pub struct compute_kernel_desc {
     pub struct_size: u32,
     /// `COMPUTE_LANGUAGE_...`
     pub language: u32,
-    /// The source.
+    /// The source: text, or the words of a module.
     pub source: *const c_void,
     /// Its length in bytes.
     pub source_length: usize,
@@ -366,8 +374,80 @@ pub struct compute_kernel_desc {
     pub compile: u32,
     /// Nanoseconds after which a launch is stopped and its outputs fail; 0: never.
     pub time_limit: u64,
-    /// Zero.
+    /// Where the text of `#include`s comes from: `compute_include_desc`; else NULL.
     pub next: *const c_void,
+}
+
+/// `#include "path"`
+pub const COMPUTE_INCLUDE_QUOTE: u32 = 0;
+/// `#include <path>`
+pub const COMPUTE_INCLUDE_ANGLE: u32 = 1;
+
+/// What an `#include` asks for. The strings end in a NUL byte and live for the call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_include_request {
+    /// Size of the library's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_INCLUDE_...`
+    pub style: u32,
+    /// The path between the quotes or angle brackets.
+    pub path: *const c_char,
+    /// Its length.
+    pub path_length: usize,
+    /// The name of the file that asks: the label of the kernel, or the name of an included file.
+    pub from: *const c_char,
+    /// Its length.
+    pub from_length: usize,
+}
+
+/// The answer to an `#include`, all zeros at first. What it points to must stay as it is until the callback is called again, or creation returns; it is copied
+/// before that.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_include_answer {
+    /// Size of the library's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The text of the file, UTF-8.
+    pub text: *const c_char,
+    /// Its length.
+    pub text_length: usize,
+    /// What the file is called in messages, and known by to `#pragma once`; NULL: the path that was asked for.
+    pub name: *const c_char,
+    /// Its length.
+    pub name_length: usize,
+    /// Why there is no such file; for the error's message; may be NULL.
+    pub message: *const c_char,
+    /// Its length.
+    pub message_length: usize,
+}
+
+/// Gives an included file: fills `answer` and returns `COMPUTE_OK`, or anything else when there is none. Called on the thread that makes the kernel, before
+/// that call returns, with no lock of the library held; any call is allowed. It must not unwind.
+pub type compute_include_callback = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        request: *const compute_include_request,
+        answer: *mut compute_include_answer,
+    ) -> compute_status,
+>;
+
+/// Chained to `compute_kernel_desc`: where the text of `#include`s comes from. In GLSL, and in WGSL where a line is `#include "path"` or `#include <path>`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_include_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_CHAINED_INCLUDE`
+    pub kind: u32,
+    /// The next one, or NULL.
+    pub next: *const c_void,
+    /// Called for each `#include`.
+    pub callback: compute_include_callback,
+    /// Handed to it.
+    pub user: *mut c_void,
 }
 
 /// Storage buffer.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use compute_hal::KernelId;
 use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
-use compute_kernel::{Constant, EntryPoint, Language, Module};
+use compute_kernel::{Constant, EntryPoint, Include, Language, Module, Source};
 
 use super::code;
 use super::compile::{Job, Key};
@@ -17,10 +17,10 @@ use super::stream::Wait;
 /// How to make a kernel.
 #[derive(Clone, Debug)]
 pub struct KernelOptions {
-    /// Language of the source.
-    pub language: Language,
-    /// The source text.
-    pub source: String,
+    /// Language of the source; `None`: what it begins like.
+    pub language: Option<Language>,
+    /// The source: text, or the words of a module.
+    pub source: Vec<u8>,
     /// The entry point; may be `None` when the source has just one.
     pub entry: Option<String>,
     /// For messages.
@@ -60,8 +60,18 @@ pub struct Kernel {
 impl Kernel {
     /// Parses, resolves, checks against the device's limits, and compiles unless that is to happen later.
     pub fn new(device: &Arc<Device>, options: &KernelOptions) -> Result<Arc<Self>> {
+        Self::made(device, options, None)
+    }
+
+    /// The same for a source that may include files. They are asked for on this thread, with no lock held, before this returns.
+    pub fn with_includes(device: &Arc<Device>, options: &KernelOptions, include: &Include<'_>) -> Result<Arc<Self>> {
+        Self::made(device, options, Some(include))
+    }
+
+    fn made(device: &Arc<Device>, options: &KernelOptions, include: Option<&Include<'_>>) -> Result<Arc<Self>> {
         device.check()?;
-        let module = Module::parse(options.language, &options.source).map_err(|found| Failed::of(from_diagnostics(found)))?;
+        let source = Source { language: options.language, bytes: &options.source, name: &options.label, include };
+        let module = Module::parse(&source).map_err(|found| Failed::of(from_diagnostics(found)))?;
         let entry = module
             .entry_point(options.entry.as_deref(), &options.constants)
             .map_err(|found| Failed::of(from_diagnostics(found)))?;

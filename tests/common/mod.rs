@@ -57,7 +57,7 @@ pub(crate) fn read(stream: &Stream, place: Place<'_>, size: usize) -> runtime::R
 
 pub(crate) fn options(source: &str) -> KernelOptions {
     KernelOptions {
-        language: Language::Wgsl,
+        language: Some(Language::Wgsl),
         source: source.into(),
         entry: None,
         label: String::new(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use compute_cpu::CpuDriver;
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::kernel::{Language, Module};
+use compute_hal::kernel::{Module, Source};
 use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions, Position, Queue,
     Region,
@@ -29,7 +29,7 @@ const SAXPY: &str = "@group(0) @binding(0) var<storage, read_write> o: array<vec
     @compute @workgroup_size(64) fn f(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] = o[id.x] * 1.5 + vec4<f32>(1.0); }";
 
 fn compile(device: &dyn Device, source: &str) -> KernelId {
-    let entry = Module::parse(Language::Wgsl, source).and_then(|module| module.entry_point(None, &[]));
+    let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[]));
     let entry = entry.unwrap_or_else(|diagnostics| panic!("{}", diagnostics.text));
     let request =
         CompileRequest { source: CompileSource::Portable(&entry), bounds: Bounds::Checked, cancellable: false, label: "" };

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::reflection::Location;
+use crate::text::{Text, Where};
 
 /// One thing wrong with a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub location: Option<Location>,
+    /// The file that it is in, when that is not the source itself.
+    pub file: Option<Arc<str>>,
 }
 
 /// Everything found wrong, never empty. `Display` shows each with its source line and a caret.
@@ -75,7 +79,7 @@ impl Finding {
 }
 
 /// Renders findings against the source that they are about. `findings` must not be empty; a list that is gets a sentence of its own.
-pub(crate) fn refuse(source: &str, mut findings: Vec<Finding>) -> Diagnostics {
+pub(crate) fn refuse(source: &Text, mut findings: Vec<Finding>) -> Diagnostics {
     findings.sort_by_key(|f| f.at.as_ref().map_or(0, |r| r.start));
     if findings.is_empty() {
         findings.push(Finding::new("the source was refused without a reason; this is a bug of the library", None));
@@ -88,7 +92,9 @@ pub(crate) fn refuse(source: &str, mut findings: Vec<Finding>) -> Diagnostics {
         let place = finding.at.as_ref().map(|range| Place::find(source, range));
         let related = finding.related.as_ref().map(|related| Place::find(source, &related.0));
         render(&mut text, finding, place.as_ref(), related.as_ref());
-        list.push(Diagnostic { message: finding.message.clone(), location: place.map(|p| p.location) });
+        let known = place.map(|p| p.at).filter(|at| at.location.line != 0);
+        let (location, file) = known.map_or((None, None), |at| (Some(at.location), at.file));
+        list.push(Diagnostic { message: finding.message.clone(), location, file });
     }
     if more > 0 {
         let _ = writeln!(text, "and {more} more");
@@ -99,16 +105,11 @@ pub(crate) fn refuse(source: &str, mut findings: Vec<Finding>) -> Diagnostics {
 /// The answer when the library itself failed.
 pub(crate) fn internal(message: String) -> Diagnostics {
     let text = format!("internal error: {message}\n");
-    Diagnostics { list: vec![Diagnostic { message, location: None }], text, refusal: false }
-}
-
-/// The place of a byte offset. Never fails: an offset past the end or inside a character gives the nearest place before.
-pub(crate) fn location(source: &str, offset: usize) -> Location {
-    Place::find(source, &(offset..offset)).location
+    Diagnostics { list: vec![Diagnostic { message, location: None, file: None }], text, refusal: false }
 }
 
 struct Place<'a> {
-    location: Location,
+    at: Where,
     line: &'a str,
     /// Byte offsets of the marked part in `line`.
     from: usize,
@@ -116,17 +117,18 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn find(source: &'a str, range: &Range<usize>) -> Self {
-        let start = floor_boundary(source, range.start);
-        let before = source.get(..start).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |p| p + 1);
+    fn find(source: &'a Text, range: &Range<usize>) -> Self {
+        let at = source.place(range.start);
+        if source.is_binary() {
+            return Self { at, line: "", from: 0, to: 0 };
+        }
+        let start = source.boundary(range.start);
+        let line_start = source.line_start(start);
         let rest = source.get(line_start..).unwrap_or_default();
         let line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
-        let number = before.bytes().filter(|&b| b == b'\n').count() + 1;
         let from = (start - line_start).min(line.len());
         let to = range.end.saturating_sub(line_start).clamp(from, line.len());
-        let clip = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Self { location: Location { line: clip(number), column: clip(start - line_start + 1) }, line, from, to }
+        Self { at, line, from, to }
     }
 }
 
@@ -153,9 +155,17 @@ fn render(text: &mut String, finding: &Finding, place: Option<&Place<'_>>, relat
 }
 
 fn mark(text: &mut String, arrow: &str, place: &Place<'_>, label: &str) {
-    let number = place.location.line.to_string();
+    let Location { line, column } = place.at.location;
+    if line == 0 {
+        return;
+    }
+    let number = line.to_string();
     let pad = " ".repeat(number.len());
-    let _ = writeln!(text, "{pad}{arrow} line {}, column {}", place.location.line, place.location.column);
+    let file = place.at.file.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+    let _ = writeln!(text, "{pad}{arrow} {file}line {line}, column {column}");
+    if place.line.is_empty() {
+        return;
+    }
     let (shown, lead, width) = excerpt(place);
     let _ = writeln!(text, "{pad} |\n{number} | {shown}");
     let label = if label.is_empty() { String::new() } else { format!(" {label}") };
@@ -180,7 +190,7 @@ mod tests {
     #[test]
     fn a_diagnostic_shows_line_column_source_and_caret() {
         let source = "one\n  two three\n";
-        let d = refuse(source, vec![Finding::new("three is wrong", Some(10..15)).label("here").note("say four")]);
+        let d = refuse(&source.into(), vec![Finding::new("three is wrong", Some(10..15)).label("here").note("say four")]);
         assert_eq!(d.list.first().and_then(|d| d.location.clone()), Some(Location { line: 2, column: 7 }));
         assert_eq!(
             d.text,
@@ -190,18 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn a_place_past_the_end_or_inside_a_character_is_still_a_place() {
-        assert_eq!(location("é", 1), Location { line: 1, column: 1 });
-        assert_eq!(location("a\nb", 99), Location { line: 2, column: 2 });
+    fn a_long_line_is_shown_in_part() {
         let long = "x".repeat(5000);
-        let d = refuse(&long, vec![Finding::new("far", Some(4000..4001))]);
-        assert!(d.text.len() < 600, "a long line is shown in part");
+        let d = refuse(&long.as_str().into(), vec![Finding::new("far", Some(4000..4001))]);
+        assert!(d.text.len() < 600);
     }
 
     #[test]
     fn findings_come_in_the_order_of_the_source_and_are_bounded() {
         let many = (0..200).rev().map(|i| Finding::new(format!("f{i}"), Some(i..i))).collect();
-        let d = refuse(&" ".repeat(300), many);
+        let d = refuse(&" ".repeat(300).as_str().into(), many);
         assert_eq!(d.list.len(), MOST);
         assert_eq!(d.list[0].message, "f0");
         assert!(d.text.ends_with("and 136 more\n"));

@@ -1,26 +1,32 @@
 //! From a parsed module and values for its override constants to one resolved entry point.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use naga::Handle;
 use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
-use crate::parse::{self, Parsed};
-use crate::reflection::{Coverage, OverrideType, Reflection};
+use crate::parse::{self, Origin, Parsed};
+use crate::reflection::{Coverage, OverrideInfo, OverrideType, Reflection};
 use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity};
 
 /// Makes one entry point. Call on a large stack.
 pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
-    let refuse = |finding: Finding| diagnostics::refuse(&parsed.source, vec![finding]);
-    let refuse_all = |findings| diagnostics::refuse(&parsed.source, findings);
+    let source = &parsed.source;
+    let refuse = |finding: Finding| diagnostics::refuse(source, vec![finding]);
+    let refuse_all = |findings| diagnostics::refuse(source, findings);
+    let origin = &parsed.origin;
     let name = choose(parsed, name).map_err(refuse)?;
     let values = values(parsed, constants).map_err(refuse_all)?;
     let at = scan::find_entry(&parsed.source, &name);
 
+    let specialization = values.iter().filter_map(|(key, value)| Some((key.parse().ok()?, *value))).collect();
+    let specialized = parse::specialize(parsed, &specialization)?;
+    let parsed = specialized.as_ref().unwrap_or(parsed);
     let mut pipeline = naga::back::PipelineConstants::default();
-    pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
+    if parsed.module.overrides.len() > 0 {
+        pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
+    }
     let stage = naga::ShaderStage::Compute;
     let (module, _) = process_overrides(&parsed.module, &parsed.info, Some((stage, &name)), &pipeline)
         .map_err(|error| refuse(override_error(parsed, &error, at.clone())))?;
@@ -41,8 +47,8 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         return Err(refuse_all(findings));
     }
     let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
-    let hash = digest(&parsed.source, &name, &values);
-    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: Arc::clone(&parsed.source) })
+    let hash = digest(origin, source, &name, &values);
+    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: source.clone() })
 }
 
 fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {
@@ -84,33 +90,36 @@ fn values(parsed: &Parsed, constants: &[Constant]) -> Result<Values, Vec<Finding
 fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, f64), Finding> {
     let key = constant.key.as_str();
     let id = key.parse::<u16>().ok();
-    let overrides = &parsed.module.overrides;
-    let named = overrides.iter().find(|(_, o)| o.name.as_deref() == Some(key) || (o.id.is_some() && o.id == id));
-    let Some((handle, found)) = named else {
-        let names: Vec<String> = reflect::overrides(&parsed.module).iter().map(|o| format!("`{}`", o.name)).collect();
+    let Some(found) = parsed.overrides.iter().find(|o| o.name == key || (o.id.is_some() && o.id == id)) else {
+        let names: Vec<String> = parsed.overrides.iter().map(|o| format!("`{}`", shown(o))).collect();
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Finding::new(format!("there is no override constant `{key}`; there is {there}"), None));
     };
-    let at = overrides.get_span(handle);
-    let ty = reflect::override_type(&parsed.module, found.ty);
+    let overrides = &parsed.module.overrides;
+    let declared = overrides.iter().find(|(_, o)| o.id == found.id && o.name.as_deref().unwrap_or_default() == found.name);
+    let at = declared.map_or(naga::Span::UNDEFINED, |(handle, _)| overrides.get_span(handle));
+    let ty = found.ty;
     let value = constant.value;
     let whole = value.fract() == 0.0;
     let (fits, wanted) = match ty {
-        Some(OverrideType::Bool) => (value == 0.0 || value == 1.0, "bool (0 or 1)"),
-        Some(OverrideType::I32) => (whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "i32"),
-        Some(OverrideType::U32) => (whole && (0.0..=f64::from(u32::MAX)).contains(&value), "u32"),
-        Some(OverrideType::F32) => (value.abs() <= f64::from(f32::MAX), "f32"),
-        None => (false, "any supported type"),
+        OverrideType::Bool => (value == 0.0 || value == 1.0, "bool (0 or 1)"),
+        OverrideType::I32 => (whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "i32"),
+        OverrideType::U32 => (whole && (0.0..=f64::from(u32::MAX)).contains(&value), "u32"),
+        OverrideType::F32 => (value.abs() <= f64::from(f32::MAX), "f32"),
     };
     if !fits {
         return Err(Finding::span(format!("{value} is not a value of the override constant `{key}`, which is {wanted}"), at));
     }
-    let canonical = match (found.id, &found.name) {
-        (Some(id), _) => id.to_string(),
-        (None, Some(name)) => name.clone(),
-        (None, None) => key.to_owned(),
-    };
+    let canonical = found.id.map_or_else(|| found.name.clone(), |id| id.to_string());
     Ok((canonical, value))
+}
+
+/// What a reader knows a constant by.
+fn shown(constant: &OverrideInfo) -> String {
+    match constant.id {
+        Some(id) if constant.name.is_empty() => id.to_string(),
+        _ => constant.name.clone(),
+    }
 }
 
 fn override_error(parsed: &Parsed, error: &PipelineConstantError, at: Option<std::ops::Range<usize>>) -> Finding {
@@ -158,20 +167,27 @@ fn describe(
         bindings,
         immediate_size: layout.immediate_size(&uses),
         workgroup_memory: layout.workgroup_memory(&uses),
-        overrides: reflect::overrides(&parsed.module),
+        overrides: parsed.overrides.clone(),
     };
     Ok((reflection, coverage))
 }
 
 /// Everything that determines the meaning, each part with its length before it.
-fn digest(source: &str, entry: &str, values: &[(String, f64)]) -> [u8; 32] {
+fn digest(origin: &Origin, source: &str, entry: &str, values: &[(String, f64)]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
     part(concat!("compute-kernel ", env!("CARGO_PKG_VERSION")).as_bytes());
-    part(b"wgsl");
+    match origin {
+        Origin::Wgsl => part(b"wgsl"),
+        Origin::Glsl(_) => part(b"glsl"),
+        Origin::Spirv(words) => {
+            part(b"spirv");
+            part(words.bytes());
+        }
+    }
     part(source.as_bytes());
     part(entry.as_bytes());
     for (key, value) in values {

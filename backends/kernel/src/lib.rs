@@ -11,28 +11,24 @@ mod access;
 mod coverage;
 mod diagnostics;
 mod entry;
+mod front;
 mod limits;
 mod parse;
 mod reflect;
 pub mod reflection;
 mod scan;
 mod support;
+mod text;
 mod uniformity;
 
 use std::sync::Arc;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
+pub use front::{Include, IncludeRequest, Included, Language, Source};
 pub use naga;
 
 use parse::Parsed;
 use reflection::{Coverage, Location, Reflection};
-
-/// The languages of portable kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Language {
-    /// WebGPU Shading Language.
-    Wgsl,
-}
 
 /// A parsed and validated source with all its entry points.
 pub struct Module {
@@ -47,7 +43,7 @@ pub struct EntryPoint {
     reflection: Reflection,
     coverage: Coverage,
     hash: [u8; 32],
-    source: Arc<str>,
+    source: text::Text,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.
@@ -61,10 +57,18 @@ pub struct Constant {
 
 impl Module {
     /// Parses, validates, repairs and analyses a source. Any bytes give an answer; see `docs/kernels.md` for the bounds on size, depth
-    /// and time. Works on a thread of its own, so the caller's stack may be small.
-    pub fn parse(language: Language, source: &str) -> Result<Arc<Self>, Diagnostics> {
-        let parsed = match language {
-            Language::Wgsl => parse::on_large_stack(|| parse::wgsl(source))?,
+    /// and time. Included files are asked for on the caller's thread; everything else works on a thread of its own, so the caller's stack may be small.
+    pub fn parse(source: &Source<'_>) -> Result<Arc<Self>, Diagnostics> {
+        let parsed = match source.language() {
+            Language::Wgsl => {
+                let text = front::wgsl(source)?;
+                parse::on_large_stack(|| parse::wgsl(text))?
+            }
+            Language::Glsl => {
+                let read = front::glsl::preprocess(source)?;
+                parse::on_large_stack(|| parse::glsl(read))?
+            }
+            Language::Spirv => parse::on_large_stack(|| parse::spirv(source.bytes))?,
         };
         Ok(Arc::new(Self { parsed }))
     }
@@ -113,7 +117,7 @@ impl EntryPoint {
     /// Where in the source a span of the IR is; zeros when it is nowhere.
     pub fn location(&self, span: naga::Span) -> Location {
         match span.to_range() {
-            Some(range) => diagnostics::location(&self.source, range.start),
+            Some(range) => self.source.place(range.start).location,
             None => Location::default(),
         }
     }

@@ -1,30 +1,62 @@
-//! Source text in, validated IR out, whatever the bytes. Everything that may recurse or panic runs on a thread of its own with a large stack, which
+//! A source in, validated IR out, whatever the bytes. Everything that may recurse or panic runs on a thread of its own with a large stack, which
 //! is gone before the call returns.
 
 use std::any::Any;
 use std::error::Error as _;
-use std::sync::Arc;
-use std::thread;
+use std::sync::Once;
+use std::{panic, thread};
 
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
-use crate::{limits, scan, support};
+use crate::front::glsl::Specialization;
+use crate::front::{glsl, spirv};
+use crate::reflection::OverrideInfo;
+use crate::text::Text;
+use crate::{limits, reflect, scan, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
 
 /// A validated module, overrides still open.
 pub(crate) struct Parsed {
-    pub(crate) source: Arc<str>,
+    pub(crate) source: Text,
     pub(crate) module: naga::Module,
     pub(crate) info: ModuleInfo,
+    /// What an entry point may be given values for.
+    pub(crate) overrides: Vec<OverrideInfo>,
+    pub(crate) origin: Origin,
+}
+
+/// What a module was made from, for another pass with other constants.
+pub(crate) enum Origin {
+    /// The overrides of the IR are its constants.
+    Wgsl,
+    Glsl(glsl::Preprocessed),
+    Spirv(spirv::Words),
+}
+
+/// The threads whose panics are answers.
+const THREAD: &str = "compute-parse";
+
+/// A front end that panics is told of in the answer, not on the host's error output: the process's hook is asked only about other threads.
+fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if thread::current().name() != Some(THREAD) {
+                others(info);
+            }
+        }));
+    });
 }
 
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
+    silence();
     let spawned = thread::scope(|scope| {
-        let builder = thread::Builder::new().name("compute-parse".into()).stack_size(STACK);
+        let builder = thread::Builder::new().name(THREAD.into()).stack_size(STACK);
         builder.spawn_scoped(scope, work).map(thread::ScopedJoinHandle::join)
     });
     match spawned {
@@ -43,36 +75,75 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// Parses and validates WGSL. Call on a large stack.
-pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
-    let refuse = |findings| Err(diagnostics::refuse(source, findings));
-    let findings = scan::check(source);
+pub(crate) fn wgsl(source: Text) -> Result<Parsed, Diagnostics> {
+    let findings = scan::check(&source);
     if !findings.is_empty() {
-        return refuse(findings);
+        return Err(diagnostics::refuse(&source, findings));
     }
-    let module = match naga::front::wgsl::parse_str(source) {
-        Ok(module) => module,
-        Err(error) => return refuse(vec![parse_error(source, &error)]),
+    match naga::front::wgsl::parse_str(&source) {
+        Ok(module) => {
+            let overrides = reflect::overrides(&module);
+            validate(source, module, overrides, Origin::Wgsl)
+        }
+        Err(error) => {
+            let finding = parse_error(&source, &error);
+            Err(diagnostics::refuse(&source, vec![finding]))
+        }
+    }
+}
+
+/// Parses and validates GLSL. Call on a large stack.
+pub(crate) fn glsl(read: glsl::Preprocessed) -> Result<Parsed, Diagnostics> {
+    let made = glsl::translate(&read, &Specialization::default())?;
+    validate(read.text.clone(), made.module, made.overrides, Origin::Glsl(read))
+}
+
+/// Parses and validates a SPIR-V module. Call on a large stack.
+pub(crate) fn spirv(bytes: &[u8]) -> Result<Parsed, Diagnostics> {
+    let words = spirv::read(bytes)?;
+    let made = spirv::translate(&words, &Specialization::default())?;
+    validate(made.text, made.module, made.overrides, Origin::Spirv(words))
+}
+
+/// A module with values for its specialization constants; `None` when those are overrides of the IR. Call on a large stack.
+pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Option<Parsed>, Diagnostics> {
+    let (text, module, overrides) = match &parsed.origin {
+        Origin::Wgsl => return Ok(None),
+        _ if values.is_empty() => return Ok(None),
+        Origin::Glsl(read) => {
+            let made = glsl::translate(read, values)?;
+            (read.text.clone(), made.module, made.overrides)
+        }
+        Origin::Spirv(words) => {
+            let made = spirv::translate(words, values)?;
+            (made.text, made.module, made.overrides)
+        }
     };
-    let findings = support::check(&module, source);
+    validate(text, module, overrides, Origin::Wgsl).map(Some)
+}
+
+/// What every language's IR has to pass.
+fn validate(source: Text, module: naga::Module, overrides: Vec<OverrideInfo>, origin: Origin) -> Result<Parsed, Diagnostics> {
+    let findings = support::check(&module, &source);
     if !findings.is_empty() {
-        return refuse(findings);
+        return Err(diagnostics::refuse(&source, findings));
     }
     let info = match validator().validate(&module) {
         Ok(info) => info,
-        Err(error) => return refuse(vec![validation_error(&error)]),
+        Err(error) => return Err(diagnostics::refuse(&source, vec![validation_error(&error)])),
     };
     let findings = limits::check(&module, &info);
     if !findings.is_empty() {
-        return refuse(findings);
+        return Err(diagnostics::refuse(&source, findings));
     }
-    Ok(Parsed { source: source.into(), module, info })
+    Ok(Parsed { source, module, info, overrides, origin })
 }
 
 pub(crate) fn validator() -> Validator {
     Validator::new(ValidationFlags::all(), support::CAPABILITIES)
 }
 
-fn parse_error(source: &str, error: &naga::front::wgsl::ParseError) -> Finding {
+fn parse_error(source: &Text, error: &naga::front::wgsl::ParseError) -> Finding {
     let mut labels = error.labels();
     let (span, label) = labels.next().unwrap_or_default();
     let word = span.to_range().and_then(|r| source.get(r)).unwrap_or_default().trim();
@@ -82,7 +153,7 @@ fn parse_error(source: &str, error: &naga::front::wgsl::ParseError) -> Finding {
     let mut finding = Finding::span(plain(error.message()), span).label(label);
     for (span, label) in labels {
         if let Some(range) = span.to_range() {
-            let place = diagnostics::location(source, range.start);
+            let place = source.place(range.start).location;
             finding = finding.note(format!("line {}, column {}: {label}", place.line, place.column));
         }
     }

@@ -6,13 +6,13 @@ mod common;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use compute_kernel::{Diagnostics, Language, Module};
+use compute_kernel::{Diagnostics, Module, Source};
 use proptest::prelude::*;
 
 /// Parses, and resolves each entry point, on a thread whose stack is small. Panics on anything but an answer; `Ok` when all is accepted.
 fn answer(source: &str) -> Result<(), Diagnostics> {
     let work = || -> Result<(), Diagnostics> {
-        let module = Module::parse(Language::Wgsl, source)?;
+        let module = Module::parse(&Source::wgsl(source))?;
         for entry in module.entry_points() {
             module.entry_point(Some(entry), &[])?;
         }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{constant, kernel, place, refusal, try_kernel};
 use compute_kernel::reflection::{Access, BindingKind, OverrideType};
-use compute_kernel::{Language, Module};
+use compute_kernel::{Module, Source};
 
 const MIXED: &str = "
 struct Params { scale: f32, offset: vec3<f32>, n: u32 }
@@ -69,7 +69,7 @@ fn l10_a_module_with_several_entries_resolves_each_with_its_own_uses() {
         @group(0) @binding(1) var<storage, read_write> z: array<f32>;
         @compute @workgroup_size(1) fn first() { x[0] = 1u; }
         @compute @workgroup_size(2) fn second() { z[0] = y[0].x; }";
-    let module = Module::parse(Language::Wgsl, source).expect("parses");
+    let module = Module::parse(&Source::wgsl(source)).expect("parses");
     assert_eq!(module.entry_points(), ["first", "second"]);
     let names = |entry| {
         let k = module.entry_point(Some(entry), &[]).expect("resolves");
@@ -95,7 +95,7 @@ fn l10_two_used_variables_at_one_place_are_refused() {
 
 #[test]
 fn l10_a_source_without_entry_points_is_refused_at_the_entry() {
-    let module = Module::parse(Language::Wgsl, "fn f() {}").expect("parses");
+    let module = Module::parse(&Source::wgsl("fn f() {}")).expect("parses");
     assert!(module.entry_point(None, &[]).err().expect("refused").text.contains("@compute"));
 }
 

@@ -248,7 +248,7 @@ fn structures_of_builtins_are_taken_apart() {
 fn an_entry_point_without_fault_is_not_blamed_for_another() {
     let source = "@compute @workgroup_size(64) fn good() { workgroupBarrier(); }
         @compute @workgroup_size(64) fn bad(@builtin(local_invocation_index) li: u32) { if (li == 0u) { workgroupBarrier(); } }";
-    let module = compute_kernel::Module::parse(compute_kernel::Language::Wgsl, source).expect("parses");
+    let module = compute_kernel::Module::parse(&compute_kernel::Source::wgsl(source)).expect("parses");
     assert!(module.entry_point(Some("good"), &[]).is_ok());
     assert!(module.entry_point(Some("bad"), &[]).is_err());
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_kernel::{Language, Module};
+use compute_kernel::{Module, Source};
 
 use super::Subject;
 use crate::kernel::reflection::Bounds;
@@ -137,7 +137,7 @@ pub(super) fn read(queue: &dyn Queue, at: Position, from: Region) -> Result<Vec<
 
 pub(super) fn compile(device: &dyn Device, source: &str, bounds: Bounds, cancellable: bool) -> Result<KernelId, Failed> {
     let refused = |diagnostics: compute_kernel::Diagnostics| Failed(diagnostics.text);
-    let entry = Module::parse(Language::Wgsl, source).map_err(refused)?.entry_point(None, &[]).map_err(refused)?;
+    let entry = Module::parse(&Source::wgsl(source)).map_err(refused)?.entry_point(None, &[]).map_err(refused)?;
     Ok(device.compile(&CompileRequest { source: CompileSource::Portable(&entry), bounds, cancellable, label: "conformance" })?)
 }
 

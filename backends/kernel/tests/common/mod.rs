@@ -3,12 +3,13 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests end that way")]
 
 pub mod interpreter;
+pub mod mutate;
 pub mod random;
 
 use std::sync::Arc;
 
 use compute_kernel::reflection::Access;
-use compute_kernel::{Constant, Diagnostics, EntryPoint, Language, Module};
+use compute_kernel::{Constant, Diagnostics, EntryPoint, Module, Source};
 
 pub fn constant(key: &str, value: f64) -> Constant {
     Constant { key: key.into(), value }
@@ -20,7 +21,7 @@ pub fn kernel(source: &str) -> Arc<EntryPoint> {
 }
 
 pub fn try_kernel(source: &str, constants: &[Constant]) -> Result<Arc<EntryPoint>, Diagnostics> {
-    Module::parse(Language::Wgsl, source)?.entry_point(None, constants)
+    Module::parse(&Source::wgsl(source))?.entry_point(None, constants)
 }
 
 /// The refusal of a source.

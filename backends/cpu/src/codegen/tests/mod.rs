@@ -6,14 +6,16 @@ mod arithmetic;
 mod barriers;
 mod basics;
 mod bounds;
+mod glsl;
 mod random;
+mod spirv;
 mod speed;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use compute_kernel::reflection::Bounds;
-use compute_kernel::{EntryPoint, Language, Module};
+use compute_kernel::{EntryPoint, Module, Source};
 
 use super::{BoundRange, CompiledKernel, Context, Violation};
 
@@ -45,7 +47,7 @@ struct Kernel {
 }
 
 fn entry(source: &str) -> Arc<EntryPoint> {
-    let module = Module::parse(Language::Wgsl, source).unwrap_or_else(|e| panic!("{}", e.text));
+    let module = Module::parse(&Source::new(source.as_bytes())).unwrap_or_else(|e| panic!("{}", e.text));
     module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
@@ -55,7 +57,11 @@ impl Kernel {
     }
 
     fn with(source: &str, bounds: Bounds, cancellable: bool) -> Self {
-        let compiled = CompiledKernel::compile(&entry(source), bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
+        Self::of(&entry(source), bounds, cancellable)
+    }
+
+    fn of(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Self {
+        let compiled = CompiledKernel::compile(entry, bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
         Self { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) }
     }
 

@@ -418,7 +418,7 @@ fn random_kernels_do_what_lockstep_does() {
         let mut function = generator.block(true, false, 2);
         without_returns(&mut function);
         let source = source(&main, &function);
-        let Ok(module) = Module::parse(Language::Wgsl, &source) else { continue };
+        let Ok(module) = Module::parse(&Source::wgsl(&source)) else { continue };
         let Ok(entry) = module.entry_point(None, &[]) else { continue };
         ran += 1;
         with_barriers += u32::from(source.matches("workgroupBarrier").count() > 2);

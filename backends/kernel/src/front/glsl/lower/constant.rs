@@ -1,0 +1,487 @@
+//! Constant expressions: what array lengths, labels and `const` variables are made of. The arithmetic is that of run time, bit for bit.
+//!
+//! An expression that is constant by the language but not computed here (a square root, say) is no error: it is computed when the kernel runs.
+
+use std::sync::Arc;
+
+use naga::{Expression, Handle, Literal, Span};
+
+use super::{Lower, Lowered, Symbol, Value};
+use crate::front::glsl::ast::*;
+use crate::front::glsl::lexer::At;
+use crate::front::glsl::types::{BOOL, FLOAT, INT, Scalar, Ty, UINT};
+
+/// Components of all array and structure constants of a source, counted as often as they are copied.
+const MAX_PARTS: usize = 1 << 18;
+
+/// A scalar; floats by their bits, so that they can be compared and hashed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Part {
+    Bool(bool),
+    Int(i32),
+    Uint(u32),
+    Float(u32),
+}
+
+/// A constant: its components in the order of memory.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Const {
+    pub(super) ty: Ty,
+    pub(super) parts: Arc<[Part]>,
+}
+
+impl Part {
+    pub(super) fn from_f64(scalar: Scalar, value: f64) -> Self {
+        match scalar {
+            Scalar::Bool => Self::Bool(value != 0.0),
+            Scalar::Int => Self::Int(value as i32),
+            Scalar::Uint => Self::Uint(value as u32),
+            Scalar::Float => Self::Float((value as f32).to_bits()),
+        }
+    }
+
+    pub(super) fn to_f64(self) -> f64 {
+        match self {
+            Self::Bool(v) => f64::from(u8::from(v)),
+            Self::Int(v) => v.into(),
+            Self::Uint(v) => v.into(),
+            Self::Float(v) => f32::from_bits(v).into(),
+        }
+    }
+
+    fn convert(self, to: Scalar) -> Self {
+        let float = |v: u32| f32::from_bits(v);
+        match (self, to) {
+            (Self::Float(v), Scalar::Int) => Self::Int(float(v).clamp(-2_147_483_648.0, 2_147_483_520.0) as i32),
+            (Self::Float(v), Scalar::Uint) => Self::Uint(float(v).clamp(0.0, 4_294_967_040.0) as u32),
+            (Self::Float(v), Scalar::Bool) => Self::Bool(float(v) != 0.0),
+            (Self::Float(v), Scalar::Float) => Self::Float(v),
+            (Self::Int(v), Scalar::Uint) => Self::Uint(v.cast_unsigned()),
+            (Self::Uint(v), Scalar::Int) => Self::Int(v.cast_signed()),
+            (Self::Int(v), Scalar::Float) => Self::Float((v as f32).to_bits()),
+            (Self::Uint(v), Scalar::Float) => Self::Float((v as f32).to_bits()),
+            (part, Scalar::Bool) => Self::Bool(part.to_f64() != 0.0),
+            (Self::Bool(v), Scalar::Int) => Self::Int(v.into()),
+            (Self::Bool(v), Scalar::Uint) => Self::Uint(v.into()),
+            (Self::Bool(v), Scalar::Float) => Self::Float(f32::from(u8::from(v)).to_bits()),
+            (Self::Int(_), Scalar::Int) | (Self::Uint(_), Scalar::Uint) => self,
+        }
+    }
+
+    fn literal(self) -> Literal {
+        match self {
+            Self::Bool(v) => Literal::Bool(v),
+            Self::Int(v) => Literal::I32(v),
+            Self::Uint(v) => Literal::U32(v),
+            Self::Float(v) => Literal::F32(f32::from_bits(v)),
+        }
+    }
+}
+
+impl Const {
+    fn scalar(part: Part) -> Self {
+        let ty = match part {
+            Part::Bool(_) => BOOL,
+            Part::Int(_) => INT,
+            Part::Uint(_) => UINT,
+            Part::Float(_) => FLOAT,
+        };
+        Self { ty, parts: [part].into() }
+    }
+
+    /// A whole number, when it is one.
+    pub(super) fn integer(&self) -> Option<i64> {
+        match (&self.ty, self.parts.first()) {
+            (Ty::Scalar(_), Some(Part::Int(v))) => Some((*v).into()),
+            (Ty::Scalar(_), Some(Part::Uint(v))) => Some((*v).into()),
+            _ => None,
+        }
+    }
+
+    /// The same in another scalar; for scalars, vectors and matrices.
+    pub(super) fn convert(&self, to: Scalar) -> Self {
+        Self { ty: self.ty.with(to), parts: self.parts.iter().map(|p| p.convert(to)).collect() }
+    }
+}
+
+impl Lower<'_> {
+    /// Components of a value; `None` for types without a size, or too large for a constant.
+    fn part_count(&self, ty: &Ty) -> Option<usize> {
+        match ty {
+            Ty::Void | Ty::Array(_, None) => None,
+            Ty::Scalar(_) => Some(1),
+            Ty::Vector(_, n) => Some(usize::from(*n)),
+            Ty::Matrix(c, r) => Some(usize::from(*c) * usize::from(*r)),
+            Ty::Array(base, Some(n)) => self.part_count(base)?.checked_mul(*n as usize).filter(|&n| n <= MAX_PARTS),
+            Ty::Struct(index) => {
+                let members = &self.structs.get(*index)?.members;
+                members.iter().try_fold(0usize, |sum, m| sum.checked_add(self.part_count(&m.ty)?)).filter(|&n| n <= MAX_PARTS)
+            }
+        }
+    }
+
+    /// The value of an expression that is constant here; `None` when it is not.
+    pub(super) fn fold(&mut self, expr: &Expr) -> Lowered<Option<Const>> {
+        Ok(match &expr.kind {
+            ExprKind::Int(v) => Some(Const::scalar(Part::Int(*v))),
+            ExprKind::Uint(v) => Some(Const::scalar(Part::Uint(*v))),
+            ExprKind::Float(v) => Some(Const::scalar(Part::Float(v.to_bits()))),
+            ExprKind::Bool(v) => Some(Const::scalar(Part::Bool(*v))),
+            ExprKind::Name(name) => match self.find(*name) {
+                Some(Symbol::Constant(constant)) => Some(constant.clone()),
+                None if self.names.get(*name) == "gl_WorkGroupSize" => Some(self.group.constant()),
+                _ => None,
+            },
+            ExprKind::Unary(operator, inner) => self.fold(inner)?.and_then(|v| unary(*operator, &v)),
+            ExprKind::Binary(operator, left, right) => {
+                let Some(left) = self.fold(left)? else { return Ok(None) };
+                let Some(right) = self.fold(right)? else { return Ok(None) };
+                binary(*operator, &left, &right)
+            }
+            ExprKind::Choose(condition, accept, reject) => self.fold_choice(condition, accept, reject)?,
+            ExprKind::Construct(ty, arguments) => return self.fold_construct(ty, arguments, expr.at),
+            ExprKind::Call(name, arguments) if !self.overloads.contains_key(name) => {
+                let name = self.names.get(*name);
+                if !matches!(name, "min" | "max" | "abs" | "clamp") {
+                    return Ok(None);
+                }
+                let mut list = Vec::new();
+                for argument in arguments {
+                    let Some(value) = self.fold(argument)? else { return Ok(None) };
+                    list.push(value);
+                }
+                builtin(name, &list)
+            }
+            ExprKind::Length(inner) => match self.static_type(inner) {
+                Some(Ty::Array(_, Some(length))) => i32::try_from(length).ok().map(|n| Const::scalar(Part::Int(n))),
+                Some(Ty::Vector(_, n) | Ty::Matrix(n, _)) => Some(Const::scalar(Part::Int(n.into()))),
+                _ => None,
+            },
+            ExprKind::Member(base, name) => match self.fold(base)? {
+                Some(base) => self.constant_member(&base, self.names.get(*name)),
+                None => None,
+            },
+            ExprKind::Index(base, index) => {
+                let Some(base) = self.fold(base)? else { return Ok(None) };
+                let Some(index) = self.fold(index)?.and_then(|i| i.integer()) else { return Ok(None) };
+                self.constant_element(&base, index)
+            }
+            ExprKind::Step { .. } | ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Call(..) | ExprKind::List(_) => None,
+        })
+    }
+
+    fn fold_choice(&mut self, condition: &Expr, accept: &Expr, reject: &Expr) -> Lowered<Option<Const>> {
+        let Some(condition) = self.fold(condition)? else { return Ok(None) };
+        let (Some(accept), Some(reject)) = (self.fold(accept)?, self.fold(reject)?) else { return Ok(None) };
+        let (accept, reject) = match (accept.ty.scalar(), reject.ty.scalar()) {
+            (Some(a), Some(b)) if a != b && a != Scalar::Bool && b != Scalar::Bool => {
+                (accept.convert(a.max(b)), reject.convert(a.max(b)))
+            }
+            _ => (accept, reject),
+        };
+        Ok(match condition.parts.first() {
+            Some(Part::Bool(value)) if accept.ty == reject.ty => Some(if *value { accept } else { reject }),
+            _ => None,
+        })
+    }
+
+    fn fold_construct(&mut self, name: &TypeName, arguments: &[Expr], at: At) -> Lowered<Option<Const>> {
+        let mut list = Vec::new();
+        for argument in arguments {
+            let Some(value) = self.fold(argument)? else { return Ok(None) };
+            list.push(value);
+        }
+        let ty = self.constructed_type(name, arguments.len())?;
+        self.constant_of(&ty, &list, at)
+    }
+
+    fn constant_of(&mut self, ty: &Ty, list: &[Const], at: At) -> Lowered<Option<Const>> {
+        let Some(count) = self.part_count(ty) else { return Ok(None) };
+        let parts: Option<Vec<Part>> = match ty {
+            Ty::Array(base, _) => {
+                let elements = vec![(**base).clone(); list.len()];
+                self.charge(count, at)?;
+                aggregate(&elements, list)
+            }
+            Ty::Struct(index) => {
+                let members: Vec<Ty> = self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
+                self.charge(count, at)?;
+                aggregate(&members, list)
+            }
+            Ty::Scalar(scalar) | Ty::Vector(scalar, _) => {
+                let all: Vec<Part> = list.iter().flat_map(|c| c.parts.iter()).map(|p| p.convert(*scalar)).collect();
+                let numbers = list.iter().all(|c| c.ty.scalar().is_some());
+                match list {
+                    [one] if numbers && matches!(one.ty, Ty::Scalar(_)) => all.first().map(|&p| vec![p; count]),
+                    _ if numbers && all.len() >= count => Some(all.into_iter().take(count).collect()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Ok(parts.filter(|p| p.len() == count).map(|parts| Const { ty: ty.clone(), parts: parts.into() }))
+    }
+
+    /// Keeps the constants of a source bounded.
+    pub(super) fn charge(&mut self, parts: usize, at: At) -> Lowered<()> {
+        self.constant_parts = self.constant_parts.saturating_add(parts);
+        if self.constant_parts > MAX_PARTS {
+            return Err((format!("the constants are too large: at most {MAX_PARTS} numbers are allowed in all"), at));
+        }
+        Ok(())
+    }
+
+    fn constant_member(&self, base: &Const, name: &str) -> Option<Const> {
+        if let Ty::Vector(scalar, n) = base.ty {
+            let components = super::expression::components(name, n)?;
+            let parts: Option<Vec<Part>> = components.iter().map(|&c| base.parts.get(usize::from(c)).copied()).collect();
+            let width = u8::try_from(components.len()).ok()?;
+            return Some(Const { ty: Ty::of(scalar, width), parts: parts?.into() });
+        }
+        let Ty::Struct(index) = base.ty else { return None };
+        let mut from = 0;
+        for member in &self.structs.get(index)?.members {
+            let count = self.part_count(&member.ty)?;
+            if self.names.get(member.name) == name {
+                return Some(Const { ty: member.ty.clone(), parts: base.parts.get(from..from + count)?.into() });
+            }
+            from += count;
+        }
+        None
+    }
+
+    fn constant_element(&self, base: &Const, index: i64) -> Option<Const> {
+        let ty = match &base.ty {
+            Ty::Vector(scalar, _) => Ty::Scalar(*scalar),
+            Ty::Matrix(_, r) => Ty::Vector(Scalar::Float, *r),
+            Ty::Array(element, _) => (**element).clone(),
+            _ => return None,
+        };
+        let count = self.part_count(&ty)?;
+        let from = usize::try_from(index).ok()?.checked_mul(count)?;
+        Some(Const { ty, parts: base.parts.get(from..from.checked_add(count)?)?.into() })
+    }
+
+    /// A constant as a value of the function.
+    pub(super) fn constant_value(&mut self, constant: &Const, at: At) -> Value {
+        if let (Ty::Scalar(_), Some(part)) = (&constant.ty, constant.parts.first()) {
+            let handle = self.literal(part.literal(), at);
+            return Value { handle, ty: constant.ty.clone() };
+        }
+        let handle = self.constant(constant);
+        self.value(Expression::Constant(handle), constant.ty.clone(), at)
+    }
+
+    /// A constant of the module, once for each that is the same.
+    pub(super) fn constant(&mut self, constant: &Const) -> Handle<naga::Constant> {
+        if let Some(&known) = self.constants.get(constant) {
+            return known;
+        }
+        let mut parts = constant.parts.iter();
+        let init = self.global_expression(&constant.ty, &mut parts);
+        let ty = self.value_type(&constant.ty);
+        let handle = self.module.constants.append(naga::Constant { name: None, ty, init }, Span::UNDEFINED);
+        self.constants.insert(constant.clone(), handle);
+        handle
+    }
+
+    fn global_expression(&mut self, ty: &Ty, parts: &mut std::slice::Iter<'_, Part>) -> Handle<Expression> {
+        let inner: Vec<Ty> = match ty {
+            Ty::Vector(scalar, n) => vec![Ty::Scalar(*scalar); usize::from(*n)],
+            Ty::Matrix(c, r) => vec![Ty::Vector(Scalar::Float, *r); usize::from(*c)],
+            Ty::Array(base, Some(n)) => vec![(**base).clone(); *n as usize],
+            Ty::Struct(index) => {
+                self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect()
+            }
+            _ => {
+                let literal = parts.next().map_or(Literal::U32(0), |part| part.literal());
+                return self.module.global_expressions.append(Expression::Literal(literal), Span::UNDEFINED);
+            }
+        };
+        let components = inner.iter().map(|ty| self.global_expression(ty, parts)).collect();
+        let ty = self.value_type(ty);
+        self.module.global_expressions.append(Expression::Compose { ty, components }, Span::UNDEFINED)
+    }
+}
+
+fn aggregate(types: &[Ty], list: &[Const]) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    for (ty, value) in types.iter().zip(list) {
+        let value = match (ty.scalar(), value.ty.scalar()) {
+            (Some(to), Some(from)) if from < to && from != Scalar::Bool => value.convert(to),
+            _ => value.clone(),
+        };
+        if value.ty != *ty {
+            return None;
+        }
+        parts.extend_from_slice(&value.parts);
+    }
+    (types.len() == list.len()).then_some(parts)
+}
+
+fn unary(operator: Unary, value: &Const) -> Option<Const> {
+    let one = |part: &Part| {
+        Some(match (operator, *part) {
+            (Unary::Plus, Part::Int(_) | Part::Uint(_) | Part::Float(_)) => *part,
+            (Unary::Minus, Part::Int(v)) => Part::Int(v.wrapping_neg()),
+            (Unary::Minus, Part::Uint(v)) => Part::Uint(v.wrapping_neg()),
+            (Unary::Minus, Part::Float(v)) => Part::Float((-f32::from_bits(v)).to_bits()),
+            (Unary::Not, Part::Bool(v)) => Part::Bool(!v),
+            (Unary::Complement, Part::Int(v)) => Part::Int(!v),
+            (Unary::Complement, Part::Uint(v)) => Part::Uint(!v),
+            _ => return None,
+        })
+    };
+    value.ty.scalar()?;
+    Some(Const { ty: value.ty.clone(), parts: value.parts.iter().map(one).collect::<Option<_>>()? })
+}
+
+fn binary(operator: Binary, left: &Const, right: &Const) -> Option<Const> {
+    let (left_width, right_width) = (left.ty.width()?, right.ty.width()?);
+    if left_width != right_width && left_width != 1 && right_width != 1 {
+        return None;
+    }
+    let width = left_width.max(right_width);
+    let shift = matches!(operator, Binary::ShiftLeft | Binary::ShiftRight);
+    let common = left.ty.scalar()?.max(right.ty.scalar()?);
+    if (left.ty.scalar()? == Scalar::Bool) != (right.ty.scalar()? == Scalar::Bool) {
+        return None;
+    }
+    let (left, right) = if shift { (left.clone(), right.clone()) } else { (left.convert(common), right.convert(common)) };
+    let pick = |c: &Const, width: u8, i: u8| c.parts.get(if width == 1 { 0 } else { usize::from(i) }).copied();
+    let compares = matches!(operator, Binary::Equal | Binary::NotEqual);
+    let mut parts = Vec::new();
+    for i in 0..width {
+        parts.push(apply(operator, pick(&left, left_width, i)?, pick(&right, right_width, i)?)?);
+    }
+    if compares && width > 1 {
+        let all = operator == Binary::Equal;
+        let value = parts.iter().all(|p| *p == Part::Bool(true)) == all && (all || parts.contains(&Part::Bool(true)));
+        let value = if all { value } else { parts.contains(&Part::Bool(true)) };
+        return Some(Const::scalar(Part::Bool(value)));
+    }
+    let scalar = match parts.first()? {
+        Part::Bool(_) => Scalar::Bool,
+        Part::Int(_) => Scalar::Int,
+        Part::Uint(_) => Scalar::Uint,
+        Part::Float(_) => Scalar::Float,
+    };
+    Some(Const { ty: Ty::of(scalar, width), parts: parts.into() })
+}
+
+fn apply(operator: Binary, left: Part, right: Part) -> Option<Part> {
+    if let (Binary::ShiftLeft | Binary::ShiftRight, Some(by)) = (operator, amount(right)) {
+        return match (left, operator) {
+            (Part::Int(a), Binary::ShiftLeft) => Some(Part::Int(a.wrapping_shl(by))),
+            (Part::Int(a), _) => Some(Part::Int(a.wrapping_shr(by))),
+            (Part::Uint(a), Binary::ShiftLeft) => Some(Part::Uint(a.wrapping_shl(by))),
+            (Part::Uint(a), _) => Some(Part::Uint(a.wrapping_shr(by))),
+            _ => None,
+        };
+    }
+    match (left, right) {
+        (Part::Int(a), Part::Int(b)) => ints(operator, a, b),
+        (Part::Uint(a), Part::Uint(b)) => uints(operator, a, b),
+        (Part::Float(a), Part::Float(b)) => floats(operator, f32::from_bits(a), f32::from_bits(b)),
+        (Part::Bool(a), Part::Bool(b)) => Some(Part::Bool(match operator {
+            Binary::LogicalAnd => a && b,
+            Binary::LogicalOr => a || b,
+            Binary::LogicalXor | Binary::NotEqual => a != b,
+            Binary::Equal => a == b,
+            _ => return None,
+        })),
+        _ => None,
+    }
+}
+
+fn amount(part: Part) -> Option<u32> {
+    match part {
+        Part::Int(v) => Some(v.cast_unsigned() & 31),
+        Part::Uint(v) => Some(v & 31),
+        _ => None,
+    }
+}
+
+fn order<T: PartialOrd>(operator: Binary, a: &T, b: &T) -> Option<Part> {
+    Some(Part::Bool(match operator {
+        Binary::Equal => a == b,
+        Binary::NotEqual => a != b,
+        Binary::Less => a < b,
+        Binary::LessEqual => a <= b,
+        Binary::Greater => a > b,
+        Binary::GreaterEqual => a >= b,
+        _ => return None,
+    }))
+}
+
+fn ints(operator: Binary, a: i32, b: i32) -> Option<Part> {
+    Some(Part::Int(match operator {
+        Binary::Add => a.wrapping_add(b),
+        Binary::Subtract => a.wrapping_sub(b),
+        Binary::Multiply => a.wrapping_mul(b),
+        Binary::Divide if b == 0 => a,
+        Binary::Divide => a.wrapping_div(b),
+        Binary::Modulo if b == 0 => 0,
+        Binary::Modulo => a.wrapping_rem(b),
+        Binary::And => a & b,
+        Binary::Or => a | b,
+        Binary::Xor => a ^ b,
+        _ => return order(operator, &a, &b),
+    }))
+}
+
+fn uints(operator: Binary, a: u32, b: u32) -> Option<Part> {
+    Some(Part::Uint(match operator {
+        Binary::Add => a.wrapping_add(b),
+        Binary::Subtract => a.wrapping_sub(b),
+        Binary::Multiply => a.wrapping_mul(b),
+        Binary::Divide => a.checked_div(b).unwrap_or(a),
+        Binary::Modulo => a.checked_rem(b).unwrap_or(0),
+        Binary::And => a & b,
+        Binary::Or => a | b,
+        Binary::Xor => a ^ b,
+        _ => return order(operator, &a, &b),
+    }))
+}
+
+fn floats(operator: Binary, a: f32, b: f32) -> Option<Part> {
+    Some(Part::Float(
+        match operator {
+            Binary::Add => a + b,
+            Binary::Subtract => a - b,
+            Binary::Multiply => a * b,
+            Binary::Divide => a / b,
+            _ => return order(operator, &a, &b),
+        }
+        .to_bits(),
+    ))
+    // A constant that is no number is left to the device: the IR holds finite literals only.
+    .filter(|part| !matches!(part, Part::Float(bits) if !f32::from_bits(*bits).is_finite()))
+}
+
+fn builtin(name: &str, list: &[Const]) -> Option<Const> {
+    match (name, list) {
+        ("abs", [value]) => {
+            let one = |part: &Part| match *part {
+                Part::Int(v) => Some(Part::Int(v.wrapping_abs())),
+                Part::Float(v) => Some(Part::Float(f32::from_bits(v).abs().to_bits())),
+                _ => None,
+            };
+            value.ty.width()?;
+            Some(Const { ty: value.ty.clone(), parts: value.parts.iter().map(one).collect::<Option<_>>()? })
+        }
+        ("min" | "max", [a, b]) => {
+            let holds = binary(if name == "min" { Binary::Less } else { Binary::Greater }, a, b)?;
+            let common = a.ty.scalar()?.max(b.ty.scalar()?);
+            let (a, b) = (a.convert(common), b.convert(common));
+            let pick = |c: &Const, i: usize| c.parts.get(i).or(c.parts.first()).copied();
+            let parts = holds.parts.iter().enumerate().map(|(i, h)| pick(if *h == Part::Bool(true) { &a } else { &b }, i));
+            let width = u8::try_from(holds.parts.len()).ok()?;
+            Some(Const { ty: Ty::of(common, width), parts: parts.collect::<Option<_>>()? })
+        }
+        ("clamp", [value, low, high]) => {
+            builtin("min", &[builtin("max", &[value.clone(), low.clone()])?, high.clone()])
+        }
+        _ => None,
+    }
+}

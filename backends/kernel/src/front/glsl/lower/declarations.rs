@@ -1,0 +1,785 @@
+//! What stands outside of functions, the functions as wholes, and the inputs of the entry point.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use naga::{AddressSpace, BuiltIn, Expression, Handle, StorageAccess};
+
+use super::atomics::{self, Marks};
+use super::builder::Func;
+use super::constant::{Const, Part};
+use super::expression::Operand;
+use super::storage::{Layout, Packing, Place};
+use super::{FunctionInfo, Global, Lower, Lowered, MemberInfo, Passing, Rights, State, StructInfo, Symbol, Value};
+use crate::front::glsl::ast::*;
+use crate::front::glsl::lexer::{At, Name};
+use crate::front::glsl::types::{Scalar, Ty, UINT};
+use crate::reflection::{OverrideInfo, OverrideType};
+
+/// Types inside each other; as for every language.
+const MAX_NESTING: u32 = 15;
+
+/// The workgroup size.
+pub(super) struct Group {
+    size: [u32; 3],
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self { size: [1; 3] }
+    }
+}
+
+impl Group {
+    pub(super) fn constant(&self) -> Const {
+        Const { ty: Ty::Vector(Scalar::Uint, 3), parts: self.size.iter().map(|&n| Part::Uint(n)).collect() }
+    }
+}
+
+/// Layouts of blocks that do not say theirs.
+#[derive(Default)]
+pub(super) struct Defaults {
+    uniform: LayoutWords,
+    buffer: LayoutWords,
+}
+
+/// What layout qualifiers say about bytes.
+#[derive(Clone, Copy, Default)]
+struct LayoutWords {
+    packing: Option<Packing>,
+    row_major: Option<bool>,
+}
+
+/// What a builtin input is.
+fn input(name: &str) -> Option<(BuiltIn, Ty)> {
+    let vector = Ty::Vector(Scalar::Uint, 3);
+    Some(match name {
+        "gl_GlobalInvocationID" => (BuiltIn::GlobalInvocationId, vector),
+        "gl_LocalInvocationID" => (BuiltIn::LocalInvocationId, vector),
+        "gl_WorkGroupID" => (BuiltIn::WorkGroupId, vector),
+        "gl_NumWorkGroups" => (BuiltIn::NumWorkGroups, vector),
+        "gl_LocalInvocationIndex" => (BuiltIn::LocalInvocationIndex, UINT),
+        _ => return None,
+    })
+}
+
+const READ_ONLY: Rights = Rights { no_read: None, no_write: Some("read-only") };
+
+impl Lower<'_> {
+    pub(super) fn item(&mut self, item: &'_ Item) -> Lowered<()> {
+        match item {
+            Item::Function(tree) => self.declare_function(tree),
+            Item::Block(block) => self.block_declaration(block),
+            Item::Variables(list) => list.iter().try_for_each(|variable| self.module_variable(variable)),
+            Item::Struct(tree) => self.structure(tree),
+            Item::Defaults(qualifiers) => self.defaults(qualifiers),
+        }
+    }
+
+    /// The workgroup size holds for the whole source, wherever it stands.
+    pub(super) fn group_size(&mut self, unit: &Unit) -> Lowered<()> {
+        let mut declared: Option<[(Option<u32>, Option<u32>); 3]> = None;
+        for item in &unit.items {
+            // A size may be written with constants that stand above it.
+            match item {
+                Item::Variables(list) => {
+                    for variable in list {
+                        self.early_constant(variable);
+                    }
+                }
+                Item::Defaults(qualifiers) if matches!(qualifiers.storage, Some((Storage::In, _))) => {
+                    let mut axes = declared.unwrap_or_default();
+                    for (name, value, at) in &qualifiers.layout {
+                        let text = self.names.get(*name).to_owned();
+                        let Some((axis, id)) = axis(&text) else {
+                            return Err((format!("`{text}` is no layout of a compute shader's input"), *at));
+                        };
+                        let Some(value) = value else { return Err((format!("`{text}` needs a value"), *at)) };
+                        let number = self.known_integer(value, &format!("`{text}`"))?;
+                        let number = u32::try_from(number).ok().filter(|&n| id || n > 0);
+                        let Some(number) = number else { return Err((format!("`{text}` must be at least 1"), *at)) };
+                        if let Some(slot) = axes.get_mut(axis) {
+                            let slot = if id { &mut slot.1 } else { &mut slot.0 };
+                            if slot.is_some_and(|before| before != number) {
+                                return Err((format!("`{text}` is declared twice with different values"), *at));
+                            }
+                            *slot = Some(number);
+                        }
+                    }
+                    declared = Some(axes);
+                }
+                _ => {}
+            }
+        }
+        self.scopes = vec![HashMap::new()];
+        self.overrides.clear();
+        for (axis, (size, id)) in declared.unwrap_or_default().into_iter().enumerate() {
+            let default = size.unwrap_or(1);
+            let value = match id {
+                Some(id) => self.specialized(id, "", UINT, Part::Uint(default), (0, 0))?,
+                None => Part::Uint(default),
+            };
+            if let (Some(slot), Part::Uint(value)) = (self.group.size.get_mut(axis), value) {
+                *slot = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Constants that sizes may use; whatever is wrong with one is told when its turn comes.
+    fn early_constant(&mut self, variable: &Variable) {
+        if !matches!(variable.qualifiers.storage, Some((Storage::Const, _))) || !variable.arrays.is_empty() {
+            return;
+        }
+        let Some(init) = &variable.init else { return };
+        let Ok(ty) = self.type_of(&variable.ty) else { return };
+        if let Ok(Some(value)) = self.constant_initializer(&ty, init)
+            && let Ok(value) = self.specialized_constant(variable, value)
+        {
+            let _ = self.declare(variable.name, Symbol::Constant(value), variable.at);
+        }
+    }
+
+    /// The value of a specialization constant, which is listed among the overrides.
+    fn specialized(&mut self, id: u32, name: &str, ty: Ty, default: Part, at: At) -> Lowered<Part> {
+        let Ok(small) = u16::try_from(id) else { return Err((format!("the constant_id {id} is too high; at most 65535 is"), at)) };
+        let (ty, scalar) = match ty {
+            Ty::Scalar(Scalar::Bool) => (OverrideType::Bool, Scalar::Bool),
+            Ty::Scalar(Scalar::Int) => (OverrideType::I32, Scalar::Int),
+            Ty::Scalar(Scalar::Uint) => (OverrideType::U32, Scalar::Uint),
+            Ty::Scalar(Scalar::Float) => (OverrideType::F32, Scalar::Float),
+            _ => return Err(("a specialization constant is a scalar".to_owned(), at)),
+        };
+        let known = self.overrides.iter_mut().find(|o| o.id == Some(small));
+        match known {
+            Some(known) => {
+                if known.ty != ty && known.default != Some(default.to_f64()) {
+                    return Err((format!("the constant_id {id} is used for constants of different types"), at));
+                }
+                if known.name.is_empty() {
+                    name.clone_into(&mut known.name);
+                }
+            }
+            None => self.overrides.push(OverrideInfo {
+                name: name.to_owned(),
+                id: Some(small),
+                ty,
+                default: Some(default.to_f64()),
+                has_default: true,
+            }),
+        }
+        Ok(self.specialization.get(&id).map_or(default, |value| Part::from_f64(scalar, *value)))
+    }
+
+    fn specialized_constant(&mut self, variable: &Variable, value: Const) -> Lowered<Const> {
+        let mut value = value;
+        for (name, number, at) in &variable.qualifiers.layout {
+            if self.names.get(*name) != "constant_id" {
+                return Err((format!("`{}` is no layout of a constant", self.names.get(*name)), *at));
+            }
+            let Some(number) = number else { return Err(("`constant_id` needs a value".to_owned(), *at)) };
+            let id = self.known_integer(number, "`constant_id`")?;
+            let id = u32::try_from(id).unwrap_or(u32::MAX);
+            let Some(&default) = value.parts.first() else { continue };
+            let name = self.name(variable.name);
+            let part = self.specialized(id, &name, value.ty.clone(), default, *at)?;
+            value = Const { ty: value.ty, parts: [part].into() };
+        }
+        Ok(value)
+    }
+
+    pub(super) fn structure(&mut self, tree: &Arc<Struct>) -> Lowered<()> {
+        let mut members: Vec<MemberInfo> = Vec::new();
+        for member in &tree.members {
+            if !member.qualifiers.layout.is_empty() || member.qualifiers.storage.is_some() {
+                return Err(("a member of a structure has no qualifiers; those of blocks have".to_owned(), member.at));
+            }
+            let ty = self.declared_type(&member.ty, &member.arrays, None)?;
+            if members.iter().any(|m| m.name == member.name) {
+                return Err((format!("`{}` is declared twice", self.names.get(member.name)), member.at));
+            }
+            members.push(plain_member(member.name, ty));
+        }
+        let name = self.name(tree.name);
+        let value = self.members(name.clone(), &members, &Layout::value(), 1, tree.at)?.ty;
+        self.structs.push(StructInfo { name, members, value });
+        let ty = Ty::Struct(self.structs.len() - 1);
+        self.check_nesting(&ty, tree.at)?;
+        self.declare(tree.name, Symbol::Struct(self.structs.len() - 1), tree.at)
+    }
+
+    fn check_nesting(&self, ty: &Ty, at: At) -> Lowered<()> {
+        if self.nesting(ty) > MAX_NESTING {
+            let message = format!(
+                "this type is nested too deeply: at most {MAX_NESTING} structures, arrays and vectors may be inside each other"
+            );
+            return Err((message, at));
+        }
+        Ok(())
+    }
+
+    /// Members are checked when they are declared, so this stays shallow; the walk over a wide structure is done once for each declaration.
+    fn nesting(&self, ty: &Ty) -> u32 {
+        match ty {
+            Ty::Array(base, _) => self.nesting(base) + 1,
+            Ty::Struct(index) => {
+                let members = self.structs.get(*index).into_iter().flat_map(|s| &s.members);
+                members.map(|m| self.nesting(&m.ty)).max().unwrap_or(0) + 1
+            }
+            Ty::Matrix(..) => 2,
+            Ty::Vector(..) => 1,
+            Ty::Void | Ty::Scalar(_) => 0,
+        }
+    }
+
+    pub(super) fn type_of(&mut self, name: &TypeName) -> Lowered<Ty> {
+        let base = match &name.base {
+            Base::Known(ty) => ty.clone(),
+            Base::Named(word) => self.struct_named(*word, name.at)?,
+            Base::Declared(tree) => {
+                if !matches!(self.find(tree.name), Some(Symbol::Struct(_))) {
+                    self.structure(tree)?;
+                }
+                self.struct_named(tree.name, name.at)?
+            }
+        };
+        let ty = self.arrays(base, &name.arrays)?;
+        self.check_nesting(&ty, name.at)?;
+        Ok(ty)
+    }
+
+    fn struct_named(&self, word: Name, at: At) -> Lowered<Ty> {
+        match self.find(word) {
+            Some(Symbol::Struct(index)) => Ok(Ty::Struct(*index)),
+            _ => Err((format!("`{}` is not a type here", self.names.get(word)), at)),
+        }
+    }
+
+    fn arrays(&mut self, base: Ty, dimensions: &Dimensions) -> Lowered<Ty> {
+        let mut ty = base;
+        for dimension in dimensions.iter().rev() {
+            let length = match dimension {
+                None => None,
+                Some(expr) => {
+                    let length = self.known_integer(expr, "the length of an array")?;
+                    let length = u32::try_from(length).ok().filter(|n| *n > 0);
+                    Some(length.ok_or_else(|| ("the length of an array is at least 1".to_owned(), expr.at))?)
+                }
+            };
+            if matches!(ty, Ty::Void | Ty::Array(_, None)) {
+                return Err(("only the first length of an array may be left out".to_owned(), dimension.as_ref().map_or((0, 0), |e| e.at)));
+            }
+            ty = Ty::Array(Arc::new(ty), length);
+        }
+        Ok(ty)
+    }
+
+    /// The type of a declaration; a length that is left out comes from what it is set to.
+    pub(super) fn declared_type(&mut self, name: &TypeName, arrays: &Dimensions, init: Option<&Expr>) -> Lowered<Ty> {
+        let base = self.type_of(name)?;
+        let mut ty = self.arrays(base, arrays)?;
+        if let (Ty::Array(base, None), Some(init)) = (&ty, init) {
+            let count = match &init.kind {
+                ExprKind::List(list) => u32::try_from(list.len()).ok(),
+                ExprKind::Construct(made, arguments) => match self.constructed_type(made, arguments.len())? {
+                    Ty::Array(_, length) => length,
+                    _ => None,
+                },
+                _ => match self.static_type(init) {
+                    Some(Ty::Array(_, length)) => length,
+                    _ => None,
+                },
+            };
+            ty = Ty::Array(Arc::clone(base), count);
+        }
+        if ty == Ty::Void || matches!(ty, Ty::Array(_, None)) {
+            return Err((format!("a variable of type `{}` cannot be made", self.spell(&ty)), name.at));
+        }
+        self.check_nesting(&ty, name.at)?;
+        self.stored(&ty, &Layout::value(), name.at)?;
+        Ok(ty)
+    }
+
+    /// The value of an initializer that is constant here.
+    pub(super) fn constant_initializer(&mut self, ty: &Ty, init: &Expr) -> Lowered<Option<Const>> {
+        if let ExprKind::List(_) = init.kind {
+            return Ok(None);
+        }
+        let Some(value) = self.fold(init)? else { return Ok(None) };
+        if value.ty == *ty {
+            return Ok(Some(value));
+        }
+        Ok(match (super::convert::distance(&value.ty, ty), ty.scalar()) {
+            (Some(_), Some(scalar)) => Some(value.convert(scalar)),
+            _ => None,
+        })
+    }
+
+    fn module_variable(&mut self, variable: &Variable) -> Lowered<()> {
+        let at = variable.at;
+        let (space, constant) = match variable.qualifiers.storage {
+            None => (AddressSpace::Private, false),
+            Some((Storage::Const, _)) => (AddressSpace::Private, true),
+            Some((Storage::Shared, _)) => (AddressSpace::WorkGroup, false),
+            Some((Storage::Uniform, at)) => {
+                return Err(("a uniform stands in a block: `uniform Name { ... };`".to_owned(), at));
+            }
+            Some((Storage::Buffer, at)) => return Err(("a buffer is a block: `buffer Name { ... };`".to_owned(), at)),
+            Some((Storage::In | Storage::Out | Storage::InOut, at)) => {
+                return Err(("a compute shader has no inputs or outputs of its own".to_owned(), at));
+            }
+        };
+        let ty = self.declared_type(&variable.ty, &variable.arrays, variable.init.as_deref())?;
+        if constant {
+            let Some(init) = &variable.init else { return Err(("a `const` variable needs a value".to_owned(), at)) };
+            if let Some(value) = self.constant_initializer(&ty, init)? {
+                let value = self.specialized_constant(variable, value)?;
+                return self.declare(variable.name, Symbol::Constant(value), at);
+            }
+        }
+        if let Some((name, _, at)) = variable.qualifiers.layout.first() {
+            return Err((format!("`{}` is no layout of this variable", self.names.get(*name)), *at));
+        }
+        if space == AddressSpace::WorkGroup && variable.init.is_some() {
+            return Err(("a shared variable has no value to begin with: it is zero".to_owned(), at));
+        }
+        let marks = self.marks.get(&variable.name).cloned().filter(|_| space == AddressSpace::WorkGroup);
+        let layout = Layout { marks, ..Layout::value() };
+        let stored = self.stored(&ty, &layout, at)?.ty;
+        let handle = self.add_global(Some(self.name(variable.name)), space, None, stored, at);
+        if let Some(init) = &variable.init {
+            self.initializers.push((handle, ty.clone(), Arc::clone(init)));
+        }
+        let rights = if constant { Rights { no_read: None, no_write: Some("a constant") } } else { Rights::default() };
+        self.declare(variable.name, Symbol::Global(Global { variable: handle, member: None, ty, layout, rights }), at)
+    }
+
+    fn add_global(
+        &mut self,
+        name: Option<String>,
+        space: AddressSpace,
+        binding: Option<naga::ResourceBinding>,
+        ty: Handle<naga::Type>,
+        at: At,
+    ) -> Handle<naga::GlobalVariable> {
+        let memory_decorations = naga::MemoryDecorations::empty();
+        let variable = naga::GlobalVariable { name, space, binding, ty, init: None, memory_decorations };
+        self.module.global_variables.append(variable, super::span(at))
+    }
+
+    fn defaults(&mut self, qualifiers: &Qualifiers) -> Lowered<()> {
+        match qualifiers.storage {
+            Some((Storage::In, _)) | None => Ok(()),
+            Some((Storage::Uniform | Storage::Buffer, _)) => {
+                let uniform = matches!(qualifiers.storage, Some((Storage::Uniform, _)));
+                let mut words = if uniform { self.defaults.uniform } else { self.defaults.buffer };
+                for (name, value, at) in &qualifiers.layout {
+                    if value.is_some() || !self.layout_word(*name, &mut words, *at)? {
+                        return Err((format!("`{}` is no default of blocks", self.names.get(*name)), *at));
+                    }
+                }
+                *(if uniform { &mut self.defaults.uniform } else { &mut self.defaults.buffer }) = words;
+                Ok(())
+            }
+            Some((_, at)) => Err(("a declaration is expected after this qualifier".to_owned(), at)),
+        }
+    }
+
+    /// Takes a word about bytes; says whether it was one.
+    fn layout_word(&self, name: Name, words: &mut LayoutWords, at: At) -> Lowered<bool> {
+        match self.names.get(name) {
+            "std140" => words.packing = Some(Packing::Std140),
+            "std430" => words.packing = Some(Packing::Std430),
+            "row_major" => words.row_major = Some(true),
+            "column_major" => words.row_major = Some(false),
+            word @ ("scalar" | "shared" | "packed") => {
+                return Err((format!("the layout `{word}` is not supported: use std140 or std430"), at));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn block_declaration(&mut self, block: &Block) -> Lowered<()> {
+        let at = block.at;
+        let uniform = match block.qualifiers.storage {
+            Some((Storage::Uniform, _)) => true,
+            Some((Storage::Buffer, _)) => false,
+            Some((_, at)) => return Err(("a compute shader has no inputs or outputs of its own".to_owned(), at)),
+            None => return Err(("a block is `uniform` or `buffer`".to_owned(), at)),
+        };
+        let mut words = if uniform { self.defaults.uniform } else { self.defaults.buffer };
+        let (mut group, mut slot, mut immediate) = (0, None, false);
+        for (name, value, at) in &block.qualifiers.layout {
+            if value.is_none() && self.layout_word(*name, &mut words, *at)? {
+                continue;
+            }
+            let text = self.names.get(*name).to_owned();
+            match (text.as_str(), value) {
+                ("push_constant", None) if uniform => immediate = true,
+                ("binding" | "set", Some(value)) => {
+                    let number = self.known_integer(value, &format!("`{text}`"))?;
+                    let Ok(number) = u32::try_from(number) else { return Err((format!("`{text}` must not be negative"), *at)) };
+                    if text == "set" { group = number } else { slot = Some(number) }
+                }
+                _ => return Err((format!("`{text}` is no layout of a block"), *at)),
+            }
+        }
+        if block.instance.as_ref().is_some_and(|(_, arrays)| !arrays.is_empty()) {
+            return Err((crate::support::not_supported("arrays of bindings"), at));
+        }
+        let packing = words.packing.unwrap_or(if uniform && !immediate { Packing::Std140 } else { Packing::Std430 });
+        let layout = Layout { packing, row_major: words.row_major.unwrap_or(false), marks: None };
+        let (space, rights) = if immediate {
+            (AddressSpace::Immediate, READ_ONLY)
+        } else if uniform {
+            (AddressSpace::Uniform, READ_ONLY)
+        } else {
+            let access = if block.qualifiers.readonly { StorageAccess::LOAD } else { StorageAccess::LOAD | StorageAccess::STORE };
+            (AddressSpace::Storage { access }, rights(&block.qualifiers))
+        };
+        let binding = match (slot, immediate) {
+            (_, true) => None,
+            (Some(binding), _) => Some(naga::ResourceBinding { group, binding }),
+            (None, _) => return Err(("a block needs `layout(binding = ...)`".to_owned(), at)),
+        };
+        let members = self.block_members(block, uniform)?;
+        let marks = block.instance.as_ref().and_then(|(name, _)| self.marks.get(name).cloned());
+        let layout = Layout { marks: if block.instance.is_some() { marks } else { self.loose_marks(&members) }, ..layout };
+        let name = self.name(block.name);
+        let stored = self.members(name.clone(), &members, &layout, 1, at)?.ty;
+        let shown = block.instance.as_ref().map_or(name.clone(), |(instance, _)| self.name(*instance));
+        let variable = self.add_global(Some(shown), space, binding, stored, at);
+        self.structs.push(StructInfo { name, members: members.clone(), value: stored });
+        let ty = Ty::Struct(self.structs.len() - 1);
+        self.check_nesting(&ty, at)?;
+        if let Some((instance, _)) = &block.instance {
+            return self.declare(*instance, Symbol::Global(Global { variable, member: None, ty, layout, rights }), at);
+        }
+        for (index, member) in (0..).zip(members) {
+            let layout = Layout {
+                packing: layout.packing,
+                row_major: member.row_major.unwrap_or(layout.row_major),
+                marks: self.marks.get(&member.name).cloned(),
+            };
+            let rights = rights.and(member.rights);
+            let global = Global { variable, member: Some(index), ty: member.ty, layout, rights };
+            self.declare(member.name, Symbol::Global(global), at)?;
+        }
+        Ok(())
+    }
+
+    /// Members of a block without an instance go by their own names.
+    fn loose_marks(&self, members: &[MemberInfo]) -> Option<Arc<Marks>> {
+        let found = members.iter().filter_map(|m| Some((m.name, self.marks.get(&m.name)?.clone())));
+        Marks::of_members(found.collect())
+    }
+
+    fn block_members(&mut self, block: &Block, uniform: bool) -> Lowered<Vec<MemberInfo>> {
+        let mut members: Vec<MemberInfo> = Vec::new();
+        let count = block.members.len();
+        for (index, member) in block.members.iter().enumerate() {
+            let base = self.type_of(&member.ty)?;
+            let ty = self.arrays(base, &member.arrays)?;
+            let last = index + 1 == count && !uniform;
+            if ty == Ty::Void || (matches!(ty, Ty::Array(_, None)) && !last) {
+                return Err(("an array without a length stands last in a `buffer` block only".to_owned(), member.at));
+            }
+            if members.iter().any(|m| m.name == member.name) {
+                return Err((format!("`{}` is declared twice", self.names.get(member.name)), member.at));
+            }
+            let mut info = plain_member(member.name, ty);
+            info.rights = rights(&member.qualifiers);
+            let mut words = LayoutWords::default();
+            for (name, value, at) in &member.qualifiers.layout {
+                let text = self.names.get(*name).to_owned();
+                match (text.as_str(), value) {
+                    ("offset" | "align", Some(value)) => {
+                        let number = self.known_integer(value, &format!("`{text}`"))?;
+                        let number = u64::try_from(number).ok().filter(|n| text == "offset" || n.is_power_of_two());
+                        let Some(number) = number else { return Err((format!("this is no {text} in bytes"), *at)) };
+                        if text == "offset" { info.offset = Some(number) } else { info.align = number }
+                    }
+                    (_, None) if self.layout_word(*name, &mut words, *at)? && words.packing.is_none() => {}
+                    _ => return Err((format!("`{text}` is no layout of a member"), *at)),
+                }
+            }
+            info.row_major = words.row_major;
+            members.push(info);
+        }
+        Ok(members)
+    }
+
+    fn declare_function(&mut self, tree: &Arc<Function>) -> Lowered<()> {
+        let result = self.type_of(&tree.result)?;
+        if matches!(result, Ty::Array(_, None)) {
+            return Err(("a function cannot return an array without a length".to_owned(), tree.result.at));
+        }
+        let mut parameters = Vec::new();
+        for parameter in &tree.parameters {
+            let passing = match parameter.qualifiers.storage {
+                None | Some((Storage::In | Storage::Const, _)) => Passing::In,
+                Some((Storage::Out, _)) => Passing::Out,
+                Some((Storage::InOut, _)) => Passing::InOut,
+                Some((_, at)) => return Err(("this qualifier does not fit a parameter".to_owned(), at)),
+            };
+            parameters.push((self.declared_type(&parameter.ty, &parameter.arrays, None)?, passing));
+        }
+        let same = |f: &&usize| {
+            self.functions.get(**f).is_some_and(|known| known.parameters.iter().map(|p| &p.0).eq(parameters.iter().map(|p| &p.0)))
+        };
+        let known = self.overloads.get(&tree.name).into_iter().flatten().find(same).copied();
+        if let Some(known) = known.and_then(|index| self.functions.get_mut(index)) {
+            if known.tree.body.is_some() && tree.body.is_some() {
+                return Err((format!("`{}` is defined twice", self.names.get(tree.name)), tree.at));
+            }
+            if known.result != result || known.parameters != parameters {
+                return Err((format!("`{}` was declared otherwise before", self.names.get(tree.name)), tree.at));
+            }
+            if tree.body.is_some() {
+                known.tree = Arc::clone(tree);
+            }
+            return Ok(());
+        }
+        let info = FunctionInfo { tree: Arc::clone(tree), name: tree.name, result, parameters, state: State::Declared };
+        self.functions.push(info);
+        self.overloads.entry(tree.name).or_default().push(self.functions.len() - 1);
+        Ok(())
+    }
+
+    /// Translates every function, `main` last: only then it is known which inputs the others use.
+    pub(super) fn bodies(&mut self) -> Lowered<()> {
+        let mut main = None;
+        for index in 0..self.functions.len() {
+            let Some(info) = self.functions.get(index) else { continue };
+            if self.names.get(info.name) == "main" {
+                if info.result != Ty::Void || !info.parameters.is_empty() {
+                    return Err(("the entry point is `void main()`".to_owned(), info.tree.at));
+                }
+                main = info.tree.body.is_some().then_some(index);
+            } else if matches!(info.state, State::Declared) && info.tree.body.is_some() {
+                self.separately(|lower| lower.function_body(index))?;
+            }
+        }
+        match main {
+            Some(index) => self.main(index),
+            None => Err(("the source has no entry point: `void main()`".to_owned(), (0, 0))),
+        }
+    }
+
+    /// Works on another function, and comes back to this one.
+    pub(super) fn separately<T>(&mut self, work: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
+        let outer = std::mem::take(&mut self.func);
+        let scopes = self.scopes.split_off(1);
+        let done = work(self);
+        self.scopes.truncate(1);
+        self.scopes.extend(scopes);
+        self.func = outer;
+        done
+    }
+
+    pub(super) fn function_body(&mut self, index: usize) -> Lowered<Handle<naga::Function>> {
+        let Some(info) = self.functions.get_mut(index) else { return Err(("unknown function".to_owned(), (0, 0))) };
+        info.state = State::Open;
+        let (tree, name) = (Arc::clone(&info.tree), info.name);
+        let (result, parameters) = (info.result.clone(), info.parameters.clone());
+        self.open.push(name);
+        self.begin(&tree, result.clone());
+        self.func.function.name = Some(self.name(name));
+        if result != Ty::Void {
+            let ty = self.value_type(&result);
+            self.func.function.result = Some(naga::FunctionResult { ty, binding: None });
+        }
+        self.scoped(|lower| {
+            for ((at, variable), (ty, passing)) in (0..).zip(&tree.parameters).zip(&parameters) {
+                lower.parameter(at, variable, ty, *passing)?;
+            }
+            lower.whole_body(&tree, &result)
+        })?;
+        self.open.pop();
+        let mut function = std::mem::take(&mut self.func.function);
+        function.body = std::mem::take(&mut self.func.body);
+        let handle = self.module.functions.append(function, super::span(tree.at));
+        if let Some(info) = self.functions.get_mut(index) {
+            info.state = State::Done(handle);
+        }
+        Ok(handle)
+    }
+
+    fn begin(&mut self, tree: &Function, result: Ty) {
+        let assigned = self.assigned(tree);
+        self.func = Func::default();
+        self.func.assigned = assigned;
+        self.func.result = Some(result);
+    }
+
+    /// The statements of a function in a scope of their own, and an end that returns.
+    fn whole_body(&mut self, tree: &Function, result: &Ty) -> Lowered<()> {
+        let list = tree.body.as_deref().unwrap_or_default();
+        let ends = self.scoped(|lower| lower.statements(list))?;
+        if !ends {
+            // Running off the end of a function with a result is undefined; here it gives zero.
+            let value = (*result != Ty::Void).then(|| {
+                let ty = self.value_type(result);
+                self.add(Expression::ZeroValue(ty), tree.at)
+            });
+            self.push(naga::Statement::Return { value }, tree.at);
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn parameter(&mut self, index: u32, variable: &Variable, ty: &Ty, passing: Passing) -> Lowered<()> {
+        let at = variable.at;
+        let value = self.value_type(ty);
+        let handle = match passing {
+            Passing::In => value,
+            Passing::Out | Passing::InOut => {
+                let inner = naga::TypeInner::Pointer { base: value, space: AddressSpace::Function };
+                self.module.types.insert(naga::Type { name: None, inner }, naga::Span::UNDEFINED)
+            }
+        };
+        let name = self.names.get(variable.name);
+        let name = (name != "(").then(|| name.to_owned());
+        self.func.function.arguments.push(naga::FunctionArgument { name: name.clone(), ty: handle, binding: None });
+        let argument = self.argument(index, at);
+        let symbol = match passing {
+            Passing::In if ty.width().is_some() && !self.func.assigned.contains(&variable.name) => {
+                Symbol::Value(Value { handle: argument, ty: ty.clone() })
+            }
+            Passing::In => {
+                let pointer = self.local(name, ty, at);
+                self.store(pointer, argument, at);
+                Symbol::Variable(Place::local(pointer, ty.clone()))
+            }
+            Passing::Out | Passing::InOut => Symbol::Variable(Place::local(argument, ty.clone())),
+        };
+        self.declare(variable.name, symbol, at)
+    }
+
+    /// Names that anything in a function may be assigned to; too many only make more variables.
+    fn assigned(&self, tree: &Function) -> HashSet<Name> {
+        let mut found = HashSet::new();
+        let mut note = |expr: &Expr| {
+            if let Some(name) = atomics::root_of_target(expr) {
+                found.insert(name);
+            }
+        };
+        let mut visit = |expr: &Expr| match &expr.kind {
+            ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => note(target),
+            ExprKind::Call(_, arguments) => arguments.iter().for_each(&mut note),
+            _ => {}
+        };
+        tree.body.iter().flatten().for_each(|statement| atomics::walk_statement(statement, &mut visit));
+        found
+    }
+
+    fn main(&mut self, index: usize) -> Lowered<()> {
+        let Some(info) = self.functions.get_mut(index) else { return Ok(()) };
+        info.state = State::Open;
+        let tree = Arc::clone(&info.tree);
+        self.open.push(tree.name);
+        self.begin(&tree, Ty::Void);
+        self.func.entry = true;
+        for (builtin, variable) in self.inputs.clone() {
+            let argument = self.input_argument(builtin, tree.at);
+            let pointer = self.global(variable, tree.at);
+            self.store(pointer, argument, tree.at);
+        }
+        for (variable, ty, init) in std::mem::take(&mut self.initializers) {
+            let value = self.initializer(&ty, &init)?;
+            let pointer = self.global(variable, init.at);
+            self.store(pointer, value.handle, init.at);
+        }
+        self.whole_body(&tree, &Ty::Void)?;
+        let mut function = std::mem::take(&mut self.func.function);
+        function.body = std::mem::take(&mut self.func.body);
+        function.name = Some("main".to_owned());
+        self.module.entry_points.push(naga::EntryPoint {
+            name: "main".to_owned(),
+            stage: naga::ShaderStage::Compute,
+            early_depth_test: None,
+            workgroup_size: self.group.size,
+            workgroup_size_overrides: None,
+            function,
+            mesh_info: None,
+            task_payload: None,
+            incoming_ray_payload: None,
+        });
+        Ok(())
+    }
+
+    fn input_type(&mut self, builtin: BuiltIn) -> Handle<naga::Type> {
+        let ty = if builtin == BuiltIn::LocalInvocationIndex { UINT } else { Ty::Vector(Scalar::Uint, 3) };
+        self.value_type(&ty)
+    }
+
+    /// An input as an argument of the entry point.
+    fn input_argument(&mut self, builtin: BuiltIn, at: At) -> Handle<Expression> {
+        let binding = naga::Binding::BuiltIn(builtin);
+        let arguments = &self.func.function.arguments;
+        let known = arguments.iter().position(|a| a.binding.as_ref() == Some(&binding));
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let ty = self.input_type(builtin);
+                let name = Some(format!("{builtin:?}"));
+                self.func.function.arguments.push(naga::FunctionArgument { name, ty, binding: Some(binding) });
+                self.func.function.arguments.len() - 1
+            }
+        };
+        self.argument(u32::try_from(index).unwrap_or(0), at)
+    }
+
+    /// A name that no scope has: an input of the language, or a mistake.
+    pub(super) fn input(&mut self, name: Name, at: At) -> Lowered<Operand> {
+        let text = self.names.get(name);
+        if text == "gl_WorkGroupSize" {
+            let size = self.group.constant();
+            return Ok(Operand::Value(self.constant_value(&size, at)));
+        }
+        let Some((builtin, ty)) = input(text) else {
+            if text.starts_with("gl_Subgroup") || text == "gl_NumSubgroups" {
+                return Err((crate::support::not_supported("subgroup operations"), at));
+            }
+            return Err((format!("`{text}` is not declared"), at));
+        };
+        if self.func.entry {
+            let handle = self.input_argument(builtin, at);
+            return Ok(Operand::Value(Value { handle, ty }));
+        }
+        let known = self.inputs.iter().find(|(b, _)| *b == builtin).map(|(_, variable)| *variable);
+        let variable = match known {
+            Some(variable) => variable,
+            None => {
+                let stored = self.input_type(builtin);
+                let variable = self.add_global(Some(text.to_owned()), AddressSpace::Private, None, stored, at);
+                self.inputs.push((builtin, variable));
+                variable
+            }
+        };
+        let pointer = self.global(variable, at);
+        Ok(Operand::Place(Place::new(pointer, ty, Layout::value(), READ_ONLY)))
+    }
+}
+
+fn plain_member(name: Name, ty: Ty) -> MemberInfo {
+    MemberInfo { name, ty, row_major: None, offset: None, align: 1, rights: Rights::default() }
+}
+
+fn rights(qualifiers: &Qualifiers) -> Rights {
+    Rights {
+        no_read: qualifiers.writeonly.then_some("write-only"),
+        no_write: qualifiers.readonly.then_some("read-only"),
+    }
+}
+
+/// The axis of a word for the workgroup size, and whether it gives the id of a constant.
+fn axis(word: &str) -> Option<(usize, bool)> {
+    let rest = word.strip_prefix("local_size_")?;
+    let (axis, id) = match rest.strip_suffix("_id") {
+        Some(axis) => (axis, true),
+        None => (rest, false),
+    };
+    Some((["x", "y", "z"].iter().position(|a| *a == axis)?, id))
+}

@@ -1,0 +1,28 @@
+//! GLSL 4.50 and 4.60 for Vulkan, compute only: preprocessor, parser, and translation to IR, all of our own.
+//!
+//! naga's front end for GLSL evaluates what must not be evaluated, evaluates other things twice, lays out `std140` wrongly and knows no atomics, and its
+//! preprocessor has no bounds. Repairing all that from outside would be more than this is.
+//!
+//! Specialization constants are replaced by their values when an entry point is made: the translation from the tree is repeated with them.
+
+mod ast;
+mod condition;
+mod extensions;
+mod lexer;
+mod lower;
+mod macros;
+mod parser;
+mod preprocess;
+mod types;
+
+pub(crate) use lower::{Output, Specialization};
+pub(crate) use preprocess::{Preprocessed, run as preprocess};
+
+use crate::diagnostics::Diagnostics;
+
+/// Translates a source with values for its specialization constants. Call on a large stack.
+pub(crate) fn translate(source: &Preprocessed, values: &Specialization) -> Result<Output, Diagnostics> {
+    let unit = parser::unit(&source.tokens, &source.names);
+    let made = unit.and_then(|unit| lower::lower(&unit, &source.names, values));
+    made.map_err(|(message, at)| preprocess::refuse(&source.text, message, at))
+}

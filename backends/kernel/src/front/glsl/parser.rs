@@ -1,0 +1,406 @@
+//! From tokens to the tree: declarations and statements. `expression.rs` has the expressions. Every depth is bounded here, for all that comes later.
+
+mod expression;
+mod statement;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::ast::*;
+use super::lexer::{At, Kind, Name, Names, Token};
+use super::macros::Wrong;
+use super::types;
+
+/// Declarations at the outermost level; as for WGSL.
+const MAX_DECLARATIONS: usize = 4096;
+/// Statements of one function; as for WGSL.
+const MAX_STATEMENTS: u32 = 10_000;
+/// Statements inside each other, with the `else if`s on the way.
+const MAX_BLOCKS: u32 = 96;
+/// Brackets inside each other in one expression.
+const MAX_BRACKETS: u32 = 64;
+/// Operators, calls, indices and members that depend on each other in one expression.
+const MAX_OPERATORS: u32 = 1024;
+
+pub(super) type Parsed<T> = Result<T, Wrong>;
+
+pub(super) struct Parser<'a> {
+    tokens: &'a [Token],
+    names: &'a Names,
+    at: usize,
+    structs: HashSet<Name>,
+    brackets: u32,
+    blocks: u32,
+    statements: u32,
+}
+
+/// The tree of a source.
+pub(super) fn unit(tokens: &[Token], names: &Names) -> Parsed<Unit> {
+    let mut parser = Parser { tokens, names, at: 0, structs: HashSet::new(), brackets: 0, blocks: 0, statements: 0 };
+    let mut items = Vec::new();
+    while parser.at < tokens.len() {
+        if items.len() >= MAX_DECLARATIONS {
+            let message = format!("too many declarations: at most {MAX_DECLARATIONS} are allowed in one source");
+            return Err((message, parser.here()));
+        }
+        parser.item(&mut items)?;
+    }
+    Ok(Unit { items })
+}
+
+impl<'a> Parser<'a> {
+    fn token(&self, ahead: usize) -> Option<&'a Token> {
+        self.tokens.get(self.at + ahead)
+    }
+
+    fn text(&self, ahead: usize) -> &'a str {
+        self.token(ahead).map_or("", |t| self.names.get(t.name))
+    }
+
+    fn is_word(&self, ahead: usize) -> bool {
+        self.token(ahead).is_some_and(|t| matches!(t.kind, Kind::Word | Kind::Painted))
+    }
+
+    /// The place of the next token; at the end, of the last.
+    fn here(&self) -> At {
+        self.token(0).or(self.tokens.last()).map_or((0, 0), |t| t.at)
+    }
+
+    /// From a place to the last token taken.
+    fn since(&self, from: At) -> At {
+        let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        (from.0, last.map_or(from.1, |t| t.at.1.max(from.1)))
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let found = self.text(0) == text && self.at < self.tokens.len();
+        self.at += usize::from(found);
+        found
+    }
+
+    fn wrong<T>(&self, expected: &str) -> Parsed<T> {
+        let found = match self.text(0) {
+            "" => "the source ends".to_owned(),
+            text => format!("`{text}` stands"),
+        };
+        Err((format!("{expected} is expected here, but {found}"), self.here()))
+    }
+
+    fn expect(&mut self, text: &str) -> Parsed<()> {
+        if self.eat(text) { Ok(()) } else { self.wrong(&format!("`{text}`")) }
+    }
+
+    fn identifier(&mut self, what: &str) -> Parsed<(Name, At)> {
+        match self.token(0) {
+            Some(token) if self.is_word(0) && !is_keyword(self.text(0)) => {
+                self.at += 1;
+                Ok((token.name, token.at))
+            }
+            _ => self.wrong(what),
+        }
+    }
+
+    fn not_supported<T>(&self, construct: &str, at: At) -> Parsed<T> {
+        Err((crate::support::not_supported(construct), at))
+    }
+
+    fn item(&mut self, items: &mut Vec<Item>) -> Parsed<()> {
+        if self.eat(";") {
+            return Ok(());
+        }
+        if self.text(0) == "precision" {
+            return self.precision();
+        }
+        let qualifiers = self.qualifiers()?;
+        if self.eat(";") {
+            items.push(Item::Defaults(qualifiers));
+            return Ok(());
+        }
+        let block = matches!(qualifiers.storage, Some((Storage::Uniform | Storage::Buffer | Storage::In | Storage::Out, _)));
+        if block && self.is_word(0) && self.text(1) == "{" {
+            items.push(Item::Block(self.block(qualifiers)?));
+            return Ok(());
+        }
+        let ty = self.type_name()?;
+        if let Base::Declared(declared) = &ty.base {
+            items.push(Item::Struct(Arc::clone(declared)));
+            if self.eat(";") {
+                return Ok(());
+            }
+        }
+        if self.is_word(0) && self.text(1) == "(" {
+            items.push(Item::Function(Arc::new(self.function(ty)?)));
+            return Ok(());
+        }
+        items.push(Item::Variables(self.variables(qualifiers, ty)?));
+        Ok(())
+    }
+
+    fn precision(&mut self) -> Parsed<()> {
+        self.at += 1;
+        if !matches!(self.text(0), "highp" | "mediump" | "lowp") {
+            return self.wrong("`highp`, `mediump` or `lowp`");
+        }
+        self.at += 1;
+        self.type_name()?;
+        self.expect(";")
+    }
+
+    fn qualifiers(&mut self) -> Parsed<Qualifiers> {
+        let mut found = Qualifiers { at: self.here(), ..Qualifiers::default() };
+        loop {
+            let at = self.here();
+            let storage = match self.text(0) {
+                "layout" => {
+                    self.layout(&mut found)?;
+                    continue;
+                }
+                "const" => Storage::Const,
+                "in" => Storage::In,
+                "out" => Storage::Out,
+                "inout" => Storage::InOut,
+                "uniform" => Storage::Uniform,
+                "buffer" => Storage::Buffer,
+                "shared" => Storage::Shared,
+                "readonly" => {
+                    found.readonly = true;
+                    self.at += 1;
+                    continue;
+                }
+                "writeonly" => {
+                    found.writeonly = true;
+                    self.at += 1;
+                    continue;
+                }
+                // Every access of a kernel to memory is coherent within what its barriers and atomics order, and no two bindings that are written may overlap.
+                "coherent" | "restrict" | "highp" | "mediump" | "lowp" | "precise" | "invariant" => {
+                    self.at += 1;
+                    continue;
+                }
+                "volatile" => {
+                    let message = "`volatile` is not supported: use atomics for memory that other invocations change meanwhile";
+                    return Err((message.to_owned(), at));
+                }
+                "flat" | "smooth" | "noperspective" | "centroid" | "sample" | "patch" | "attribute" | "varying" => {
+                    return self.not_supported("inputs and outputs of stages other than compute", at);
+                }
+                "subroutine" => return self.not_supported("subroutines", at),
+                _ => break,
+            };
+            self.at += 1;
+            match found.storage {
+                Some((Storage::Const, _)) => found.constant = true,
+                Some(_) if storage == Storage::Const => {
+                    found.constant = true;
+                    continue;
+                }
+                Some((other, _)) => {
+                    return Err((format!("{storage:?} and {other:?} cannot both qualify a declaration").to_lowercase(), at));
+                }
+                None => {}
+            }
+            found.storage = Some((storage, at));
+        }
+        found.at = self.since(found.at);
+        Ok(found)
+    }
+
+    fn layout(&mut self, found: &mut Qualifiers) -> Parsed<()> {
+        self.at += 1;
+        self.expect("(")?;
+        loop {
+            let Some(token) = self.token(0).filter(|_| self.is_word(0)) else { return self.wrong("a layout qualifier") };
+            self.at += 1;
+            let value = if self.eat("=") { Some(self.conditional()?) } else { None };
+            found.layout.push((token.name, value, self.since(token.at)));
+            if !self.eat(",") {
+                return self.expect(")");
+            }
+        }
+    }
+
+    /// Whether a word names a type.
+    fn is_type(&self, ahead: usize) -> bool {
+        let Some(token) = self.token(ahead).filter(|_| self.is_word(ahead)) else { return false };
+        self.text(ahead) == "struct" || types::word(self.text(ahead)).is_some() || self.structs.contains(&token.name)
+    }
+
+    fn type_name(&mut self) -> Parsed<TypeName> {
+        let at = self.here();
+        while matches!(self.text(0), "highp" | "mediump" | "lowp") {
+            self.at += 1;
+        }
+        if self.text(0) == "struct" {
+            let declared = Arc::new(self.structure()?);
+            let arrays = self.dimensions()?;
+            return Ok(TypeName { base: Base::Declared(declared), arrays, at: self.since(at) });
+        }
+        let Some(token) = self.token(0).filter(|_| self.is_word(0)) else { return self.wrong("a type") };
+        let base = match types::word(self.text(0)) {
+            Some(Ok(ty)) => Base::Known(ty),
+            Some(Err(construct)) => return self.not_supported(construct, token.at),
+            None if self.structs.contains(&token.name) => Base::Named(token.name),
+            None => return Err((format!("`{}` is not a type", self.text(0)), token.at)),
+        };
+        self.at += 1;
+        let arrays = self.dimensions()?;
+        Ok(TypeName { base, arrays, at: self.since(at) })
+    }
+
+    fn dimensions(&mut self) -> Parsed<Dimensions> {
+        let mut list = Vec::new();
+        while self.eat("[") {
+            if list.len() >= 15 {
+                return Err(("arrays are nested too deeply here: at most 15 may be inside each other".to_owned(), self.here()));
+            }
+            if self.eat("]") {
+                list.push(None);
+                continue;
+            }
+            list.push(Some(self.conditional()?));
+            self.expect("]")?;
+        }
+        Ok(list.into())
+    }
+
+    fn structure(&mut self) -> Parsed<Struct> {
+        let at = self.here();
+        self.at += 1;
+        let (name, _) = self.identifier("the name of a structure")?;
+        let members = self.members()?;
+        self.structs.insert(name);
+        Ok(Struct { name, members, at: self.since(at) })
+    }
+
+    fn members(&mut self) -> Parsed<Vec<Member>> {
+        self.expect("{")?;
+        let mut members = Vec::new();
+        while !self.eat("}") {
+            let qualifiers = Arc::new(self.qualifiers()?);
+            let ty = self.type_name()?;
+            if let Base::Declared(_) = ty.base {
+                return Err(("a structure cannot be declared inside another".to_owned(), ty.at));
+            }
+            loop {
+                let (name, at) = self.identifier("the name of a member")?;
+                let arrays = self.dimensions()?;
+                members.push(Member { qualifiers: Arc::clone(&qualifiers), ty: ty.clone(), name, arrays, at });
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(";")?;
+        }
+        if members.is_empty() {
+            return Err(("a structure needs a member".to_owned(), self.since(self.here())));
+        }
+        Ok(members)
+    }
+
+    fn block(&mut self, qualifiers: Qualifiers) -> Parsed<Block> {
+        let (name, at) = self.identifier("the name of a block")?;
+        let members = self.members()?;
+        let instance = if self.text(0) == ";" {
+            None
+        } else {
+            let (name, _) = self.identifier("the name of the block's instance")?;
+            Some((name, self.dimensions()?))
+        };
+        self.expect(";")?;
+        Ok(Block { qualifiers, name, members, instance, at })
+    }
+
+    fn variables(&mut self, qualifiers: Qualifiers, ty: TypeName) -> Parsed<Vec<Variable>> {
+        let qualifiers = Arc::new(qualifiers);
+        let mut list = Vec::new();
+        loop {
+            let (name, at) = self.identifier("the name of a variable")?;
+            let arrays = self.dimensions()?;
+            let init = if self.eat("=") { Some(Arc::new(self.initializer()?)) } else { None };
+            list.push(Variable { qualifiers: Arc::clone(&qualifiers), ty: ty.clone(), name, arrays, init, at });
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(";")?;
+        Ok(list)
+    }
+
+    fn function(&mut self, result: TypeName) -> Parsed<Function> {
+        let (name, at) = self.identifier("the name of a function")?;
+        self.expect("(")?;
+        let mut parameters = Vec::new();
+        if self.text(0) == "void" && self.text(1) == ")" {
+            self.at += 1;
+        }
+        while !self.eat(")") {
+            if !parameters.is_empty() {
+                self.expect(",")?;
+            }
+            parameters.push(self.parameter()?);
+        }
+        if self.eat(";") {
+            return Ok(Function { name, result, parameters, body: None, at });
+        }
+        self.statements = 0;
+        let body = self.compound()?;
+        Ok(Function { name, result, parameters, body: Some(body), at })
+    }
+
+    fn parameter(&mut self) -> Parsed<Variable> {
+        let qualifiers = Arc::new(self.qualifiers()?);
+        let ty = self.type_name()?;
+        let (name, at, arrays) = if self.is_word(0) {
+            let (name, at) = self.identifier("the name of a parameter")?;
+            (name, at, self.dimensions()?)
+        } else {
+            // Without a name nothing can mention it: the sign before it is a name that no source has.
+            let at = self.at.saturating_sub(1);
+            let name = self.names.find("(").or(self.tokens.get(at).map(|t| t.name));
+            let Some(name) = name else { return self.wrong("the name of a parameter") };
+            (name, ty.at, Vec::new().into())
+        };
+        Ok(Variable { qualifiers, ty, name, arrays, init: None, at })
+    }
+}
+
+/// Words that can name nothing.
+fn is_keyword(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "else"
+            | "for"
+            | "while"
+            | "do"
+            | "switch"
+            | "case"
+            | "default"
+            | "break"
+            | "continue"
+            | "return"
+            | "discard"
+            | "struct"
+            | "true"
+            | "false"
+            | "const"
+            | "in"
+            | "out"
+            | "inout"
+            | "uniform"
+            | "buffer"
+            | "shared"
+            | "layout"
+            | "precision"
+            | "highp"
+            | "mediump"
+            | "lowp"
+            | "coherent"
+            | "restrict"
+            | "volatile"
+            | "readonly"
+            | "writeonly"
+            | "precise"
+            | "invariant"
+            | "goto"
+    ) || types::word(word).is_some()
+}

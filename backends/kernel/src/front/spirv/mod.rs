@@ -1,0 +1,95 @@
+//! SPIR-V modules, through naga's front end, which is given only what it translates rightly.
+//!
+//! The way: words (`module.rs`: endianness, lengths, ids) → checks of structure (`types.rs`, `flow.rs`: sizes, and control flow that the IR can express) →
+//! rewriting (`rewrite.rs`: without debugging information, specialization constants replaced by their values) → naga → repairs of the IR (`repair.rs`).
+//! Debugging information is kept beside the words and never changes what is accepted.
+
+mod constants;
+mod flow;
+mod module;
+mod repair;
+mod rewrite;
+mod types;
+
+use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::front::glsl::Specialization;
+use crate::reflection::OverrideInfo;
+use crate::text::Text;
+
+pub(crate) use module::{Words, read};
+
+/// What comes out.
+pub(crate) struct Output {
+    pub(crate) module: naga::Module,
+    pub(crate) overrides: Vec<OverrideInfo>,
+    pub(crate) text: Text,
+}
+
+/// A refusal and the word of the module that it is about.
+type Wrong = (String, usize);
+
+/// Translates a module with values for its specialization constants. Call on a large stack.
+pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output, Diagnostics> {
+    let text = words.debug_text();
+    let refuse = |(message, at): Wrong| {
+        let message = format!("{message} (word {at})");
+        diagnostics::refuse(&text, vec![Finding::new(message, Some(at * 4..at * 4 + 4))])
+    };
+    let types = types::check(words).map_err(refuse)?;
+    flow::check(words).map_err(refuse)?;
+    let constants = constants::evaluate(words, &types, values).map_err(refuse)?;
+    let made = rewrite::rewrite(words, &types, &constants).map_err(refuse)?;
+    let options = naga::front::spv::Options {
+        adjust_coordinate_space: false,
+        strict_capabilities: true,
+        block_ctx_dump_prefix: None,
+    };
+    let parsed = naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
+    let mut module = match parsed {
+        Ok(module) => module,
+        Err(error) => return Err(refuse(naga_error(words, &error))),
+    };
+    repair::repair(&mut module);
+    let text = words.rewritten_text(&made.origins);
+    Ok(Output { module, overrides: constants.overrides, text })
+}
+
+/// What naga refuses, by the name of the instruction and its first word where it is known.
+fn naga_error(words: &Words, error: &naga::front::spv::Error) -> Wrong {
+    use naga::front::spv::Error;
+    let first = |opcode: u16| words.instructions().find(|i| i.opcode == opcode).map_or(0, |i| i.at);
+    let name = |op: &dyn std::fmt::Debug| format!("Op{op:?}");
+    match error {
+        Error::UnsupportedInstruction(_, op) => {
+            (format!("the instruction {} is not supported here", name(op)), first(u16::try_from(*op as u32).unwrap_or(0)))
+        }
+        Error::UnsupportedCapability(capability) => (format!("the capability {capability:?} is not supported"), first(17)),
+        Error::UnsupportedExtension(extension) => (format!("OpExtension: the extension {extension} is not supported"), first(10)),
+        Error::UnsupportedExtInst(number) => {
+            let at = words.instructions().find(|i| i.opcode == 12 && i.operand(3) == Some(*number)).map_or(0, |i| i.at);
+            (format!("OpExtInst: {} is not supported", extended(*number)), at)
+        }
+        Error::AtomicUpgradeError(cause) => {
+            let at = words.instructions().find(|i| (227..=242).contains(&i.opcode)).map_or(0, |i| i.at);
+            (format!("an atomic instruction is not supported here: {cause}"), at)
+        }
+        other => (format!("the module is not valid, or uses what is not supported: {other}"), 0),
+    }
+}
+
+/// Instructions of GLSL.std.450.
+fn extended(number: u32) -> String {
+    let name = match number {
+        35 => "Modf",
+        36 => "ModfStruct",
+        51 => "Frexp",
+        52 => "FrexpStruct",
+        59 => "PackDouble2x32",
+        65 => "UnpackDouble2x32",
+        76 => "InterpolateAtCentroid",
+        77 => "InterpolateAtSample",
+        78 => "InterpolateAtOffset",
+        _ => return format!("instruction {number} of GLSL.std.450"),
+    };
+    format!("{name} of GLSL.std.450")
+}

@@ -1,0 +1,165 @@
+//! The module as naga is to see it: nothing that only debuggers read, constants in the place of specialization constants, and a few instructions spelled as
+//! naga understands them.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Wrong;
+use super::constants::Constants;
+use super::module::{Instruction, Words};
+use super::types::{Kind, Types};
+
+/// A rewritten module.
+pub(super) struct Rewritten {
+    pub(super) words: Vec<u32>,
+    /// For each instruction its first word, and that of the one it came from.
+    pub(super) origins: Vec<(usize, usize)>,
+}
+
+struct Rewriter<'a> {
+    types: &'a Types,
+    constants: &'a Constants,
+    out: Rewritten,
+    /// Sets of instructions that mean nothing.
+    debug_sets: HashSet<u32>,
+    /// Result types of the values of functions, as far as the module was read.
+    values: HashMap<u32, u32>,
+    names: HashSet<u32>,
+}
+
+/// Rewrites a module.
+pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Result<Rewritten, Wrong> {
+    let sets = words.instructions().filter(|i| i.opcode == 11).filter(|i| i.text(1).is_some_and(|t| t.starts_with("NonSemantic.")));
+    let mut rewriter = Rewriter {
+        types,
+        constants,
+        out: Rewritten { words: words.header().to_vec(), origins: Vec::new() },
+        debug_sets: sets.filter_map(|i| i.operand(0)).collect(),
+        values: HashMap::new(),
+        names: HashSet::new(),
+    };
+    for instruction in words.instructions() {
+        rewriter.instruction(&instruction)?;
+    }
+    Ok(rewriter.out)
+}
+
+fn first_word(opcode: u16, length: usize) -> u32 {
+    (u32::try_from(length).unwrap_or(0) << 16) | u32::from(opcode)
+}
+
+impl Rewriter<'_> {
+    fn emit(&mut self, from: usize, opcode: u16, operands: &[u32]) {
+        self.out.origins.push((self.out.words.len(), from));
+        self.out.words.push(first_word(opcode, operands.len() + 1));
+        self.out.words.extend_from_slice(operands);
+    }
+
+    fn copy(&mut self, instruction: &Instruction<'_>) {
+        self.emit(instruction.at, instruction.opcode, instruction.operands());
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'_>) -> Result<(), Wrong> {
+        let at = instruction.at;
+        let operands = instruction.operands();
+        match (instruction.opcode, operands) {
+            // OpSourceContinued, OpSource, OpSourceExtension, OpString, OpLine, OpNoLine, OpModuleProcessed.
+            (2 | 3 | 4 | 7 | 8 | 317 | 330, _) => {}
+            (5, [id, ..]) => self.name(instruction, *id),
+            (6, _) if instruction.text(2).is_none_or(|t| t.is_empty()) => {}
+            (6, [id, member, ..]) => {
+                let words = text_words(&instruction.text(2).unwrap_or_default());
+                self.emit(at, 6, &[[*id, *member].as_slice(), &words].concat());
+            }
+            (10, _) if instruction.text(0).is_some_and(|t| t == "SPV_KHR_non_semantic_info") => {}
+            (11, [id, ..]) if self.debug_sets.contains(id) => {}
+            (12, [_, _, set, ..]) if self.debug_sets.contains(set) => {}
+            (16, [entry, 17, _, _, _]) => {
+                let size = self.constants.workgroup_size;
+                match size {
+                    Some([x, y, z]) => self.emit(at, 16, &[*entry, 17, x, y, z]),
+                    None => self.copy(instruction),
+                }
+            }
+            (331, [entry, 38, x, y, z]) => {
+                let size = [x, y, z].map(|id| self.constants.scalars.get(id).copied());
+                let [Some(x), Some(y), Some(z)] = self.constants.workgroup_size.map_or(size, |s| s.map(Some)) else {
+                    return Err(("OpExecutionModeId: LocalSizeId takes constants".to_owned(), at));
+                };
+                self.emit(at, 16, &[*entry, 17, x, y, z]);
+            }
+            (71 | 72, _) => self.decoration(instruction)?,
+            (48 | 49, [ty, id]) => {
+                let value = self.constants.scalars.get(id).copied().unwrap_or(0);
+                self.emit(at, if value != 0 { 41 } else { 42 }, &[*ty, *id]);
+            }
+            (50 | 52, [ty, id, ..]) => {
+                let value = self.constants.scalars.get(id).copied().unwrap_or(0);
+                match self.types.kind(*ty) {
+                    Some(Kind::Bool) => self.emit(at, if value != 0 { 41 } else { 42 }, &[*ty, *id]),
+                    _ => self.emit(at, 43, &[*ty, *id, value]),
+                }
+            }
+            (51, _) => self.emit(at, 44, operands),
+            // On vectors of bool naga has no logical operators, but those on bits mean the same.
+            (166 | 167, [ty, ..]) if matches!(self.types.kind(*ty), Some(Kind::Vector(..))) => {
+                self.emit(at, if instruction.opcode == 166 { 197 } else { 199 }, operands);
+            }
+            (224, [execution, ..]) if self.constants.scalars.get(execution) != Some(&2) => {
+                return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
+            }
+            (251, [selector, ..]) if self.values.get(selector).is_some_and(|ty| !self.is_word(*ty)) => {
+                return Err(("OpSwitch: only 32-bit selectors are supported".to_owned(), at));
+            }
+            _ => self.copy(instruction),
+        }
+        if let (55 | 61 | 80..=400, [ty, id, ..]) = (instruction.opcode, operands)
+            && self.types.kind(*ty).is_some()
+        {
+            self.values.insert(*id, *ty);
+        }
+        Ok(())
+    }
+
+    fn is_word(&self, ty: u32) -> bool {
+        matches!(self.types.kind(ty), Some(Kind::Int(32, _)))
+    }
+
+    /// A name that is there twice, or is no text, is nobody's loss.
+    fn name(&mut self, instruction: &Instruction<'_>, id: u32) {
+        let text = instruction.text(1).unwrap_or_default();
+        if !text.is_empty() && self.names.insert(id) {
+            let words = text_words(&text);
+            self.emit(instruction.at, 5, &[[id].as_slice(), &words].concat());
+        }
+    }
+
+    fn decoration(&mut self, instruction: &Instruction<'_>) -> Result<(), Wrong> {
+        let member = instruction.opcode == 72;
+        let decoration = instruction.operand(1 + usize::from(member));
+        match decoration {
+            // SpecId, and BuiltIn WorkgroupSize: both are dealt with.
+            Some(1) if !member => {}
+            Some(11) if !member && instruction.operand(2) == Some(25) => {}
+            // RelaxedPrecision, Restrict, Aliased, Coherent, NoContraction, and the user's own: they change nothing here.
+            Some(0 | 19 | 20 | 23 | 42 | 5634 | 5635) => {}
+            Some(4) => {
+                let name = if member { "OpMemberDecorate" } else { "OpDecorate" };
+                return Err((format!("{name}: row-major matrices are not supported in SPIR-V; store them by columns"), instruction.at));
+            }
+            Some(21) => {
+                let message = "OpDecorate: volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
+                return Err((message.to_owned(), instruction.at));
+            }
+            _ => self.copy(instruction),
+        }
+        Ok(())
+    }
+}
+
+/// Text as words, with the zero at its end.
+fn text_words(text: &str) -> Vec<u32> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.as_chunks::<4>().0.iter().map(|&w| u32::from_le_bytes(w)).collect()
+}

@@ -1,0 +1,95 @@
+//! Asking the caller for included files.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use ::compute_kernel::{IncludeRequest, Included};
+
+use super::boundary::*;
+use super::status::*;
+use super::types::*;
+
+/// Bytes of a file. The front ends have bounds of their own; more than this is garbage for a length.
+const MOST_TEXT: usize = 64 << 20;
+
+/// What the chain of a kernel's descriptor asks for.
+///
+/// # Safety
+/// `next` is NULL or the head of a chain of structs, each with its size, kind and next.
+pub(super) unsafe fn read_chain(mut next: *const c_void) -> Result<Option<compute_include_desc>, Complaint> {
+    /// A longer chain goes in circles.
+    const LONGEST: u32 = 16;
+    let mut found: Option<compute_include_desc> = None;
+    for _ in 0..LONGEST {
+        if next.is_null() {
+            return match &found {
+                Some(desc) if desc.callback.is_none() => {
+                    refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the callback of the compute_include_desc is NULL")
+                }
+                _ => Ok(found),
+            };
+        }
+        // SAFETY: every struct of a chain begins like this one, and says how much of it there is.
+        let head = unsafe { read_head(next.cast::<compute_chained>()) }?;
+        match head.kind {
+            COMPUTE_CHAINED_INCLUDE if found.is_some() => {
+                return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has two structs of kind {}", head.kind);
+            }
+            // SAFETY: its kind says what it is.
+            COMPUTE_CHAINED_INCLUDE => found = Some(unsafe { read_struct(next.cast::<compute_include_desc>()) }?),
+            kind => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "the chain has a struct of kind {kind}, which does not fit here"),
+        }
+        next = head.next;
+    }
+    refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has more than {LONGEST} structs")
+}
+
+fn terminated(text: &str) -> Vec<u8> {
+    [text.as_bytes(), &[0]].concat()
+}
+
+/// Asks for one file; the error is a sentence for the diagnostic.
+///
+/// # Safety
+/// The callback may be called as its type says.
+pub(super) unsafe fn ask(desc: &compute_include_desc, request: &IncludeRequest<'_>) -> Result<Included, String> {
+    let Some(callback) = desc.callback else { return Err("there is no callback".to_owned()) };
+    let (path, from) = (terminated(request.path), terminated(request.from));
+    let asked = compute_include_request {
+        struct_size: size_of::<compute_include_request>() as u32,
+        style: if request.angle { COMPUTE_INCLUDE_ANGLE } else { COMPUTE_INCLUDE_QUOTE },
+        path: path.as_ptr().cast::<c_char>(),
+        path_length: request.path.len(),
+        from: from.as_ptr().cast::<c_char>(),
+        from_length: request.from.len(),
+    };
+    let mut answer = compute_include_answer {
+        struct_size: size_of::<compute_include_answer>() as u32,
+        reserved: 0,
+        text: ptr::null(),
+        text_length: 0,
+        name: ptr::null(),
+        name_length: 0,
+        message: ptr::null(),
+        message_length: 0,
+    };
+    // SAFETY: as our own caller says; both structs live for the call.
+    let status = unsafe { callback(desc.user, &raw const asked, &raw mut answer) };
+    // SAFETY: the callback vouches for what it answers until it is called again.
+    let read = |at, length, most, name| unsafe { read_text(at, length, most, name) }.map_err(sentence);
+    if status != COMPUTE_OK {
+        let message = read(answer.message, answer.message_length, MOST_NAME, "message of the include callback")?;
+        return Err(message.map_or_else(|| format!("the include callback answered {status}"), str::to_owned));
+    }
+    let text = read(answer.text, answer.text_length, MOST_TEXT, "text of the included file")?.unwrap_or_default();
+    let name = read(answer.name, answer.name_length, MOST_NAME, "name of the included file")?.unwrap_or_default();
+    Ok(Included { name: name.to_owned(), text: text.as_bytes().to_vec() })
+}
+
+fn sentence(complaint: Complaint) -> String {
+    match complaint {
+        Complaint::Plain { message, .. } => message,
+        Complaint::NoMemory => "memory is out".to_owned(),
+        Complaint::Failed(failed) => failed.error.message.to_string(),
+    }
+}
