@@ -12,6 +12,7 @@ mod coverage;
 mod diagnostics;
 mod entry;
 mod limits;
+pub mod math;
 mod parse;
 mod reflect;
 pub mod reflection;
