@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod bitcast;
 mod coverage;
 mod diagnostics;
 mod entry;

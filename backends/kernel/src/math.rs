@@ -12,10 +12,59 @@ pub mod double;
 mod exponential;
 mod half;
 mod trigonometric;
+pub mod wide;
 
-pub use exponential::{acosh, asinh, atanh, cosh, exp, exp2, log, log2, pow, sinh, tanh};
 pub use half::{f16_bits, f16_from_bits, f16_from_f64, fma_f16, ldexp_f16, round_to_f16};
-pub use trigonometric::{acos, asin, atan, atan2, cos, sin, tan};
+
+/// Defines functions of one f32 by those in [`wide`].
+macro_rules! unary {
+    ($($(#[$doc:meta])* $name:ident)*) => { $($(#[$doc])* pub fn $name(x: f32) -> f32 { wide::$name(x.into()) as f32 })* };
+}
+
+unary! {
+    /// The sine of an angle in radians.
+    sin
+    /// The cosine of an angle in radians.
+    cos
+    /// The tangent of an angle in radians.
+    tan
+    /// The angle of this sine, between -π/2 and π/2; NaN beyond 1.
+    asin
+    /// The angle of this cosine, between 0 and π; NaN beyond 1.
+    acos
+    /// The angle of this tangent, between -π/2 and π/2.
+    atan
+    /// The hyperbolic sine.
+    sinh
+    /// The hyperbolic cosine.
+    cosh
+    /// The hyperbolic tangent.
+    tanh
+    /// The inverse of the hyperbolic sine.
+    asinh
+    /// The inverse of the hyperbolic cosine; NaN below 1.
+    acosh
+    /// The inverse of the hyperbolic tangent; NaN beyond 1.
+    atanh
+    /// `e^x`
+    exp
+    /// `2^x`
+    exp2
+    /// The natural logarithm; NaN of negative numbers.
+    log
+    /// The logarithm to base 2; NaN of negative numbers.
+    log2
+}
+
+/// The angle of the point (x, y), between -π and π.
+pub fn atan2(y: f32, x: f32) -> f32 {
+    wide::atan2(y.into(), x.into()) as f32
+}
+
+/// `x^y`. Anything to the power 0 is 1, and 1 to any power. A negative number has powers only of whole numbers.
+pub fn pow(x: f32, y: f32) -> f32 {
+    wide::pow(x.into(), y.into()) as f32
+}
 
 /// `x * y + z`, rounded once.
 pub fn fma(x: f32, y: f32, z: f32) -> f32 {

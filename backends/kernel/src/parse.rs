@@ -9,7 +9,7 @@ use std::thread;
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
-use crate::{limits, scan, support};
+use crate::{bitcast, limits, scan, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -61,6 +61,10 @@ pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
         Ok(info) => info,
         Err(error) => return refuse(vec![validation_error(&error)]),
     };
+    let findings = bitcast::check(&module, &info, source);
+    if !findings.is_empty() {
+        return refuse(findings);
+    }
     let findings = limits::check(&module, &info);
     if !findings.is_empty() {
         return refuse(findings);
@@ -85,6 +89,10 @@ fn parse_error(source: &str, error: &naga::front::wgsl::ParseError) -> Finding {
             let place = diagnostics::location(source, range.start);
             finding = finding.note(format!("line {}, column {}: {label}", place.line, place.column));
         }
+    }
+    let line = span.to_range().map_or(0, |range| diagnostics::location(source, range.start).line);
+    if source.lines().nth((line as usize).saturating_sub(1)).is_some_and(bitcast::mentioned) {
+        finding = finding.note(bitcast::ADVICE);
     }
     error.notes().fold(finding, Finding::note)
 }

@@ -1,4 +1,4 @@
-//! Powers, logarithms and hyperbolic functions of f32, in f64.
+//! Powers, logarithms and hyperbolic functions of f32, in f64. Arguments are f32, so none is below the normal range.
 
 use core::f64::consts::{LN_2, LOG2_E};
 
@@ -60,7 +60,7 @@ const fn series_log(x: f64) -> f64 {
 }
 
 /// `2^x` within 2^-48, for anything that an f32 can hold the result of; beyond that, what rounds to 0 or infinity as an f32.
-pub(super) fn exp2_wide(x: f64) -> f64 {
+fn exp2_wide(x: f64) -> f64 {
     /// Added to a number, it rounds it to a multiple of 1/32 and leaves that in the lowest bits.
     const ROUND: f64 = 1.5 * (1u64 << 52) as f64 / STEPS as f64;
     // NaN stays NaN.
@@ -77,134 +77,119 @@ pub(super) fn exp2_wide(x: f64) -> f64 {
 }
 
 /// Exponent and logarithm of the rest: `x = 2^k * z` with z near 1 gives `(k, ln(z))`, within 2^-52 of the result. x is positive and finite.
-fn log_wide(x: f32) -> (f64, f64) {
-    let (bits, shift) = if x < f32::MIN_POSITIVE { ((x * 8_388_608.0).to_bits(), 23) } else { (x.to_bits(), 0) };
-    let above = bits.wrapping_sub(CUT);
-    let k = (above as i32 >> 23) - shift;
-    let z = f64::from(f32::from_bits(bits.wrapping_sub(above & 0xff80_0000)));
-    let (c, log_c) = LOGARITHMS[(above >> 18) as usize % STEPS];
+fn log_wide(x: f64) -> (f64, f64) {
+    let bits = x.to_bits();
+    let above = bits.wrapping_sub(f64::from(f32::from_bits(CUT)).to_bits());
+    let z = f64::from_bits(bits.wrapping_sub(above & (0xfff << 52)));
+    let (c, log_c) = LOGARITHMS[(above >> 47) as usize % STEPS];
     // Exact: z has 24 bits and c at most 8.
     let r = z * c - 1.0;
     let square = r * r;
     let low = -1.0 / 2.0 + r * (1.0 / 3.0);
     let middle = -1.0 / 4.0 + r * (1.0 / 5.0);
     let high = (-1.0 / 6.0 + r * (1.0 / 7.0)) + square * (-1.0 / 8.0 + r * (1.0 / 9.0));
-    (f64::from(k), log_c + (r + square * (low + square * (middle + square * high))))
+    let k = above as i64 >> 52;
+    (k as f64, log_c + (r + square * (low + square * (middle + square * high))))
 }
 
 /// What a logarithm gives for numbers that have none, or none that is finite.
-fn log_edge(x: f32) -> Option<f32> {
+fn log_edge(x: f64) -> f64 {
     if x == 0.0 {
-        return Some(f32::NEG_INFINITY);
+        return f64::NEG_INFINITY;
     }
-    if x < 0.0 {
-        return Some(f32::NAN);
-    }
-    (!x.is_finite()).then_some(x)
+    if x < 0.0 { f64::NAN } else { x }
+}
+
+fn has_log(x: f64) -> bool {
+    x > 0.0 && x < f64::INFINITY
 }
 
 /// `e^x`
-pub fn exp(x: f32) -> f32 {
-    exp2_wide(f64::from(x) * LOG2_E) as f32
+pub fn exp(x: f64) -> f64 {
+    exp2_wide(x * LOG2_E)
 }
 
 /// `2^x`
-pub fn exp2(x: f32) -> f32 {
-    exp2_wide(f64::from(x)) as f32
+pub fn exp2(x: f64) -> f64 {
+    exp2_wide(x)
 }
 
 /// The natural logarithm.
-pub fn log(x: f32) -> f32 {
-    log_edge(x).unwrap_or_else(|| {
-        let (k, log) = log_wide(x);
-        (k * LN_2 + log) as f32
-    })
+pub fn log(x: f64) -> f64 {
+    if !has_log(x) {
+        return log_edge(x);
+    }
+    let (k, log) = log_wide(x);
+    k * LN_2 + log
 }
 
 /// The logarithm to base 2.
-pub fn log2(x: f32) -> f32 {
-    log_edge(x).unwrap_or_else(|| {
-        let (k, log) = log_wide(x);
-        (k + log * LOG2_E) as f32
-    })
+pub fn log2(x: f64) -> f64 {
+    if !has_log(x) {
+        return log_edge(x);
+    }
+    let (k, log) = log_wide(x);
+    k + log * LOG2_E
 }
 
 /// `x^y`. Anything to the power 0 is 1, and 1 to any power. A negative number has powers only of whole numbers.
-pub fn pow(x: f32, y: f32) -> f32 {
+pub fn pow(x: f64, y: f64) -> f64 {
+    if x > 0.0 && x < f64::INFINITY && y.is_finite() {
+        let (k, log) = log_wide(x);
+        return exp2_wide((k + log * LOG2_E) * y);
+    }
     if x == 1.0 || y == 0.0 {
         return 1.0;
     }
     if x.is_nan() || y.is_nan() {
-        return f32::NAN;
+        return f64::NAN;
     }
     let size = x.abs();
     let negative = x.is_sign_negative() && is_odd(y);
-    let power = if size == 0.0 || size == f32::INFINITY {
-        if (size == 0.0) == (y > 0.0) { 0.0 } else { f32::INFINITY }
+    let power = if size == 0.0 || size == f64::INFINITY {
+        if (size == 0.0) == (y > 0.0) { 0.0 } else { f64::INFINITY }
     } else if x < 0.0 && y.is_finite() && y.trunc() != y {
-        return f32::NAN;
+        return f64::NAN;
     } else {
         let (k, log) = log_wide(size);
-        let exponent = (k + log * LOG2_E) * f64::from(y);
+        let exponent = (k + log * LOG2_E) * y;
         // (-1) to the power of infinity: 0 times infinity.
-        if exponent.is_nan() { 1.0 } else { exp2_wide(exponent) as f32 }
+        if exponent.is_nan() { 1.0 } else { exp2_wide(exponent) }
     };
     if negative { -power } else { power }
 }
 
 /// Whether a number is whole and odd.
-fn is_odd(y: f32) -> bool {
+fn is_odd(y: f64) -> bool {
     y.abs() < 16_777_216.0 && y.trunc() == y && (y as i32) & 1 == 1
 }
 
-/// `e^x`, in f64.
-fn exp_wide(x: f32) -> f64 {
-    exp2_wide(f64::from(x) * LOG2_E)
-}
-
 /// The hyperbolic sine.
-pub fn sinh(x: f32) -> f32 {
-    let wide = f64::from(x);
+pub fn sinh(x: f64) -> f64 {
     if x.abs() < 0.5 {
-        let square = wide * wide;
+        let square = x * x;
         let terms = square * (1.0 / 6.0 + square * (1.0 / 120.0 + square * (1.0 / 5_040.0 + square * (1.0 / 362_880.0))));
-        return (wide + wide * (terms + square * square * square * square * square * (1.0 / 39_916_800.0))) as f32;
+        return x + x * (terms + square * square * square * square * square * (1.0 / 39_916_800.0));
     }
-    let power = exp_wide(x.abs());
-    (0.5 * (power - 1.0 / power)).copysign(wide) as f32
+    let power = exp2_wide(x.abs() * LOG2_E);
+    (0.5 * (power - 1.0 / power)).copysign(x)
 }
 
 /// The hyperbolic cosine.
-pub fn cosh(x: f32) -> f32 {
-    let power = exp_wide(x.abs());
-    (0.5 * (power + 1.0 / power)) as f32
+pub fn cosh(x: f64) -> f64 {
+    let power = exp2_wide(x.abs() * LOG2_E);
+    0.5 * (power + 1.0 / power)
 }
 
 /// The hyperbolic tangent.
-pub fn tanh(x: f32) -> f32 {
-    let wide = f64::from(x);
+pub fn tanh(x: f64) -> f64 {
     if x.abs() < 0.55 {
         // The continued fraction up to its seventh level.
-        let s = wide * wide;
+        let s = x * x;
         let above = 135_135.0 + s * (17_325.0 + s * (378.0 + s));
         let below = 135_135.0 + s * (62_370.0 + s * (3_150.0 + s * 28.0));
-        return (wide * (above / below)) as f32;
+        return x * (above / below);
     }
-    let power = exp2_wide(wide.abs() * (2.0 * LOG2_E));
-    (1.0 - 2.0 / (power + 1.0)).copysign(wide) as f32
-}
-
-/// The inverse of the hyperbolic sine.
-pub fn asinh(x: f32) -> f32 {
-    libm::asinh(x.into()) as f32
-}
-
-/// The inverse of the hyperbolic cosine; NaN below 1.
-pub fn acosh(x: f32) -> f32 {
-    libm::acosh(x.into()) as f32
-}
-
-/// The inverse of the hyperbolic tangent; NaN beyond 1.
-pub fn atanh(x: f32) -> f32 {
-    libm::atanh(x.into()) as f32
+    let power = exp2_wide(x.abs() * (2.0 * LOG2_E));
+    (1.0 - 2.0 / (power + 1.0)).copysign(x)
 }

@@ -1,9 +1,9 @@
-//! Sines, tangents and their inverses of f32, in f64.
+//! Sines and tangents of f32, in f64.
 
 use core::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// Below this, multiples of π/2 are subtracted in two steps; from here on, with as many digits of 2/π as it takes.
-const LARGE: f32 = 1_048_576.0;
+const LARGE: f64 = 1_048_576.0;
 
 /// π/2 to 25 bits, so that its product with a number below 2^28 is exact, and the rest of it.
 const QUARTER_HIGH: f64 = 1.570_796_310_901_641_8;
@@ -13,19 +13,18 @@ const QUARTER_LOW: f64 = 1.589_325_477_352_819_6e-8;
 const INVERSE_QUARTER: [u64; 4] = [0xa2f9_836e_4e44_1529, 0xfc27_57d1_f534_ddc0, 0xdb62_9599_3c43_9041, 0xfe51_63ab_debb_c561];
 
 /// The number of quarter turns nearest to x, modulo 4 in its two lowest bits, and what is left, between -π/4 and π/4.
-fn reduce(x: f32) -> (u32, f64) {
+fn reduce(x: f64) -> (u32, f64) {
     /// Added to a number, it rounds it to a whole one and leaves that in the lowest bits.
     const ROUND: f64 = 1.5 * (1u64 << 52) as f64;
     if !x.is_finite() {
         return (0, f64::NAN);
     }
     if x.abs() >= LARGE {
-        return reduce_large(x);
+        return reduce_large(x as f32);
     }
-    let wide = f64::from(x);
-    let rounded = wide * FRAC_2_PI + ROUND;
+    let rounded = x * FRAC_2_PI + ROUND;
     let quarters = rounded - ROUND;
-    (rounded.to_bits() as u32, (wide - quarters * QUARTER_HIGH) - quarters * QUARTER_LOW)
+    (rounded.to_bits() as u32, (x - quarters * QUARTER_HIGH) - quarters * QUARTER_LOW)
 }
 
 fn reduce_large(x: f32) -> (u32, f64) {
@@ -73,48 +72,28 @@ fn cosine(r: f64) -> f64 {
 }
 
 /// The sine of an angle in radians.
-pub fn sin(x: f32) -> f32 {
+pub fn sin(x: f64) -> f64 {
     if x == 0.0 {
         return x;
     }
     let (quarters, rest) = reduce(x);
     let size = if quarters & 1 == 0 { sine(rest) } else { cosine(rest) };
-    (if quarters & 2 == 0 { size } else { -size }) as f32
+    if quarters & 2 == 0 { size } else { -size }
 }
 
 /// The cosine of an angle in radians.
-pub fn cos(x: f32) -> f32 {
+pub fn cos(x: f64) -> f64 {
     let (quarters, rest) = reduce(x);
     let size = if quarters & 1 == 0 { cosine(rest) } else { sine(rest) };
-    (if quarters.wrapping_add(1) & 2 == 0 { size } else { -size }) as f32
+    if quarters.wrapping_add(1) & 2 == 0 { size } else { -size }
 }
 
 /// The tangent of an angle in radians.
-pub fn tan(x: f32) -> f32 {
+pub fn tan(x: f64) -> f64 {
     if x == 0.0 {
         return x;
     }
     let (quarters, rest) = reduce(x);
     let (sine, cosine) = (sine(rest), cosine(rest));
-    (if quarters & 1 == 0 { sine / cosine } else { -cosine / sine }) as f32
-}
-
-/// The angle of this sine, between -π/2 and π/2; NaN beyond 1.
-pub fn asin(x: f32) -> f32 {
-    libm::asin(x.into()) as f32
-}
-
-/// The angle of this cosine, between 0 and π; NaN beyond 1.
-pub fn acos(x: f32) -> f32 {
-    libm::acos(x.into()) as f32
-}
-
-/// The angle of this tangent, between -π/2 and π/2.
-pub fn atan(x: f32) -> f32 {
-    libm::atan(x.into()) as f32
-}
-
-/// The angle of the point (x, y), between -π and π.
-pub fn atan2(y: f32, x: f32) -> f32 {
-    libm::atan2(y.into(), x.into()) as f32
+    if quarters & 1 == 0 { sine / cosine } else { -cosine / sine }
 }
