@@ -15,7 +15,7 @@ use compute::runtime::{
 };
 use compute_hal::{CompileRequest, CompileSource};
 use compute_kernel::reflection::Bounds;
-use compute_kernel::{Language, Module};
+use compute_kernel::{Language, Module, Source};
 
 /// A kernel with the sizes of its bindings in bytes, the last one the output, its grid, and how many units of work that is.
 struct Case {
@@ -101,7 +101,7 @@ fn took(work: impl FnOnce()) -> Duration {
 
 fn options(source: &str, bounds: Bounds) -> KernelOptions {
     KernelOptions {
-        language: Language::Wgsl,
+        language: Some(Language::Wgsl),
         source: source.into(),
         entry: None,
         label: String::new(),
@@ -115,9 +115,9 @@ fn options(source: &str, bounds: Bounds) -> KernelOptions {
 /// The time of each stage for a source: front end, resolution and analysis of the entry point, machine code.
 fn stages(source: &str) -> [Duration; 3] {
     let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
-    let module = Module::parse(Language::Wgsl, source).unwrap();
+    let module = Module::parse(&Source::wgsl(source)).unwrap();
     let entry = module.entry_point(None, &[]).unwrap();
-    let parse = || took(|| drop(black_box(Module::parse(Language::Wgsl, source).unwrap())));
+    let parse = || took(|| drop(black_box(Module::parse(&Source::wgsl(source)).unwrap())));
     let resolve = || took(|| drop(black_box(module.entry_point(None, &[]).unwrap())));
     let generate = || {
         let request =

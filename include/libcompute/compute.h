@@ -166,6 +166,18 @@
 /* `f32` */
 #define COMPUTE_OVERRIDE_F32 4
 
+/* `f16` */
+#define COMPUTE_OVERRIDE_F16 5
+
+/* `f64` */
+#define COMPUTE_OVERRIDE_F64 6
+
+/* `i16` */
+#define COMPUTE_OVERRIDE_I16 7
+
+/* `u16` */
+#define COMPUTE_OVERRIDE_U16 8
+
 /* The caller vouches that this launch writes every byte of the view (T6a). */
 #define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
 

@@ -516,6 +516,14 @@ pub const COMPUTE_OVERRIDE_I32: u32 = 2;
 pub const COMPUTE_OVERRIDE_U32: u32 = 3;
 /// `f32`
 pub const COMPUTE_OVERRIDE_F32: u32 = 4;
+/// `f16`
+pub const COMPUTE_OVERRIDE_F16: u32 = 5;
+/// `f64`
+pub const COMPUTE_OVERRIDE_F64: u32 = 6;
+/// `i16`
+pub const COMPUTE_OVERRIDE_I16: u32 = 7;
+/// `u16`
+pub const COMPUTE_OVERRIDE_U16: u32 = 8;
 
 /// One override constant of a kernel (L10).
 #[repr(C)]

@@ -106,6 +106,10 @@ fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, f64), Finding>
         OverrideType::I32 => (whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "i32"),
         OverrideType::U32 => (whole && (0.0..=f64::from(u32::MAX)).contains(&value), "u32"),
         OverrideType::F32 => (value.abs() <= f64::from(f32::MAX), "f32"),
+        OverrideType::F16 => (value.abs() <= 65_504.0, "f16"),
+        OverrideType::F64 => (value.is_finite(), "f64"),
+        OverrideType::I16 => (whole && (f64::from(i16::MIN)..=f64::from(i16::MAX)).contains(&value), "i16"),
+        OverrideType::U16 => (whole && (0.0..=f64::from(u16::MAX)).contains(&value), "u16"),
     };
     if !fits {
         return Err(Finding::span(format!("{value} is not a value of the override constant `{key}`, which is {wanted}"), at));

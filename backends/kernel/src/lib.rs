@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod bitcast;
 mod coverage;
 mod diagnostics;
 mod entry;
 mod front;
 mod limits;
+pub mod math;
 mod parse;
 mod reflect;
 pub mod reflection;

@@ -13,7 +13,7 @@ use crate::front::glsl::Specialization;
 use crate::front::{glsl, spirv};
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
-use crate::{limits, reflect, scan, support};
+use crate::{bitcast, limits, reflect, scan, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -132,6 +132,10 @@ fn validate(source: Text, module: naga::Module, overrides: Vec<OverrideInfo>, or
         Ok(info) => info,
         Err(error) => return Err(diagnostics::refuse(&source, vec![validation_error(&error)])),
     };
+    let findings = bitcast::check(&module, &info, &source);
+    if !findings.is_empty() {
+        return Err(diagnostics::refuse(&source, findings));
+    }
     let findings = limits::check(&module, &info);
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
@@ -156,6 +160,10 @@ fn parse_error(source: &Text, error: &naga::front::wgsl::ParseError) -> Finding 
             let place = source.place(range.start).location;
             finding = finding.note(format!("line {}, column {}: {label}", place.line, place.column));
         }
+    }
+    let line = span.to_range().map(|range| source.line_start(range.start)).and_then(|start| source.get(start..)?.lines().next());
+    if line.is_some_and(bitcast::mentioned) {
+        finding = finding.note(bitcast::ADVICE);
     }
     error.notes().fold(finding, Finding::note)
 }

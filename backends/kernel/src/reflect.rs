@@ -144,14 +144,16 @@ pub(crate) fn overrides(module: &Module) -> Vec<OverrideInfo> {
 
 /// The scalar type of an override; `None` for those that are not supported.
 pub(crate) fn override_type(module: &Module, ty: Handle<Type>) -> Option<OverrideType> {
-    match module.types[ty].inner {
-        TypeInner::Scalar(naga::Scalar { kind, .. }) => match kind {
-            ScalarKind::Bool => Some(OverrideType::Bool),
-            ScalarKind::Sint => Some(OverrideType::I32),
-            ScalarKind::Uint => Some(OverrideType::U32),
-            ScalarKind::Float => Some(OverrideType::F32),
-            ScalarKind::AbstractInt | ScalarKind::AbstractFloat => None,
-        },
+    let TypeInner::Scalar(scalar) = module.types[ty].inner else { return None };
+    match (scalar.kind, scalar.width) {
+        (ScalarKind::Bool, _) => Some(OverrideType::Bool),
+        (ScalarKind::Sint, 2) => Some(OverrideType::I16),
+        (ScalarKind::Sint, 4) => Some(OverrideType::I32),
+        (ScalarKind::Uint, 2) => Some(OverrideType::U16),
+        (ScalarKind::Uint, 4) => Some(OverrideType::U32),
+        (ScalarKind::Float, 2) => Some(OverrideType::F16),
+        (ScalarKind::Float, 4) => Some(OverrideType::F32),
+        (ScalarKind::Float, 8) => Some(OverrideType::F64),
         _ => None,
     }
 }
@@ -168,7 +170,11 @@ fn constant(module: &Module, expression: Handle<Expression>) -> Option<f64> {
         _ => return None,
     };
     match literal {
+        Literal::F16(v) => Some(f64::from(v.to_f32())),
         Literal::F32(v) => Some(f64::from(v)),
+        Literal::F64(v) => Some(v),
+        Literal::I16(v) => Some(f64::from(v)),
+        Literal::U16(v) => Some(f64::from(v)),
         Literal::U32(v) => Some(f64::from(v)),
         Literal::I32(v) => Some(f64::from(v)),
         Literal::Bool(v) => Some(f64::from(u8::from(v))),

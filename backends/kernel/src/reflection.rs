@@ -52,7 +52,7 @@ pub struct BindingInfo {
     pub access: Access,
     /// The fewest bytes that may be bound: the fixed part, and one element of a runtime-sized tail.
     pub min_size: u64,
-    /// Required alignment in bytes of the view's offset, from the types inside (at most 16 for portable kernels).
+    /// Required alignment in bytes of the view's offset, from the types inside (at most 32 for portable kernels).
     pub alignment: u32,
     /// The stride of a runtime-sized tail array in bytes, 0 when the size is fixed.
     pub tail_stride: u32,
@@ -71,6 +71,14 @@ pub enum OverrideType {
     U32,
     /// `f32`
     F32,
+    /// `f16`
+    F16,
+    /// `f64`
+    F64,
+    /// `i16`
+    I16,
+    /// `u16`
+    U16,
 }
 
 /// An override constant of the module, as the entry point sees it.

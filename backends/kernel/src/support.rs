@@ -3,14 +3,22 @@
 //!
 //! The list for readers is in `docs/kernels.md`; change both together.
 
-use naga::{AddressSpace, BuiltIn, Expression, Handle, ScalarKind, ShaderStage, Span, Statement, Type, TypeInner};
+use naga::valid::Capabilities;
+use naga::{AddressSpace, BuiltIn, Expression, Handle, ShaderStage, Span, Statement, Type, TypeInner};
 
 use crate::diagnostics::Finding;
 use crate::scan;
 
 /// What the validator may let through.
-pub(crate) const CAPABILITIES: naga::valid::Capabilities =
-    naga::valid::Capabilities::IMMEDIATES.union(naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32);
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::IMMEDIATES
+    .union(Capabilities::SHADER_FLOAT16_IN_FLOAT32)
+    .union(Capabilities::SHADER_FLOAT16)
+    .union(Capabilities::FLOAT64)
+    .union(Capabilities::SHADER_INT16)
+    .union(Capabilities::SHADER_INT64)
+    .union(Capabilities::SHADER_INT64_ATOMIC_MIN_MAX)
+    .union(Capabilities::SHADER_INT64_ATOMIC_ALL_OPS)
+    .union(Capabilities::SHADER_FLOAT32_ATOMIC);
 
 /// Everything in `module` that is not supported.
 pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
@@ -20,6 +28,9 @@ pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
     }
     for (handle, variable) in module.global_variables.iter() {
         check.global(variable, module.global_variables.get_span(handle));
+    }
+    for (handle, constant) in module.overrides.iter() {
+        check.constant(constant, module.overrides.get_span(handle));
     }
     for (handle, expression) in module.global_expressions.iter() {
         check.expression(expression, module.global_expressions.get_span(handle));
@@ -37,16 +48,11 @@ pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
 /// The construct that a word of WGSL stands for, when it is one that is not supported.
 pub(crate) fn unsupported_word(word: &str) -> Option<&'static str> {
     Some(match word {
-        "f16" | "vec2h" | "vec3h" | "vec4h" => "16-bit floats (`f16`)",
-        "i16" | "u16" | "wgpu_int16" => "16-bit integers",
-        "f64" => "64-bit floats (`f64`)",
-        "i64" | "u64" => "64-bit integers",
         "sampler" | "sampler_comparison" => "samplers",
         "subgroups" => "subgroup operations",
         "ray_query" | "acceleration_structure" | "wgpu_ray_query" => "ray queries",
         "binding_array" | "wgpu_binding_array" => "arrays of bindings",
         "wgpu_cooperative_matrix" => "cooperative matrices",
-        _ if word.starts_with("mat") && word.ends_with('h') && word.len() == 7 => "16-bit floats (`f16`)",
         _ if word.starts_with("texture_") => "textures",
         _ if word.starts_with("subgroup") || word.starts_with("quadSwap") || word == "quadBroadcast" => "subgroup operations",
         _ if word.starts_with("coop_mat") || word.starts_with("coopLoad") => "cooperative matrices",
@@ -73,12 +79,14 @@ impl Check<'_> {
 
     fn ty(&mut self, inner: &TypeInner, span: Span) {
         match inner {
-            TypeInner::Scalar(scalar)
-            | TypeInner::Vector { scalar, .. }
-            | TypeInner::Matrix { scalar, .. }
-            | TypeInner::Atomic(scalar)
-            | TypeInner::ValuePointer { scalar, .. } => self.scalar(*scalar, matches!(inner, TypeInner::Atomic(_)), span),
-            TypeInner::Array { .. } | TypeInner::Struct { .. } | TypeInner::Pointer { .. } => {}
+            TypeInner::Scalar(_)
+            | TypeInner::Vector { .. }
+            | TypeInner::Matrix { .. }
+            | TypeInner::Atomic(_)
+            | TypeInner::ValuePointer { .. }
+            | TypeInner::Array { .. }
+            | TypeInner::Struct { .. }
+            | TypeInner::Pointer { .. } => {}
             TypeInner::Image { .. } => self.refuse("textures", span),
             TypeInner::Sampler { .. } => self.refuse("samplers", span),
             TypeInner::AccelerationStructure { .. } | TypeInner::RayQuery { .. } => self.refuse("ray queries", span),
@@ -87,14 +95,11 @@ impl Check<'_> {
         }
     }
 
-    fn scalar(&mut self, scalar: naga::Scalar, atomic: bool, span: Span) {
-        match (scalar.kind, scalar.width) {
-            (ScalarKind::Float, 2) => self.refuse("16-bit floats (`f16`)", span),
-            (ScalarKind::Float, 8) => self.refuse("64-bit floats (`f64`)", span),
-            (ScalarKind::Sint | ScalarKind::Uint, 2) => self.refuse("16-bit integers", span),
-            (ScalarKind::Sint | ScalarKind::Uint, 8) => self.refuse("64-bit integers", span),
-            (ScalarKind::Float, _) if atomic => self.refuse("atomics of floats", span),
-            _ => {}
+    /// Values of override constants come as f64, which does not hold every number of 64 bits.
+    fn constant(&mut self, constant: &naga::Override, span: Span) {
+        if let TypeInner::Scalar(scalar @ (naga::Scalar::I64 | naga::Scalar::U64)) = self.module.types[constant.ty].inner {
+            let name = if scalar == naga::Scalar::I64 { "i64" } else { "u64" };
+            self.refuse(&format!("override constants of type `{name}`"), span);
         }
     }
 
@@ -177,10 +182,6 @@ impl Check<'_> {
             }
             Expression::CooperativeLoad { .. } | Expression::CooperativeMultiplyAdd { .. } => {
                 self.refuse("cooperative matrices", span)
-            }
-            Expression::Literal(literal) => self.scalar(literal.scalar(), false, span),
-            Expression::As { kind, convert: Some(width), .. } => {
-                self.scalar(naga::Scalar { kind: *kind, width: *width }, false, span)
             }
             _ => {}
         }

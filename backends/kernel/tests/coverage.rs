@@ -349,3 +349,50 @@ fn t6a_extreme_numbers_never_wrap_into_a_yes() {
         }
     }
 }
+
+/// The store that covers the only binding, an array of `ty`.
+fn of_type(ty: &str, body: &str) -> (std::sync::Arc<EntryPoint>, Option<LinearStore>) {
+    let k = kernel(&format!(
+        "enable f16; enable wgpu_int16; @group(0) @binding(0) var<storage, read_write> o: array<{ty}>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {{ {body} }}"
+    ));
+    let store = k.coverage().stores[0].clone();
+    (k, store)
+}
+
+#[test]
+fn t6a_elements_of_two_and_eight_bytes_are_counted_as_such() {
+    let types =
+        [("f16", 2), ("i16", 2), ("u16", 2), ("vec2<f16>", 4), ("vec3<f16>", 8), ("mat3x2<f16>", 12), ("mat2x3<f16>", 16)];
+    let wide = [("f64", 8), ("i64", 8), ("u64", 8), ("vec3<u64>", 32), ("mat4x4<f64>", 128)];
+    for (ty, size) in types.into_iter().chain(wide) {
+        for guard in ["", "if (gid.x < arrayLength(&o))"] {
+            let (k, store) = of_type(ty, &format!("{guard} {{ o[gid.x] = {ty}(); }}"));
+            let store = store.unwrap_or_else(|| panic!("{ty} {guard}"));
+            assert_eq!(store.stride, size, "{ty}");
+            let with = |view: u64| store.covers(k.reflection(), [2, 1, 1], view, &[], &|_| None);
+            assert!(with(128 * size) && with(127 * size) && with(size), "{ty} {guard}");
+            assert!(!with(129 * size) && !with(256 * size), "{ty} {guard}");
+        }
+    }
+}
+
+#[test]
+fn t6a_indices_that_wrap_elsewhere_prove_nothing() {
+    for index in [
+        "u16(gid.x)",
+        "u32(u16(gid.x))",
+        "u64(gid.x) * 0x100000001lu",
+        "u32(u64(gid.x) * 3lu / 3lu)",
+        "i16(gid.x)",
+        "u32(f16(gid.x))",
+    ] {
+        assert_eq!(of_type("f16", &format!("o[{index}] = 1h;")).1, None, "{index}");
+    }
+    for guard in ["u16(gid.x) < u16(100)", "u64(gid.x) < 100lu", "f16(gid.x) < 100h", "u16(gid.x) < u16(arrayLength(&o))"] {
+        assert_eq!(of_type("f16", &format!("if ({guard}) {{ o[gid.x] = 1h; }}")).1, None, "{guard}");
+    }
+    // Components and halves of elements are no elements.
+    assert_eq!(of_type("vec4<f16>", "o[gid.x].x = 1h;").1, None);
+    assert_eq!(of_type("mat2x2<f16>", "o[gid.x][1] = vec2<f16>();").1, None);
+}

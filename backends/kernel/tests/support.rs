@@ -27,11 +27,8 @@ fn what_is_not_supported_yet_is_named_with_its_place() {
         )
     };
     let cases = [
-        (body("enable f16;\nvar<private> h: f16;", "h = 1.0h;"), "16-bit floats", 1),
-        (body("var<private> h: f16;", ""), "16-bit floats", 1),
-        (body("var<private> d: f64;", ""), "64-bit floats", 1),
-        (body("", "let d = f64(1.0);"), "64-bit floats", 3),
-        (body("", "let d = 1li;"), "64-bit integers", 0),
+        (body("override n: i64;", ""), "override constants of type `i64`", 1),
+        (body("@id(3)\noverride n: u64 = 1lu;", ""), "override constants of type `u64`", 0),
         (body("@group(0) @binding(0) var t: texture_2d<f32>;", ""), "textures", 1),
         (body("@group(0) @binding(0) var s: sampler;", ""), "samplers", 1),
         (body("", "let s = subgroupAdd(1u);"), "subgroup operations", 3),
@@ -50,7 +47,7 @@ fn all_that_is_not_supported_is_listed_at_once() {
     let d = refusal(
         "@group(0) @binding(0) var t: texture_2d<f32>;
 @group(0) @binding(1) var s: sampler;
-var<private> d: f64;
+override d: i64;
 @compute @workgroup_size(1) fn main() {}",
     );
     assert!(d.list.len() >= 3, "{d}");

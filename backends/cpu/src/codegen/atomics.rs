@@ -3,7 +3,7 @@
 //! Those on storage are the processor's. Workgroup memory belongs to one thread, so there plain operations are atomic enough.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Value};
+use cranelift_codegen::ir::{AtomicRmwOp, InstBuilder, Value, types};
 use naga::{AtomicFunction, Expression, Handle};
 use smallvec::SmallVec;
 
@@ -11,6 +11,7 @@ use super::emitter::{Emitter, trusted};
 use super::layout::{Scalar, Shape};
 use super::memory::{Address, Purpose};
 use super::program::{FrameId, ValueRef};
+use super::shims;
 use super::stop::{Result, Stop};
 use super::value::{Pointer, Root, Val};
 
@@ -37,7 +38,12 @@ impl Emitter<'_> {
             let exchanged = self.zero_unless(pointer.ok, same, Scalar::Bool);
             return self.set_result(frame, result, Val::Parts(SmallVec::from_slice(&[old, exchanged])));
         }
-        let operation = operation(function, scalar == Scalar::I32)?;
+        if scalar.is_float() {
+            let old = self.atomic_float(function, &pointer, start, value)?;
+            let old = self.zero_unless(pointer.ok, old, scalar);
+            return self.set_result(frame, result, Val::one(old));
+        }
+        let operation = operation(function, scalar.is_signed())?;
         let old = if is_shared(&pointer) {
             self.b.ins().atomic_rmw(scalar.register(), trusted(), operation, start, value)
         } else {
@@ -48,6 +54,33 @@ impl Emitter<'_> {
         };
         let old = self.zero_unless(pointer.ok, old, scalar);
         self.set_result(frame, result, Val::one(old))
+    }
+
+    /// On an f32. No processor adds them in one step.
+    fn atomic_float(&mut self, function: AtomicFunction, pointer: &Pointer, start: Value, value: Value) -> Result<Value> {
+        let value = if function == AtomicFunction::Subtract { self.b.ins().fneg(value) } else { value };
+        match (function, is_shared(pointer)) {
+            (AtomicFunction::Add | AtomicFunction::Subtract, true) => {
+                self.call_float(Scalar::F32, shims::atomic_add as *const () as usize, &[start, value])
+            }
+            (AtomicFunction::Add | AtomicFunction::Subtract, false) => {
+                let old = self.b.ins().load(types::F32, trusted(), start, 0);
+                let new = self.b.ins().fadd(old, value);
+                self.b.ins().store(trusted(), new, start, 0);
+                Ok(old)
+            }
+            (AtomicFunction::Exchange { compare: None }, true) => {
+                let bits = self.bitcast_to(types::I32, value);
+                let old = self.b.ins().atomic_rmw(types::I32, trusted(), AtomicRmwOp::Xchg, start, bits);
+                Ok(self.bitcast_to(types::F32, old))
+            }
+            (AtomicFunction::Exchange { compare: None }, false) => {
+                let old = self.b.ins().load(types::F32, trusted(), start, 0);
+                self.b.ins().store(trusted(), value, start, 0);
+                Ok(old)
+            }
+            _ => Err(Stop::unsupported("this atomic operation on f32")),
+        }
     }
 
     fn set_result(&mut self, frame: FrameId, result: Option<Handle<Expression>>, value: Val) -> Result<()> {
@@ -94,7 +127,10 @@ impl Emitter<'_> {
 
     pub(super) fn atomic_load(&mut self, pointer: &Pointer, scalar: Scalar) -> Result<Val> {
         let (address, start) = self.atomic_address(pointer, Purpose::Read)?;
-        let value = if is_shared(pointer) {
+        let value = if is_shared(pointer) && scalar == Scalar::F32 {
+            let bits = self.b.ins().atomic_load(types::I32, trusted(), start);
+            self.bitcast_to(types::F32, bits)
+        } else if is_shared(pointer) {
             self.b.ins().atomic_load(scalar.register(), trusted(), start)
         } else {
             self.b.ins().load(scalar.register(), trusted(), address.base, address.offset)
@@ -105,6 +141,8 @@ impl Emitter<'_> {
     pub(super) fn atomic_store(&mut self, pointer: &Pointer, value: Value) -> Result<()> {
         let (address, start) = self.atomic_address(pointer, Purpose::Write)?;
         if is_shared(pointer) {
+            let float = self.b.func.dfg.value_type(value) == types::F32;
+            let value = if float { self.bitcast_to(types::I32, value) } else { value };
             self.b.ins().atomic_store(trusted(), value, start);
         } else {
             self.b.ins().store(trusted(), value, address.base, address.offset);

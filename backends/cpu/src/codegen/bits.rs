@@ -7,7 +7,6 @@ use naga::MathFunction as F;
 use super::emitter::Emitter;
 use super::layout::Scalar;
 use super::math::Arguments;
-use super::shims;
 use super::stop::{Result, Stop};
 use super::value::{Parts, Val};
 
@@ -44,10 +43,13 @@ impl Emitter<'_> {
             F::CountTrailingZeros => self.each(a, |e, x| Ok(e.b.ins().ctz(x))),
             F::ReverseBits => self.each(a, |e, x| Ok(e.b.ins().bitrev(x))),
             F::FirstLeadingBit => {
-                let signed = a.scalar()? == Scalar::I32;
-                self.each(a, |e, x| Ok(e.first_leading_bit(x, signed)))
+                let scalar = a.scalar()?;
+                self.each(a, |e, x| Ok(e.first_leading_bit(scalar, x)))
             }
-            F::FirstTrailingBit => self.each(a, |e, x| Ok(e.first_trailing_bit(x))),
+            F::FirstTrailingBit => {
+                let scalar = a.scalar()?;
+                self.each(a, |e, x| Ok(e.first_trailing_bit(scalar, x)))
+            }
             F::ExtractBits => self.extract_bits(a),
             F::InsertBits => self.insert_bits(a),
             F::Dot4I8Packed | F::Dot4U8Packed => self.packed_dot(function == F::Dot4I8Packed, a),
@@ -64,50 +66,52 @@ impl Emitter<'_> {
         }
     }
 
-    fn first_leading_bit(&mut self, x: Value, signed: bool) -> Value {
+    fn first_leading_bit(&mut self, scalar: Scalar, x: Value) -> Value {
+        let last = i64::from(scalar.bits()) - 1;
         let mut x = x;
-        if signed {
+        if scalar.is_signed() {
             // Of a negative number the highest bit that is 0.
-            let sign = self.b.ins().sshr_imm_u(x, 31);
+            let sign = self.b.ins().sshr_imm_u(x, last);
             x = self.b.ins().bxor(x, sign);
         }
         let zeros = self.b.ins().clz(x);
-        let last = self.int(31);
+        let last = self.integer(scalar, last);
         self.b.ins().isub(last, zeros)
     }
 
-    fn first_trailing_bit(&mut self, x: Value) -> Value {
+    fn first_trailing_bit(&mut self, scalar: Scalar, x: Value) -> Value {
         let none = self.b.ins().icmp_imm_u(IntCC::Equal, x, 0);
-        let (minus_one, zeros) = (self.int(-1), self.b.ins().ctz(x));
+        let (minus_one, zeros) = (self.integer(scalar, -1), self.b.ins().ctz(x));
         self.b.ins().select(none, minus_one, zeros)
     }
 
-    /// Offset and count of a bit field, kept inside 32 bits.
-    fn field(&mut self, offset: Value, count: Value) -> (Value, Value) {
-        let width = self.int(32);
+    /// Offset and count of a bit field, kept inside the type, as i32.
+    fn field(&mut self, scalar: Scalar, offset: Value, count: Value) -> (Value, Value) {
+        let width = self.int(i64::from(scalar.bits()));
         let offset = self.b.ins().umin(offset, width);
         let rest = self.b.ins().isub(width, offset);
         (offset, self.b.ins().umin(count, rest))
     }
 
     fn extract_bits(&mut self, a: &Arguments) -> Result<Val> {
-        let signed = a.scalar()? == Scalar::I32;
-        let (offset, count) = self.field(a.one(1)?, a.one(2)?);
-        let (zero, width) = (self.int(0), self.int(32));
-        let empty = self.b.ins().icmp(IntCC::Equal, count, zero);
+        let scalar = a.scalar()?;
+        let (offset, count) = self.field(scalar, a.one(1)?, a.one(2)?);
+        let (zero, width) = (self.integer(scalar, 0), self.int(i64::from(scalar.bits())));
+        let empty = self.b.ins().icmp_imm_u(IntCC::Equal, count, 0);
         let down = self.b.ins().isub(width, count);
         let up = self.b.ins().isub(down, offset);
         self.each(a, |e, x| {
             let x = e.b.ins().ishl(x, up);
-            let x = if signed { e.b.ins().sshr(x, down) } else { e.b.ins().ushr(x, down) };
+            let x = if scalar.is_signed() { e.b.ins().sshr(x, down) } else { e.b.ins().ushr(x, down) };
             Ok(e.b.ins().select(empty, zero, x))
         })
     }
 
     fn insert_bits(&mut self, a: &Arguments) -> Result<Val> {
-        let (offset, count) = self.field(a.one(2)?, a.one(3)?);
-        let (zero, width, ones) = (self.int(0), self.int(32), self.int(-1));
-        let empty = self.b.ins().icmp(IntCC::Equal, count, zero);
+        let scalar = a.scalar()?;
+        let (offset, count) = self.field(scalar, a.one(2)?, a.one(3)?);
+        let (ones, width) = (self.integer(scalar, -1), self.int(i64::from(scalar.bits())));
+        let empty = self.b.ins().icmp_imm_u(IntCC::Equal, count, 0);
         let down = self.b.ins().isub(width, count);
         let mask = self.b.ins().ushr(ones, down);
         let mask = self.b.ins().ishl(mask, offset);
@@ -151,12 +155,12 @@ impl Emitter<'_> {
     fn pack_normal(&mut self, function: F, a: &Arguments) -> Result<Val> {
         let normal = Normal::of(function).ok_or_else(|| Stop::bug("not a packing"))?;
         let parts = self.map(a.parts(0)?, |e, x| {
-            let x = e.clamp_float(x, if normal.signed { -1.0 } else { 0.0 }, 1.0);
+            let x = e.clamp_float(Scalar::F32, x, if normal.signed { -1.0 } else { 0.0 }, 1.0);
             let (scale, half) = (e.float(normal.scale()), e.float(0.5));
             let x = e.b.ins().fmul(x, scale);
             let x = e.b.ins().fadd(x, half);
             let x = e.b.ins().floor(x);
-            e.float_to_int(x, true)
+            e.float_to_int(Scalar::F32, Scalar::I32, x)
         });
         Ok(Val::one(self.join(&parts, normal.bits)))
     }
@@ -195,16 +199,14 @@ impl Emitter<'_> {
     fn pack_halves(&mut self, a: &Arguments) -> Result<Val> {
         let mut halves = Parts::new();
         for x in a.parts(0)? {
-            halves.extend(self.call(shims::to_f16 as *const () as usize, &[*x], Some(types::I32)));
+            let half = self.round_half(*x);
+            halves.push(self.half_bits(half));
         }
         Ok(Val::one(self.join(&halves, 16)))
     }
 
     fn unpack_halves(&mut self, a: &Arguments) -> Result<Val> {
-        let mut out = Parts::new();
-        for half in self.fields(a.one(0)?, 16, false) {
-            out.push(self.call_float(shims::from_f16 as *const () as usize, &[half])?);
-        }
-        Ok(Val::Parts(out))
+        let halves = self.fields(a.one(0)?, 16, false);
+        Ok(Val::Parts(self.map(&halves, |e, half| e.half_from_bits(half))))
     }
 }

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::emitter::{Emitter, SiteInfo};
-use super::layout::{Elements, Scalar, Shape};
+use super::layout::{Elements, Shape};
 use super::program::ValueRef;
 use super::stop::{Result, Stop};
 use super::value::{Check, Parts, Pointer, Val};
@@ -23,7 +23,7 @@ impl Emitter<'_> {
         at: ValueRef,
     ) -> Result<Pointer> {
         let elements = self.layout.elements(base.shape)?;
-        let wide = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
+        let wide = self.widened(index, signed);
         let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));
         let dynamic = match base.dynamic {
             Some(before) => self.b.ins().iadd(before, step),
@@ -52,8 +52,11 @@ impl Emitter<'_> {
 
     fn in_range(&mut self, base: &Pointer, elements: Elements, index: Value, wide: Value) -> Result<Value> {
         match elements.count {
-            // Negative numbers are large as unsigned ones.
-            Some(count) => Ok(self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count))),
+            // Negative numbers are large as unsigned ones. A count may need more than 16 bits.
+            Some(count) => {
+                let index = if self.b.func.dfg.value_type(index) == types::I16 { wide } else { index };
+                Ok(self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count)))
+            }
             None => {
                 let length = self.runtime_length(base)?;
                 Ok(self.b.ins().icmp(IntCC::UnsignedLessThan, wide, length))
@@ -75,8 +78,7 @@ impl Emitter<'_> {
         if self.options.bounds == Bounds::Validate {
             let count = elements.count.ok_or_else(|| Stop::bug("a value of unknown size"))?;
             let ok = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count));
-            let index = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
-            let length = self.long(i64::from(count));
+            let (index, length) = (self.widened(index, signed), self.long(i64::from(count)));
             let site = self.site(at, &Rc::from(""));
             self.report(&[Check { ok, index, length, site }], ok);
         }
@@ -121,12 +123,19 @@ impl Emitter<'_> {
         self.b.seal_block(on);
     }
 
-    /// Whether an index of this scalar type is signed.
+    /// Whether an index is signed.
     pub(super) fn is_signed(&self, index: ValueRef) -> Result<bool> {
         match self.shape_of(index)? {
-            Shape::Scalar(Scalar::I32) => Ok(true),
-            Shape::Scalar(Scalar::U32) => Ok(false),
+            Shape::Scalar(scalar) if scalar.is_integer() => Ok(scalar.is_signed()),
             _ => Err(Stop::bug("an index that is not an integer")),
         }
+    }
+
+    /// An index as i64. That of 64 bits without a sign stays what it is as an unsigned number.
+    fn widened(&mut self, index: Value, signed: bool) -> Value {
+        if self.b.func.dfg.value_type(index) == types::I64 {
+            return index;
+        }
+        if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) }
     }
 }

@@ -117,13 +117,19 @@ impl Emitter<'_> {
 }
 
 fn write_literal(literal: Literal, to: &mut [u8]) -> Option<()> {
-    let bytes = match literal {
-        Literal::F32(v) => v.to_ne_bytes(),
-        Literal::I32(v) => v.to_ne_bytes(),
-        Literal::U32(v) => v.to_ne_bytes(),
-        Literal::Bool(v) => [u8::from(v), 0, 0, 0],
-        _ => return None,
-    };
-    to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+    let mut write = |bytes: &[u8]| to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+    match literal {
+        Literal::F16(v) => write(&v.to_bits().to_ne_bytes()),
+        Literal::F32(v) => write(&v.to_ne_bytes()),
+        Literal::F64(v) => write(&v.to_ne_bytes()),
+        Literal::I16(v) => write(&v.to_ne_bytes()),
+        Literal::U16(v) => write(&v.to_ne_bytes()),
+        Literal::I32(v) => write(&v.to_ne_bytes()),
+        Literal::U32(v) => write(&v.to_ne_bytes()),
+        Literal::I64(v) => write(&v.to_ne_bytes()),
+        Literal::U64(v) => write(&v.to_ne_bytes()),
+        Literal::Bool(v) => write(&[u8::from(v)]),
+        Literal::AbstractInt(_) | Literal::AbstractFloat(_) => return None,
+    }
     Some(())
 }

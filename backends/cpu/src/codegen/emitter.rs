@@ -9,7 +9,7 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use naga::{AddressSpace, Span, TypeInner};
 
 use super::data::Tables;
-use super::layout::{Layout, Scalar, Shape};
+use super::layout::{Layout, Shape};
 use super::plan::{Home, Plan};
 use super::program::{LocalId, Program, TargetId, ValueRef};
 use super::shims::FALLBACK_SIZE;
@@ -224,7 +224,7 @@ impl<'e> Emitter<'e> {
             return Ok(Place { offset: self.reserve(u64::from(size))?, stride: 0 });
         }
         // Scalars are packed, so that the invocations' are neighbours; anything else keeps its alignment.
-        let stride = if size <= 4 { size } else { size.next_multiple_of(16) };
+        let stride = if size <= 8 { size } else { size.next_multiple_of(16) };
         let all = u64::from(stride).saturating_mul(self.invocations());
         Ok(Place { offset: self.reserve(all)?, stride })
     }
@@ -303,14 +303,6 @@ impl<'e> Emitter<'e> {
 
     pub(super) fn bool(&mut self, value: bool) -> Value {
         self.b.ins().iconst(types::I8, i64::from(value))
-    }
-
-    pub(super) fn zero_scalar(&mut self, scalar: Scalar) -> Value {
-        match scalar {
-            Scalar::F32 => self.float(0.0),
-            Scalar::I32 | Scalar::U32 => self.int(0),
-            Scalar::Bool => self.bool(false),
-        }
     }
 
     pub(super) fn zero_parts(&mut self, shape: Shape) -> Result<Parts> {

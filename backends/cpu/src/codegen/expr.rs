@@ -7,7 +7,7 @@ use naga::{AddressSpace, BuiltIn, Expression, Handle, Literal, StorageAccess, Sw
 use smallvec::SmallVec;
 
 use super::emitter::Emitter;
-use super::layout::Shape;
+use super::layout::{Scalar, Shape};
 use super::program::{FrameId, Resolved, ValueRef};
 use super::stop::{Result, Stop};
 use super::value::{Parts, Pointer, Root, Val};
@@ -104,10 +104,12 @@ impl Emitter<'_> {
             Literal::U32(v) => self.int(i64::from(v)),
             Literal::I32(v) => self.int(i64::from(v)),
             Literal::Bool(v) => self.bool(v),
-            Literal::F16(_) | Literal::F64(_) => return Err(Stop::unsupported("f16 and f64")),
-            Literal::I16(_) | Literal::U16(_) | Literal::I64(_) | Literal::U64(_) => {
-                return Err(Stop::unsupported("integers of 16 and 64 bits"));
-            }
+            Literal::F16(v) => self.float(v.to_f32()),
+            Literal::F64(v) => self.number(Scalar::F64, v),
+            Literal::I16(v) => self.integer(Scalar::I16, i64::from(v)),
+            Literal::U16(v) => self.integer(Scalar::U16, i64::from(v)),
+            Literal::I64(v) => self.long(v),
+            Literal::U64(v) => self.long(v as i64),
             Literal::AbstractInt(_) | Literal::AbstractFloat(_) => return Err(Stop::bug("an abstract number")),
         }))
     }

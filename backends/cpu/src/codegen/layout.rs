@@ -11,34 +11,72 @@ use super::stop::{Result, Stop};
 /// A scalar type of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scalar {
+    F16,
     F32,
+    F64,
+    I16,
+    U16,
     I32,
     U32,
+    I64,
+    U64,
     Bool,
 }
 
 impl Scalar {
     pub(super) fn from_ir(scalar: naga::Scalar) -> Result<Self> {
         match (scalar.kind, scalar.width) {
+            (ScalarKind::Float, 2) => Ok(Self::F16),
             (ScalarKind::Float, 4) => Ok(Self::F32),
+            (ScalarKind::Float, 8) => Ok(Self::F64),
+            (ScalarKind::Sint, 2) => Ok(Self::I16),
+            (ScalarKind::Uint, 2) => Ok(Self::U16),
             (ScalarKind::Sint, 4) => Ok(Self::I32),
             (ScalarKind::Uint, 4) => Ok(Self::U32),
+            (ScalarKind::Sint, 8) => Ok(Self::I64),
+            (ScalarKind::Uint, 8) => Ok(Self::U64),
             (ScalarKind::Bool, _) => Ok(Self::Bool),
             (kind, width) => Err(Stop::unsupported(format_args!("values of {} bits ({kind:?})", u32::from(width) * 8))),
         }
     }
 
-    /// The type of the register that holds it; booleans are 0 or 1 in a byte.
+    /// The type of the register that holds it. Booleans are 0 or 1 in a byte. Halves are f32 that are halves: processors compute with f32, and
+    /// what is computed is rounded at once.
     pub(super) fn register(self) -> ir::Type {
         match self {
-            Self::F32 => ir::types::F32,
+            Self::F16 | Self::F32 => ir::types::F32,
+            Self::F64 => ir::types::F64,
+            Self::I16 | Self::U16 => ir::types::I16,
             Self::I32 | Self::U32 => ir::types::I32,
+            Self::I64 | Self::U64 => ir::types::I64,
             Self::Bool => ir::types::I8,
         }
     }
 
+    /// Bytes in memory.
     pub(super) fn size(self) -> u32 {
-        self.register().bytes()
+        match self {
+            Self::F16 => 2,
+            other => other.register().bytes(),
+        }
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        self.size() * 8
+    }
+
+    pub(super) fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+
+    /// Whether it is an integer with a sign.
+    pub(super) fn is_signed(self) -> bool {
+        matches!(self, Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// Whether it is an integer.
+    pub(super) fn is_integer(self) -> bool {
+        !self.is_float() && self != Self::Bool
     }
 }
 
@@ -48,10 +86,11 @@ pub(super) enum Shape {
     Scalar(Scalar),
     Atomic(Scalar),
     Vector(u32, Scalar),
-    /// Of f32.
+    /// Of floats.
     Matrix {
         columns: u32,
         rows: u32,
+        scalar: Scalar,
     },
     Array(Handle<naga::Type>),
     Struct(Handle<naga::Type>),
@@ -61,8 +100,7 @@ impl Shape {
     /// The scalar type of a scalar, vector, matrix or atomic.
     pub(super) fn scalar(self) -> Result<Scalar> {
         match self {
-            Self::Scalar(s) | Self::Atomic(s) | Self::Vector(_, s) => Ok(s),
-            Self::Matrix { .. } => Ok(Scalar::F32),
+            Self::Scalar(scalar) | Self::Atomic(scalar) | Self::Vector(_, scalar) | Self::Matrix { scalar, .. } => Ok(scalar),
             Self::Array(_) | Self::Struct(_) => Err(Stop::bug("a composite where a number was expected")),
         }
     }
@@ -71,7 +109,7 @@ impl Shape {
     pub(super) fn width(self) -> usize {
         match self {
             Self::Vector(n, _) => n as usize,
-            Self::Matrix { columns, rows } => (columns * rows) as usize,
+            Self::Matrix { columns, rows, .. } => (columns * rows) as usize,
             _ => 1,
         }
     }
@@ -109,20 +147,29 @@ pub(super) const MAX_LEAVES: u64 = 32;
 pub(super) struct Layout<'a> {
     module: &'a naga::Module,
     layouter: naga::proc::Layouter,
-    /// Leaves of each type by handle; runtime-sized arrays count as one element.
-    leaf_counts: Vec<u64>,
+    /// By handle.
+    leaves: Vec<Leaves>,
+}
+
+/// How much of a type is no padding. Runtime-sized arrays count as more than anything.
+#[derive(Clone, Copy)]
+struct Leaves {
+    count: u64,
+    bytes: u64,
+    /// Whether some of it may hold only certain bytes: a boolean in memory is 0 or 1.
+    has_bool: bool,
 }
 
 impl<'a> Layout<'a> {
     pub(super) fn new(module: &'a naga::Module) -> Result<Self> {
         let mut layouter = naga::proc::Layouter::default();
         layouter.update(module.to_ctx()).map_err(|e| Stop::bug(format!("layout: {e}")))?;
-        let mut leaf_counts = Vec::with_capacity(module.types.len());
+        let mut leaves = Vec::with_capacity(module.types.len());
         for (_, ty) in module.types.iter() {
-            let count = leaf_count_of(module, &ty.inner, &leaf_counts);
-            leaf_counts.push(count);
+            let of = leaves_of(module, &ty.inner, &leaves);
+            leaves.push(of);
         }
-        Ok(Self { module, layouter, leaf_counts })
+        Ok(Self { module, layouter, leaves })
     }
 
     pub(super) fn inner(&self, handle: Handle<naga::Type>) -> &'a TypeInner {
@@ -150,15 +197,21 @@ impl<'a> Layout<'a> {
         match shape {
             Shape::Scalar(s) | Shape::Atomic(s) => s.size(),
             Shape::Vector(n, s) => n * s.size(),
-            Shape::Matrix { columns, rows } => columns * column_stride(rows),
+            Shape::Matrix { columns, rows, scalar } => columns * column_stride(rows, scalar),
             Shape::Array(handle) | Shape::Struct(handle) => self.layouter[handle].size,
         }
     }
 
     pub(super) fn leaf_count(&self, shape: Shape) -> u64 {
+        self.leaves_in(shape).count
+    }
+
+    fn leaves_in(&self, shape: Shape) -> Leaves {
         match shape {
-            Shape::Array(handle) | Shape::Struct(handle) => self.leaf_counts.get(handle.index()).copied().unwrap_or(u64::MAX),
-            _ => shape.width() as u64,
+            Shape::Array(handle) | Shape::Struct(handle) => self.leaves.get(handle.index()).copied().unwrap_or(ENDLESS),
+            Shape::Scalar(s) | Shape::Atomic(s) | Shape::Vector(_, s) | Shape::Matrix { scalar: s, .. } => {
+                leaves(s, shape.width() as u64)
+            }
         }
     }
 
@@ -167,25 +220,10 @@ impl<'a> Layout<'a> {
         self.leaf_count(shape) <= MAX_LEAVES
     }
 
-    /// Whether a type consists of 4-byte scalars without any padding, so that its bytes can be copied as they are.
-    pub(super) fn is_dense(&self, shape: Shape) -> Result<bool> {
-        let whole = self.leaf_count(shape).checked_mul(4) == Some(u64::from(self.size(shape)));
-        Ok(whole && !self.has_bool(shape)?)
-    }
-
-    fn has_bool(&self, shape: Shape) -> Result<bool> {
-        match shape {
-            Shape::Array(_) => self.has_bool(self.elements(shape)?.shape),
-            Shape::Struct(_) => {
-                for index in 0..self.member_count(shape) {
-                    if self.has_bool(self.member(shape, index)?.shape)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            _ => Ok(shape.scalar()? == Scalar::Bool),
-        }
+    /// Whether a type consists of numbers without any padding, so that its bytes can be copied as they are.
+    pub(super) fn is_dense(&self, shape: Shape) -> bool {
+        let leaves = self.leaves_in(shape);
+        leaves.bytes == u64::from(self.size(shape)) && !leaves.has_bool
     }
 
     /// The scalars of a small type, in order.
@@ -251,8 +289,8 @@ impl<'a> Layout<'a> {
     pub(super) fn elements(&self, shape: Shape) -> Result<Elements> {
         match shape {
             Shape::Vector(n, s) => Ok(Elements { shape: Shape::Scalar(s), stride: s.size(), count: Some(n) }),
-            Shape::Matrix { columns, rows } => {
-                Ok(Elements { shape: Shape::Vector(rows, Scalar::F32), stride: column_stride(rows), count: Some(columns) })
+            Shape::Matrix { columns, rows, scalar } => {
+                Ok(Elements { shape: Shape::Vector(rows, scalar), stride: column_stride(rows, scalar), count: Some(columns) })
             }
             Shape::Array(handle) => self.array_elements(handle),
             Shape::Scalar(_) | Shape::Atomic(_) | Shape::Struct(_) => Err(Stop::bug("an index into something without elements")),
@@ -272,8 +310,9 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn column_stride(rows: u32) -> u32 {
-    if rows == 2 { 8 } else { 16 }
+/// A column is aligned like a vector of its length, three like four.
+fn column_stride(rows: u32, scalar: Scalar) -> u32 {
+    rows.next_power_of_two() * scalar.size()
 }
 
 fn shape_of_inner(inner: &TypeInner) -> Result<Shape> {
@@ -281,10 +320,9 @@ fn shape_of_inner(inner: &TypeInner) -> Result<Shape> {
         TypeInner::Scalar(s) => Ok(Shape::Scalar(Scalar::from_ir(s)?)),
         TypeInner::Atomic(s) => Ok(Shape::Atomic(Scalar::from_ir(s)?)),
         TypeInner::Vector { size, scalar } => Ok(Shape::Vector(size as u32, Scalar::from_ir(scalar)?)),
-        TypeInner::Matrix { columns, rows, scalar } => match Scalar::from_ir(scalar)? {
-            Scalar::F32 => Ok(Shape::Matrix { columns: columns as u32, rows: rows as u32 }),
-            _ => Err(Stop::unsupported("matrices of other types than f32")),
-        },
+        TypeInner::Matrix { columns, rows, scalar } => {
+            Ok(Shape::Matrix { columns: columns as u32, rows: rows as u32, scalar: Scalar::from_ir(scalar)? })
+        }
         TypeInner::Image { .. } | TypeInner::Sampler { .. } => Err(Stop::unsupported("textures and samplers")),
         TypeInner::BindingArray { .. } => Err(Stop::unsupported("arrays of bindings")),
         TypeInner::AccelerationStructure { .. } | TypeInner::RayQuery { .. } => Err(Stop::unsupported("ray queries")),
@@ -294,16 +332,34 @@ fn shape_of_inner(inner: &TypeInner) -> Result<Shape> {
     }
 }
 
-fn leaf_count_of(module: &naga::Module, inner: &TypeInner, before: &[u64]) -> u64 {
-    let of = |handle: Handle<naga::Type>| before.get(handle.index()).copied().unwrap_or(u64::MAX);
+const ENDLESS: Leaves = Leaves { count: u64::MAX, bytes: u64::MAX, has_bool: true };
+
+fn leaves(scalar: Scalar, count: u64) -> Leaves {
+    Leaves { count, bytes: count * u64::from(scalar.size()), has_bool: scalar == Scalar::Bool }
+}
+
+fn leaves_of(module: &naga::Module, inner: &TypeInner, before: &[Leaves]) -> Leaves {
+    let of = |handle: Handle<naga::Type>| before.get(handle.index()).copied().unwrap_or(ENDLESS);
     match *inner {
-        TypeInner::Vector { size, .. } => size as u64,
-        TypeInner::Matrix { columns, rows, .. } => columns as u64 * rows as u64,
         TypeInner::Array { base, size, .. } => match size.resolve(module.to_ctx()) {
-            Ok(IndexableLength::Known(n)) => of(base).saturating_mul(u64::from(n)),
-            Ok(IndexableLength::Dynamic) | Err(_) => u64::MAX,
+            Ok(IndexableLength::Known(n)) => {
+                let (n, one) = (u64::from(n), of(base));
+                Leaves { count: one.count.saturating_mul(n), bytes: one.bytes.saturating_mul(n), ..one }
+            }
+            Ok(IndexableLength::Dynamic) | Err(_) => ENDLESS,
         },
-        TypeInner::Struct { ref members, .. } => members.iter().fold(0u64, |sum, m| sum.saturating_add(of(m.ty))),
-        _ => 1,
+        TypeInner::Struct { ref members, .. } => {
+            let none = Leaves { count: 0, bytes: 0, has_bool: false };
+            members.iter().fold(none, |sum, member| {
+                let one = of(member.ty);
+                Leaves {
+                    count: sum.count.saturating_add(one.count),
+                    bytes: sum.bytes.saturating_add(one.bytes),
+                    has_bool: sum.has_bool || one.has_bool,
+                }
+            })
+        }
+        // Types without a shape have no values either.
+        _ => shape_of_inner(inner).map_or(ENDLESS, |shape| leaves(shape.scalar().unwrap_or(Scalar::Bool), shape.width() as u64)),
     }
 }

@@ -107,9 +107,8 @@ impl Emitter<'_> {
         }
         let address = self.address(pointer, Purpose::Read)?;
         let leaves = self.layout.leaves(pointer.shape)?;
-        let load = |leaf: &super::layout::Leaf| {
-            self.b.ins().load(leaf.scalar.register(), address.flags, address.base, address.plus(leaf.offset))
-        };
+        let load =
+            |leaf: &super::layout::Leaf| self.load_scalar(leaf.scalar, address.flags, address.base, address.plus(leaf.offset));
         Ok(Val::Parts(leaves.iter().map(load).collect()))
     }
 
@@ -158,7 +157,7 @@ impl Emitter<'_> {
     fn store_parts(&mut self, pointer: &Pointer, parts: &Parts) -> Result<()> {
         let address = self.address(pointer, Purpose::Write)?;
         for (leaf, part) in self.layout.leaves(pointer.shape)?.iter().zip(parts) {
-            self.b.ins().store(trusted(), *part, address.base, address.plus(leaf.offset));
+            self.store_scalar(leaf.scalar, trusted(), *part, address.base, address.plus(leaf.offset));
         }
         Ok(())
     }
@@ -184,7 +183,7 @@ impl Emitter<'_> {
     /// Copies between pointers without checks.
     fn copy(&mut self, to: &Pointer, from: &Pointer, shape: Shape) -> Result<()> {
         let (to, from) = (Pointer { shape, ..to.clone() }, Pointer { shape, ..from.clone() });
-        if self.layout.is_dense(shape)? {
+        if self.layout.is_dense(shape) {
             let (to, from) = (self.start(&to, Purpose::Write)?, self.start(&from, Purpose::Read)?);
             let size = self.long(i64::from(self.layout.size(shape)));
             self.call(super::shims::copy as *const () as usize, &[to, from, size], None);

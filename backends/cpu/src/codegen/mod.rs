@@ -6,20 +6,23 @@
 //! The way of a kernel: `program` inlines all calls into one tree; `plan` cuts the tree into barrier-free runs and the uniform control
 //! flow around them (`usage`: what lives across runs; `uniform`: what is computed once; `range`: which indices need no check); an
 //! `emitter` makes code of the plan: `outer` around runs, `nodes` inside them (`control`: the shapes that both share), `expr` and its rooms
-//! (`ops`, `math`, `bits`, `atomics`, `data`) for values, `memory` and `bounds` for addresses; `jit` makes it executable.
+//! (`ops`, `convert`, `math`, `matrix`, `bits`, `numbers`, `atomics`, `data`) for values, `memory` and `bounds` for addresses; `jit` makes it executable.
 
 mod atomics;
 mod bits;
 mod bounds;
 mod control;
+mod convert;
 mod data;
 mod emitter;
 mod expr;
 mod jit;
 mod layout;
 mod math;
+mod matrix;
 mod memory;
 mod nodes;
+mod numbers;
 mod ops;
 mod outer;
 mod plan;

@@ -1,8 +1,8 @@
-//! Operators, conversions and selection, on the scalars of a value.
+//! Operators and selection, on the scalars of a value.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
-use naga::{BinaryOperator, RelationalFunction, ScalarKind, UnaryOperator};
+use cranelift_codegen::ir::{InstBuilder, Value};
+use naga::{BinaryOperator, RelationalFunction, UnaryOperator};
 
 use super::emitter::Emitter;
 use super::layout::{Scalar, Shape};
@@ -10,10 +10,6 @@ use super::program::ValueRef;
 use super::shims;
 use super::stop::{Result, Stop};
 use super::value::{Parts, Val};
-
-/// The largest f32 that is an i32, and that is a u32 (KT-03: conversions clamp to these).
-const MAX_I32: f32 = 2_147_483_520.0;
-const MAX_U32: f32 = 4_294_967_040.0;
 
 impl Emitter<'_> {
     /// Applies `f` to each pair; a single scalar stands for a whole vector.
@@ -36,7 +32,7 @@ impl Emitter<'_> {
         let scalar = self.shape_of(operand)?.scalar()?;
         let parts = self.value(operand)?.parts()?;
         Ok(Val::Parts(self.map(&parts, |e, x| match (op, scalar) {
-            (UnaryOperator::Negate, Scalar::F32) => e.b.ins().fneg(x),
+            (UnaryOperator::Negate, scalar) if scalar.is_float() => e.b.ins().fneg(x),
             (UnaryOperator::Negate, _) => e.b.ins().ineg(x),
             (UnaryOperator::LogicalNot, _) => e.b.ins().bxor_imm_u(x, 1),
             (UnaryOperator::BitwiseNot, _) => e.b.ins().bnot(x),
@@ -55,9 +51,9 @@ impl Emitter<'_> {
         let mut failed = None;
         let parts = self.zip(&a, &b, |e, x, y| {
             let result = match scalar {
-                Scalar::F32 => e.float_binary(op, x, y),
-                Scalar::I32 | Scalar::U32 => e.int_binary(op, scalar == Scalar::I32, x, y),
+                Scalar::F16 | Scalar::F32 | Scalar::F64 => e.float_binary(op, scalar, x, y),
                 Scalar::Bool => e.bool_binary(op, x, y),
+                _ => e.int_binary(op, scalar, x, y),
             };
             result.unwrap_or_else(|stop| {
                 failed = Some(stop);
@@ -67,7 +63,7 @@ impl Emitter<'_> {
         failed.map_or(Ok(Val::Parts(parts)), Err)
     }
 
-    fn float_binary(&mut self, op: BinaryOperator, x: Value, y: Value) -> Result<Value> {
+    fn float_binary(&mut self, op: BinaryOperator, scalar: Scalar, x: Value, y: Value) -> Result<Value> {
         let compare = match op {
             BinaryOperator::Equal => FloatCC::Equal,
             BinaryOperator::NotEqual => FloatCC::NotEqual,
@@ -75,17 +71,19 @@ impl Emitter<'_> {
             BinaryOperator::LessEqual => FloatCC::LessThanOrEqual,
             BinaryOperator::Greater => FloatCC::GreaterThan,
             BinaryOperator::GreaterEqual => FloatCC::GreaterThanOrEqual,
-            BinaryOperator::Add => return Ok(self.b.ins().fadd(x, y)),
-            BinaryOperator::Subtract => return Ok(self.b.ins().fsub(x, y)),
-            BinaryOperator::Multiply => return Ok(self.b.ins().fmul(x, y)),
-            BinaryOperator::Divide => return Ok(self.b.ins().fdiv(x, y)),
-            BinaryOperator::Modulo => return self.call_float(shims::remainder as *const () as usize, &[x, y]),
+            BinaryOperator::Add => return Ok(self.add(scalar, x, y)),
+            BinaryOperator::Subtract => return Ok(self.subtract(scalar, x, y)),
+            BinaryOperator::Multiply => return Ok(self.multiply(scalar, x, y)),
+            BinaryOperator::Divide => return Ok(self.divide(scalar, x, y)),
+            // Exact, so of halves a half.
+            BinaryOperator::Modulo => return self.call_float(scalar, shims::remainder(scalar), &[x, y]),
             _ => return Err(Stop::bug("a bit operation on floats")),
         };
         Ok(self.b.ins().fcmp(compare, x, y))
     }
 
-    fn int_binary(&mut self, op: BinaryOperator, signed: bool, x: Value, y: Value) -> Result<Value> {
+    fn int_binary(&mut self, op: BinaryOperator, scalar: Scalar, x: Value, y: Value) -> Result<Value> {
+        let signed = scalar.is_signed();
         let pick = |s, u| if signed { s } else { u };
         let compare = match op {
             BinaryOperator::Equal => IntCC::Equal,
@@ -94,18 +92,19 @@ impl Emitter<'_> {
             BinaryOperator::LessEqual => pick(IntCC::SignedLessThanOrEqual, IntCC::UnsignedLessThanOrEqual),
             BinaryOperator::Greater => pick(IntCC::SignedGreaterThan, IntCC::UnsignedGreaterThan),
             BinaryOperator::GreaterEqual => pick(IntCC::SignedGreaterThanOrEqual, IntCC::UnsignedGreaterThanOrEqual),
-            _ => return self.int_arithmetic(op, signed, x, y),
+            _ => return self.int_arithmetic(op, scalar, x, y),
         };
         Ok(self.b.ins().icmp(compare, x, y))
     }
 
-    fn int_arithmetic(&mut self, op: BinaryOperator, signed: bool, x: Value, y: Value) -> Result<Value> {
+    fn int_arithmetic(&mut self, op: BinaryOperator, scalar: Scalar, x: Value, y: Value) -> Result<Value> {
+        let signed = scalar.is_signed();
         Ok(match op {
             BinaryOperator::Add => self.b.ins().iadd(x, y),
             BinaryOperator::Subtract => self.b.ins().isub(x, y),
             BinaryOperator::Multiply => self.b.ins().imul(x, y),
             BinaryOperator::Divide | BinaryOperator::Modulo => {
-                let y = self.safe_divisor(signed, x, y);
+                let y = self.safe_divisor(scalar, x, y);
                 match (op, signed) {
                     (BinaryOperator::Divide, true) => self.b.ins().sdiv(x, y),
                     (BinaryOperator::Divide, false) => self.b.ins().udiv(x, y),
@@ -116,7 +115,7 @@ impl Emitter<'_> {
             BinaryOperator::And => self.b.ins().band(x, y),
             BinaryOperator::ExclusiveOr => self.b.ins().bxor(x, y),
             BinaryOperator::InclusiveOr => self.b.ins().bor(x, y),
-            // The instructions take the count modulo 32, as the language does (KT-02).
+            // The instructions take the count modulo the width of the type, as the language does (KT-02).
             BinaryOperator::ShiftLeft => self.b.ins().ishl(x, y),
             BinaryOperator::ShiftRight if signed => self.b.ins().sshr(x, y),
             BinaryOperator::ShiftRight => self.b.ins().ushr(x, y),
@@ -125,15 +124,17 @@ impl Emitter<'_> {
     }
 
     /// By zero, and the least number by -1: dividing by one gives what the language wants of both (KT-01).
-    fn safe_divisor(&mut self, signed: bool, x: Value, y: Value) -> Value {
-        let mut bad = self.b.ins().icmp_imm_u(IntCC::Equal, y, 0);
-        if signed {
-            let least = self.b.ins().icmp_imm_s(IntCC::Equal, x, i64::from(i32::MIN));
-            let minus_one = self.b.ins().icmp_imm_s(IntCC::Equal, y, -1);
+    fn safe_divisor(&mut self, scalar: Scalar, x: Value, y: Value) -> Value {
+        let zero = self.integer(scalar, 0);
+        let mut bad = self.b.ins().icmp(IntCC::Equal, y, zero);
+        if scalar.is_signed() {
+            let (least, minus_one) = (self.integer(scalar, i64::MIN >> (64 - scalar.bits())), self.integer(scalar, -1));
+            let least = self.b.ins().icmp(IntCC::Equal, x, least);
+            let minus_one = self.b.ins().icmp(IntCC::Equal, y, minus_one);
             let overflow = self.b.ins().band(least, minus_one);
             bad = self.b.ins().bor(bad, overflow);
         }
-        let one = self.int(1);
+        let one = self.integer(scalar, 1);
         self.b.ins().select(bad, one, y)
     }
 
@@ -151,11 +152,12 @@ impl Emitter<'_> {
     /// Products with a matrix that are not by component.
     fn matrix_product(&mut self, a: &Parts, left: Shape, b: &Parts, right: Shape) -> Result<Option<Parts>> {
         let (columns, rows, inner) = match (left, right) {
-            (Shape::Matrix { columns: inner, rows }, Shape::Matrix { columns, .. }) => (columns, rows, inner),
-            (Shape::Matrix { columns: inner, rows }, Shape::Vector(..)) => (1, rows, inner),
+            (Shape::Matrix { columns: inner, rows, .. }, Shape::Matrix { columns, .. }) => (columns, rows, inner),
+            (Shape::Matrix { columns: inner, rows, .. }, Shape::Vector(..)) => (1, rows, inner),
             (Shape::Vector(inner, _), Shape::Matrix { columns, .. }) => (columns, 1, inner),
             _ => return Ok(None),
         };
+        let scalar = left.scalar()?;
         let (rows, inner) = (rows as usize, inner as usize);
         let mut out = Parts::new();
         for column in 0..columns as usize {
@@ -164,8 +166,8 @@ impl Emitter<'_> {
                 for k in 0..inner {
                     let pair = a.get(k * rows + row).zip(b.get(column * inner + k));
                     let (x, y) = pair.ok_or_else(|| Stop::bug("matrices of different sizes"))?;
-                    let product = self.b.ins().fmul(*x, *y);
-                    sum = Some(sum.map_or(product, |s| self.b.ins().fadd(s, product)));
+                    let product = self.multiply(scalar, *x, *y);
+                    sum = Some(sum.map_or(product, |s| self.add(scalar, s, product)));
                 }
                 out.extend(sum);
             }
@@ -186,66 +188,25 @@ impl Emitter<'_> {
     }
 
     pub(super) fn relational(&mut self, function: RelationalFunction, argument: ValueRef) -> Result<Val> {
+        let scalar = self.shape_of(argument)?.scalar()?;
         let parts = self.value(argument)?.parts()?;
         let all = match function {
             RelationalFunction::All => true,
             RelationalFunction::Any => false,
-            RelationalFunction::IsNan | RelationalFunction::IsInf => return Err(Stop::unsupported("isNan and isInf")),
+            RelationalFunction::IsNan => {
+                return Ok(Val::Parts(self.map(&parts, |e, x| e.b.ins().fcmp(FloatCC::Unordered, x, x))));
+            }
+            RelationalFunction::IsInf => {
+                let infinity = self.number(scalar, f64::INFINITY);
+                return Ok(Val::Parts(self.map(&parts, |e, x| {
+                    let size = e.b.ins().fabs(x);
+                    e.b.ins().fcmp(FloatCC::Equal, size, infinity)
+                })));
+            }
         };
         let combine = |e: &mut Self, x, y| if all { e.b.ins().band(x, y) } else { e.b.ins().bor(x, y) };
         let mut parts = parts.into_iter();
         let first = parts.next().ok_or_else(|| Stop::bug("an empty vector"))?;
         Ok(Val::one(parts.fold(first, |sum, x| combine(self, sum, x))))
-    }
-
-    pub(super) fn convert(&mut self, operand: ValueRef, kind: ScalarKind, width: Option<u8>) -> Result<Val> {
-        let from = self.shape_of(operand)?.scalar()?;
-        let parts = self.value(operand)?.parts()?;
-        // Only reinterpretation has no width; it keeps it.
-        let to = Scalar::from_ir(naga::Scalar { kind, width: width.unwrap_or(4) })?;
-        if width.is_none() {
-            return Ok(Val::Parts(self.map(&parts, |e, x| e.bitcast(from, to, x))));
-        }
-        Ok(Val::Parts(self.map(&parts, |e, x| e.convert_scalar(from, to, x))))
-    }
-
-    fn bitcast(&mut self, from: Scalar, to: Scalar, x: Value) -> Value {
-        if from.register() == to.register() {
-            return x;
-        }
-        self.b.ins().bitcast(to.register(), MemFlagsData::new(), x)
-    }
-
-    fn convert_scalar(&mut self, from: Scalar, to: Scalar, x: Value) -> Value {
-        match (from, to) {
-            (Scalar::F32, Scalar::I32) => self.float_to_int(x, true),
-            (Scalar::F32, Scalar::U32) => self.float_to_int(x, false),
-            (Scalar::F32, Scalar::Bool) => {
-                let zero = self.float(0.0);
-                self.b.ins().fcmp(FloatCC::NotEqual, x, zero)
-            }
-            (Scalar::I32, Scalar::F32) => self.b.ins().fcvt_from_sint(types::F32, x),
-            (Scalar::U32, Scalar::F32) => self.b.ins().fcvt_from_uint(types::F32, x),
-            (Scalar::I32 | Scalar::U32, Scalar::Bool) => self.b.ins().icmp_imm_u(IntCC::NotEqual, x, 0),
-            (Scalar::Bool, Scalar::I32 | Scalar::U32) => self.b.ins().uextend(types::I32, x),
-            (Scalar::Bool, Scalar::F32) => {
-                let (one, zero) = (self.float(1.0), self.float(0.0));
-                self.b.ins().select(x, one, zero)
-            }
-            _ => x,
-        }
-    }
-
-    /// Towards zero, clamped; NaN becomes 0.
-    pub(super) fn float_to_int(&mut self, x: Value, signed: bool) -> Value {
-        let most = self.float(if signed { MAX_I32 } else { MAX_U32 });
-        let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, most);
-        let x = self.b.ins().select(above, most, x);
-        if signed { self.b.ins().fcvt_to_sint_sat(types::I32, x) } else { self.b.ins().fcvt_to_uint_sat(types::I32, x) }
-    }
-
-    /// Calls a shim that gives an f32.
-    pub(super) fn call_float(&mut self, function: usize, arguments: &[Value]) -> Result<Value> {
-        self.call(function, arguments, Some(types::F32)).ok_or_else(|| Stop::bug("a call without a result"))
     }
 }

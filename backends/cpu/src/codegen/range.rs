@@ -1,6 +1,7 @@
 //! Upper bounds of index expressions that are known when the code is made, so that their checks can be left out.
 //!
-//! A bound is exclusive and holds for the index read as an unsigned number. Whoever needs proof of more keeps the check.
+//! A bound is exclusive and holds for the index read as an unsigned number. Whoever needs proof of more keeps the check. Only numbers of 32 bits have
+//! bounds: what is known here of wrapping and signs is known of them.
 
 use std::collections::HashMap;
 
@@ -75,6 +76,9 @@ impl Ranges {
 
     fn follow(&self, program: &Program<'_>, value: ValueRef, depth: u32) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
+        if !is_word(program, value) {
+            return None;
+        }
         if let Resolved::Value(number) = program.resolve(value)
             && let Some(bound) = self.counters.get(&number)
         {
@@ -248,9 +252,18 @@ fn number(program: &Program<'_>, at: ValueRef) -> Option<u64> {
     }
 }
 
+/// Whether an expression is a u32, or a vector of them.
 fn is_unsigned(program: &Program<'_>, at: ValueRef) -> bool {
-    let resolution = &program.frame(at.frame).info[at.expr].ty;
-    resolution.inner_with(&program.module.types).scalar_kind() == Some(ScalarKind::Uint)
+    scalar(program, at) == Some(naga::Scalar::U32)
+}
+
+/// Whether an expression is an integer of 32 bits, or a vector of them.
+fn is_word(program: &Program<'_>, at: ValueRef) -> bool {
+    matches!(scalar(program, at), Some(naga::Scalar::U32 | naga::Scalar::I32))
+}
+
+fn scalar(program: &Program<'_>, at: ValueRef) -> Option<naga::Scalar> {
+    program.frame(at.frame).info[at.expr].ty.inner_with(&program.module.types).scalar()
 }
 
 /// The built-in input that an expression is.

@@ -2,11 +2,13 @@
 //!
 //! All have the C calling convention, take and give plain numbers, and neither allocate nor unwind.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use compute_kernel::math;
 use naga::MathFunction;
 
 use super::Violation;
+use super::layout::Scalar;
 
 /// Bytes that out-of-range reads read.
 #[repr(align(16))]
@@ -23,98 +25,176 @@ impl Zeros {
     }
 }
 
-pub(super) type Unary = extern "C" fn(f32) -> f32;
-pub(super) type Binary = extern "C" fn(f32, f32) -> f32;
-
-/// Defines a shim for a method of f32.
+/// Defines shims for functions of one number, of f32 and of f64, and a table of their addresses. All take and give f64.
 macro_rules! unary {
-    ($($name:ident)*) => { $(extern "C" fn $name(x: f32) -> f32 { x.$name() })* };
+    ($($function:ident = $name:ident,)*) => {
+        mod single {
+            $(pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::wide::$name(x) })*
+        }
+        mod double {
+            $(pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::double::$name(x) })*
+        }
+
+        /// The functions of one number that are calls. The caller rounds what it gets for f32 and halves.
+        pub(super) fn unary(function: MathFunction, scalar: Scalar) -> Option<usize> {
+            Some(match (function, scalar) {
+                $((MathFunction::$function, Scalar::F64) => double::$name as *const () as usize,
+                (MathFunction::$function, _) => single::$name as *const () as usize,)*
+                _ => return None,
+            })
+        }
+    };
 }
 
-unary!(cos cosh sin sinh tan tanh acos asin atan asinh acosh atanh exp exp2 ln log2);
+unary! {
+    Cos = cos,
+    Cosh = cosh,
+    Sin = sin,
+    Sinh = sinh,
+    Tan = tan,
+    Tanh = tanh,
+    Acos = acos,
+    Asin = asin,
+    Atan = atan,
+    Asinh = asinh,
+    Acosh = acosh,
+    Atanh = atanh,
+    Exp = exp,
+    Exp2 = exp2,
+    Log = log,
+    Log2 = log2,
+}
 
-/// The functions of one number that are calls.
-pub(super) fn unary(function: MathFunction) -> Option<Unary> {
-    Some(match function {
-        MathFunction::Cos => cos,
-        MathFunction::Cosh => cosh,
-        MathFunction::Sin => sin,
-        MathFunction::Sinh => sinh,
-        MathFunction::Tan => tan,
-        MathFunction::Tanh => tanh,
-        MathFunction::Acos => acos,
-        MathFunction::Asin => asin,
-        MathFunction::Atan => atan,
-        MathFunction::Asinh => asinh,
-        MathFunction::Acosh => acosh,
-        MathFunction::Atanh => atanh,
-        MathFunction::Exp => exp,
-        MathFunction::Exp2 => exp2,
-        MathFunction::Log => ln,
-        MathFunction::Log2 => log2,
-        MathFunction::QuantizeToF16 => quantize_to_f16,
+/// The functions of two numbers that are calls, as [`unary`].
+pub(super) fn binary(function: MathFunction, scalar: Scalar) -> Option<usize> {
+    Some(match (function, scalar) {
+        (MathFunction::Atan2, Scalar::F64) => atan2_double as *const () as usize,
+        (MathFunction::Atan2, _) => atan2 as *const () as usize,
+        (MathFunction::Pow, Scalar::F64) => pow_double as *const () as usize,
+        (MathFunction::Pow, _) => pow as *const () as usize,
         _ => return None,
     })
 }
 
-/// The functions of two numbers that are calls.
-pub(super) fn binary(function: MathFunction) -> Option<Binary> {
-    Some(match function {
-        MathFunction::Atan2 => atan2,
-        MathFunction::Pow => pow,
-        _ => return None,
-    })
+extern "C" fn atan2(y: f64, x: f64) -> f64 {
+    math::wide::atan2(y, x)
 }
 
-extern "C" fn atan2(y: f32, x: f32) -> f32 {
-    y.atan2(x)
+extern "C" fn atan2_double(y: f64, x: f64) -> f64 {
+    math::double::atan2(y, x)
 }
 
-extern "C" fn pow(x: f32, y: f32) -> f32 {
-    x.powf(y)
+extern "C" fn pow(x: f64, y: f64) -> f64 {
+    math::wide::pow(x, y)
 }
 
-pub(super) extern "C" fn remainder(x: f32, y: f32) -> f32 {
-    x % y
+extern "C" fn pow_double(x: f64, y: f64) -> f64 {
+    math::double::pow(x, y)
 }
 
-/// Rounded once, on every machine.
-pub(super) extern "C" fn fma(x: f32, y: f32, z: f32) -> f32 {
-    x.mul_add(y, z)
-}
-
-extern "C" fn quantize_to_f16(x: f32) -> f32 {
-    half::f16::from_f32(x).to_f32()
-}
-
-pub(super) extern "C" fn to_f16(x: f32) -> u32 {
-    u32::from(half::f16::from_f32(x).to_bits())
-}
-
-pub(super) extern "C" fn from_f16(bits: u32) -> f32 {
-    half::f16::from_bits(bits as u16).to_f32()
-}
-
-/// `x * 2^exponent`, rounded once: the product is exact in f64, whose range holds that of f32 doubled.
-pub(super) extern "C" fn ldexp(x: f32, exponent: i32) -> f32 {
-    (f64::from(x) * f64::exp2(f64::from(exponent.clamp(-400, 400)))) as f32
-}
-
-/// The fraction of frexp: zero, or at least a half and below one.
-pub(super) extern "C" fn frexp_fraction(x: f32) -> f32 {
-    if x == 0.0 || !x.is_finite() {
-        return x;
+/// What is left of a division by trunc, exactly. That of halves is that of f32.
+pub(super) fn remainder(scalar: Scalar) -> usize {
+    match scalar {
+        Scalar::F64 => remainder_double as *const () as usize,
+        _ => remainder_single as *const () as usize,
     }
-    (f64::from(x) * f64::exp2(-f64::from(frexp_exponent(x)))) as f32
 }
 
-pub(super) extern "C" fn frexp_exponent(x: f32) -> i32 {
-    if x == 0.0 || !x.is_finite() {
-        return 0;
+extern "C" fn remainder_single(x: f32, y: f32) -> f32 {
+    math::remainder(x, y)
+}
+
+extern "C" fn remainder_double(x: f64, y: f64) -> f64 {
+    math::double::remainder(x, y)
+}
+
+/// `x * y + z`, rounded once, for machines without such an instruction, and of halves.
+pub(super) fn fma(scalar: Scalar) -> usize {
+    match scalar {
+        Scalar::F16 => fma_half as *const () as usize,
+        Scalar::F64 => fma_double as *const () as usize,
+        _ => fma_single as *const () as usize,
     }
-    // Every f32 is a normal f64, so the exponent can be read from its bits.
-    let exponent = (f64::from(x).to_bits() >> 52) & 0x7ff;
-    exponent as i32 - 1022
+}
+
+extern "C" fn fma_half(x: f32, y: f32, z: f32) -> f32 {
+    math::fma_f16(x, y, z)
+}
+
+extern "C" fn fma_single(x: f32, y: f32, z: f32) -> f32 {
+    math::fma(x, y, z)
+}
+
+extern "C" fn fma_double(x: f64, y: f64, z: f64) -> f64 {
+    math::double::fma(x, y, z)
+}
+
+/// Whether this machine has an instruction that multiplies and adds, rounding once.
+pub(super) fn has_fma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    cfg!(target_arch = "aarch64")
+}
+
+pub(super) extern "C" fn to_half(x: f64) -> f32 {
+    math::f16_from_f64(x)
+}
+
+pub(super) fn ldexp(scalar: Scalar) -> usize {
+    match scalar {
+        Scalar::F16 => ldexp_half as *const () as usize,
+        Scalar::F64 => ldexp_double as *const () as usize,
+        _ => ldexp_single as *const () as usize,
+    }
+}
+
+extern "C" fn ldexp_half(x: f32, exponent: i32) -> f32 {
+    math::ldexp_f16(x, exponent)
+}
+
+extern "C" fn ldexp_single(x: f32, exponent: i32) -> f32 {
+    math::ldexp(x, exponent)
+}
+
+extern "C" fn ldexp_double(x: f64, exponent: i32) -> f64 {
+    math::double::ldexp(x, exponent)
+}
+
+/// The two results of frexp. Those of halves are those of f32.
+pub(super) fn frexp(scalar: Scalar) -> (usize, usize) {
+    match scalar {
+        Scalar::F64 => (frexp_fraction_double as *const () as usize, frexp_exponent_double as *const () as usize),
+        _ => (frexp_fraction as *const () as usize, frexp_exponent as *const () as usize),
+    }
+}
+
+extern "C" fn frexp_fraction(x: f32) -> f32 {
+    math::frexp(x).0
+}
+
+extern "C" fn frexp_exponent(x: f32) -> i32 {
+    math::frexp(x).1
+}
+
+extern "C" fn frexp_fraction_double(x: f64) -> f64 {
+    math::double::frexp(x).0
+}
+
+extern "C" fn frexp_exponent_double(x: f64) -> i32 {
+    math::double::frexp(x).1
+}
+
+/// Adds to an f32 that other threads may change at the same time; gives what was there.
+///
+/// # Safety
+/// `at` is aligned and valid, and everybody else uses it atomically.
+pub(super) unsafe extern "C" fn atomic_add(at: *const AtomicU32, x: f32) -> f32 {
+    // SAFETY: by the caller's promise.
+    let at = unsafe { &*at };
+    let sum = |bits| Some((f32::from_bits(bits) + x).to_bits());
+    let (Ok(old) | Err(old)) = at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+    f32::from_bits(old)
 }
 
 /// # Safety

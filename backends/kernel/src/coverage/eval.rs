@@ -207,8 +207,8 @@ impl<'a> Values<'a> {
             }
             Expression::Compose { ty, ref components } if self.vector_size(ty).is_some() => self.compose(components),
             Expression::Binary { op, left, right } => self.binary(op, left, right),
-            // From u32 to u32 only: nothing else has a value here.
-            Expression::As { expr, kind: ScalarKind::Uint, .. } => {
+            // From u32 to u32 only: nothing else has a value here, and other widths wrap elsewhere.
+            Expression::As { expr, kind: ScalarKind::Uint, convert: None | Some(4) } => {
                 self.get(expr).filter(|v| matches!(v, Value::Scalar(_) | Value::Vector(_))).cloned()
             }
             Expression::ArrayLength(pointer) => self.length(pointer),

@@ -264,7 +264,7 @@ fn apply(operator: char, left: Value, right: Value) -> Value {
 }
 
 fn literal(text: &str) -> Value {
-    let body = text.trim_end_matches(['u', 'i']);
+    let body = text.strip_suffix(['u', 'i']).map_or(text, |body| body.strip_suffix('l').unwrap_or(body));
     let parsed = match body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         Some(digits) => i128::from_str_radix(digits, 16),
         None => body.parse::<i128>(),

@@ -7,6 +7,7 @@ mod barriers;
 mod basics;
 mod bounds;
 mod glsl;
+mod language;
 mod random;
 mod spirv;
 mod speed;

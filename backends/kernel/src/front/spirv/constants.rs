@@ -98,6 +98,8 @@ impl Constants {
             (Some(value), OverrideType::I32) => (*value as i32).cast_unsigned(),
             (Some(value), OverrideType::U32) => *value as u32,
             (Some(value), OverrideType::F32) => (*value as f32).to_bits(),
+            // Refused above.
+            (Some(_), _) => bits,
         })
     }
 
