@@ -120,10 +120,11 @@ impl Emitter<'_> {
 
     pub(super) fn minimum(&mut self, scalar: Scalar, x: Value, y: Value) -> Value {
         match scalar {
-            // One instruction where the hardware's minimum is made of the same comparison.
+            // The second where it is less, else the first, as the language says: that decides for NaN and zeros of both signs too. One
+            // instruction where the hardware's minimum is made of the same comparison.
             Scalar::F32 => {
-                let less = self.b.ins().fcmp(FloatCC::LessThan, x, y);
-                self.b.ins().select(less, x, y)
+                let less = self.b.ins().fcmp(FloatCC::LessThan, y, x);
+                self.b.ins().select(less, y, x)
             }
             Scalar::I32 => self.b.ins().smin(x, y),
             Scalar::U32 | Scalar::Bool => self.b.ins().umin(x, y),
@@ -133,8 +134,8 @@ impl Emitter<'_> {
     pub(super) fn maximum(&mut self, scalar: Scalar, x: Value, y: Value) -> Value {
         match scalar {
             Scalar::F32 => {
-                let greater = self.b.ins().fcmp(FloatCC::GreaterThan, x, y);
-                self.b.ins().select(greater, x, y)
+                let greater = self.b.ins().fcmp(FloatCC::GreaterThan, y, x);
+                self.b.ins().select(greater, y, x)
             }
             Scalar::I32 => self.b.ins().smax(x, y),
             Scalar::U32 | Scalar::Bool => self.b.ins().umax(x, y),
@@ -150,7 +151,8 @@ impl Emitter<'_> {
     fn float_function(&mut self, function: F, x: Value) -> Result<Value> {
         Ok(match function {
             F::Radians => self.scaled(x, std::f32::consts::PI / 180.0),
-            F::Degrees => self.scaled(x, 180.0 / std::f32::consts::PI),
+            // Divided in f32 it would be one unit off.
+            F::Degrees => self.scaled(x, (180.0 / std::f64::consts::PI) as f32),
             F::Ceil => self.b.ins().ceil(x),
             F::Floor => self.b.ins().floor(x),
             F::Round => self.b.ins().nearest(x),

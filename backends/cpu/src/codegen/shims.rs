@@ -31,7 +31,12 @@ macro_rules! unary {
     ($($name:ident)*) => { $(extern "C" fn $name(x: f32) -> f32 { x.$name() })* };
 }
 
-unary!(cos cosh sin sinh tan tanh acos asin atan asinh acosh atanh exp exp2 ln log2);
+unary!(cos cosh sin sinh tan tanh acos asin atan asinh acosh exp exp2 ln log2);
+
+/// Rust's of f32 loses most of its digits close to minus one.
+extern "C" fn atanh(x: f32) -> f32 {
+    f64::from(x).atanh() as f32
+}
 
 /// The functions of one number that are calls.
 pub(super) fn unary(function: MathFunction) -> Option<Unary> {
