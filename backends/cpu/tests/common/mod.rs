@@ -9,14 +9,19 @@ use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, LateFailure, Launch, OpenOptions,
     Position, Queue, Region, Waited,
 };
-use compute_kernel::EntryPoint;
 use compute_kernel::reflection::{Access, Bounds};
+use compute_kernel::{Diagnostics, EntryPoint, Language, Module};
 
 /// Bytes before and after each binding that no kernel may touch.
 const GUARD: u64 = 256;
 const GUARD_BYTE: u8 = 0xa5;
 /// A kernel of these tests that runs longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Parses WGSL.
+pub fn parse(source: &str) -> Result<Arc<Module>, Diagnostics> {
+    Module::parse(Language::Wgsl, source)
+}
 
 /// A device and a queue on it.
 pub struct Bench {

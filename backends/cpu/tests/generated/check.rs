@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use compute_interpreter::{Outcome, Stop};
+use compute_kernel::EntryPoint;
 use compute_kernel::reflection::{Access, Bounds};
-use compute_kernel::{EntryPoint, Language, Module};
 
 use crate::bench::Bench;
 use crate::program::Setup;
@@ -27,7 +27,7 @@ const STEPS: u64 = 400_000;
 
 /// Checks a source with one setup. `bounds` is tried beside the checked mode where the kernel allows it.
 pub(crate) fn check(bench: &mut Bench, source: &str, setup: &Setup, bounds: Bounds) -> Verdict {
-    let module = match Module::parse(Language::Wgsl, source) {
+    let module = match crate::bench::parse(source) {
         Ok(module) => module,
         Err(d) => return Verdict::Refused(d.to_string()),
     };

@@ -58,9 +58,9 @@ pub(crate) struct Writer<'a> {
 /// What an argument must be, relative to the result `T`. Small letters must not be constant, where the front end would refuse some values.
 /// `S` its scalar; `U` and `I` u32 and i32 of its shape; `B` bools of its shape; `P` one bool; `W` one u32; `2`, `4` vectors of f32; `V` vec4<i32>,
 /// `X` vec4<u32>.
-type Pattern = (&'static str, &'static str);
+pub(crate) type Pattern = (&'static str, &'static str);
 
-const INTEGER: &[Pattern] = &[
+pub(crate) const INTEGER: &[Pattern] = &[
     ("($ + $)", "TT"),
     ("($ - $)", "TT"),
     ("($ * $)", "TT"),
@@ -77,7 +77,7 @@ const INTEGER: &[Pattern] = &[
     ("clamp($, $, $)", "Ttt"),
     ("abs($)", "t"),
 ];
-const BITS: &[Pattern] = &[
+pub(crate) const BITS: &[Pattern] = &[
     ("countOneBits($)", "T"),
     ("countLeadingZeros($)", "T"),
     ("countTrailingZeros($)", "T"),
@@ -87,10 +87,10 @@ const BITS: &[Pattern] = &[
     ("extractBits($, $, $)", "Tww"),
     ("insertBits($, $, $, $)", "TTww"),
 ];
-const SIGNED: &[Pattern] = &[("(-$)", "t"), ("sign($)", "T")];
-const MIXED: &[Pattern] =
+pub(crate) const SIGNED: &[Pattern] = &[("(-$)", "t"), ("sign($)", "T")];
+pub(crate) const MIXED: &[Pattern] =
     &[("($ + $)", "TS"), ("($ - $)", "ST"), ("($ * $)", "TS"), ("($ * $)", "ST"), ("($ / $)", "Ts"), ("($ / $)", "St")];
-const FLOAT: &[Pattern] = &[
+pub(crate) const FLOAT: &[Pattern] = &[
     ("($ + $)", "Tt"),
     ("($ - $)", "Tt"),
     ("($ * $)", "Tt"),
@@ -122,15 +122,15 @@ const FLOAT: &[Pattern] = &[
     ("degrees($)", "t"),
     ("ldexp($, $)", "ti"),
 ];
-const FLOAT_VECTOR: &[Pattern] = &[
+pub(crate) const FLOAT_VECTOR: &[Pattern] = &[
     ("reflect($, $)", "tt"),
     ("refract($, $, $)", "tts"),
     ("faceForward($, $, $)", "ttt"),
     ("normalize($)", "t"),
     ("mix($, $, $)", "tts"),
 ];
-const CHOICE: &[Pattern] = &[("select($, $, $)", "TTB"), ("select($, $, $)", "TTP")];
-const PACKED: &[Pattern] = &[
+pub(crate) const CHOICE: &[Pattern] = &[("select($, $, $)", "TTB"), ("select($, $, $)", "TTP")];
+pub(crate) const PACKED: &[Pattern] = &[
     ("pack4x8snorm($)", "4"),
     ("pack4x8unorm($)", "4"),
     ("pack2x16snorm($)", "2"),
@@ -481,7 +481,7 @@ impl Writer<'_> {
             }
             2 if s.is_float() => {
                 let parts = vec![self.runtime(&vector, depth - 1), self.runtime(&vector, depth - 1)];
-                Expression::new(ty, *self.random.pick::<&str>(&["distance($, $)", "length($ + $)"]), parts)
+                Expression::new(ty, self.random.pick::<&str>(&["distance($, $)", "length($ + $)"]), parts)
             }
             3 if s == Scalar::F32 => {
                 let (text, count) = *self.random.pick(&[
@@ -502,7 +502,7 @@ impl Writer<'_> {
             }
             3 if s == Scalar::Bool => {
                 let part = self.runtime(&vector, depth - 1);
-                Expression::new(ty, *self.random.pick::<&str>(&["any($)", "all($)"]), vec![part])
+                Expression::new(ty, self.random.pick::<&str>(&["any($)", "all($)"]), vec![part])
             }
             4 if s.is_float() => {
                 let part = self.runtime(&Type::Matrix(2, 2, s), depth - 1);
@@ -543,7 +543,7 @@ impl Writer<'_> {
             }
             1 => {
                 let parts = vec![self.runtime(ty, depth - 1), self.runtime(ty, depth - 1)];
-                Expression::new(ty.clone(), *self.random.pick::<&str>(&["($ & $)", "($ | $)", "($ == $)", "($ != $)"]), parts)
+                Expression::new(ty.clone(), self.random.pick::<&str>(&["($ & $)", "($ | $)", "($ == $)", "($ != $)"]), parts)
             }
             _ => {
                 let of = ty.with(*self.random.pick(&self.palette.stored));

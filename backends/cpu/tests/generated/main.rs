@@ -1,12 +1,12 @@
 //! Generated kernels on the cpu device against the interpreter, bit for bit.
 //!
-//! A core set of seeds is the same for ever; the others change with the commit (`COMPUTE_SHARD`, any number; `scripts/shard` makes one from the
-//! commit). `COMPUTE_SEED` runs one seed alone, `COMPUTE_KERNELS` another number of kernels.
+//! A core set of seeds is the same for ever; the others change with the commit (`COMPUTE_SHARD`, any number; `make rust-test` makes one from it). `COMPUTE_SEED` runs one seed alone, `COMPUTE_KERNELS` another number of kernels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 #[path = "../common/mod.rs"]
 mod bench;
 mod check;
+mod constants;
 mod expressions;
 mod minimise;
 mod program;
@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bench::Bench;
 use check::{Verdict, check};
 use compute_kernel::reflection::Bounds;
-use compute_kernel::{Language, Module};
 use types::{Palette, Scalar};
 
 /// Seeds that every run has, and as many again that change.
@@ -35,7 +34,7 @@ fn number(name: &str) -> Option<u64> {
 
 /// Types that the front end takes by now.
 fn palette() -> Palette {
-    let takes = |source: &str| Module::parse(Language::Wgsl, source).is_ok();
+    let takes = |source: &str| bench::parse(source).is_ok();
     let kernel = |ty: &str| {
         format!(
             "@group(0) @binding(0) var<storage, read_write> o: {ty}; @compute @workgroup_size(1) fn main() {{ o += {ty}(1); }}"
@@ -156,4 +155,29 @@ fn generated_kernels_do_to_the_bit_what_the_interpreter_says() {
         assert!(tally.same > seeds.len(), "too few were taken to mean anything");
         assert!(tally.whole * 50 > seeds.len() && tally.out_of_range * 10 > seeds.len(), "too few of what matters");
     }
+}
+
+#[test]
+fn kt_24_constants_and_run_time_give_the_same_bits() {
+    let (palette, shard) = (palette(), number("COMPUTE_SHARD").unwrap_or(0));
+    let count = number("COMPUTE_CONSTANTS").unwrap_or(800);
+    let seeds: Vec<u64> = (0..count / 2).chain((0..count / 2).map(|i| (1 + shard) * 1_000_000 + i)).collect();
+    let halves = std::thread::scope(|scope| {
+        let palette = &palette;
+        let half = |seeds: &[u64]| {
+            let mut bench = Bench::open(1).expect("the cpu device");
+            let mut compared = constants::Compared::default();
+            let wrong: Vec<String> =
+                seeds.iter().filter_map(|&seed| constants::compare(&mut bench, seed, palette, &mut compared)).collect();
+            (compared, wrong)
+        };
+        let threads: Vec<_> = seeds.chunks(seeds.len().div_ceil(2)).map(|seeds| scope.spawn(move || half(seeds))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect::<Vec<_>>()
+    });
+    let sum = |of: fn(&constants::Compared) -> usize| halves.iter().map(|(c, _)| of(c)).sum::<usize>();
+    let (constant, overriding, refused) = (sum(|c| c.constant), sum(|c| c.overriding), sum(|c| c.refused));
+    let wrong: Vec<&str> = halves.iter().flat_map(|(_, wrong)| wrong.iter().map(String::as_str)).collect();
+    println!("{constant} constants and {overriding} override constants the same as at run time, {refused} refused");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
+    assert!(constant * 3 > seeds.len(), "too few are folded to mean anything");
 }

@@ -304,7 +304,7 @@ impl Writer<'_> {
             return self.runtime(&ty, 3);
         }
         let parts = vec![self.agreed(), self.agreed()];
-        Expression::new(ty, *self.random.pick::<&str>(&["($ < $)", "($ != $)", "($ >= $)"]), parts)
+        Expression::new(ty, self.random.pick::<&str>(&["($ < $)", "($ != $)", "($ >= $)"]), parts)
     }
 
     fn compound(&mut self, context: Context<'_>) -> Statement {

@@ -101,11 +101,9 @@ fn here(at: &mut usize) -> bool {
 
 fn reduce_expression(e: &mut Expression, change: Change, at: &mut usize) -> bool {
     match change {
-        Change::Zero if e.pieces.len() > 1 || !is_zero(e) => {
-            if here(at) {
-                *e = Expression::leaf(e.ty.clone(), format!("{}()", e.ty.name()), true);
-                return true;
-            }
+        Change::Zero if !is_zero(e) && here(at) => {
+            *e = Expression::leaf(e.ty.clone(), format!("{}()", e.ty.name()), true);
+            return true;
         }
         Change::Part(n) => {
             let parts = e.pieces.iter().filter_map(|p| if let Piece::Expression(part) = p { Some(part) } else { None });
