@@ -78,6 +78,32 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
+/// The arithmetic of binary16, for its own tests.
+pub mod rounding {
+    use naga::ScalarKind;
+
+    use crate::{Scalar, math, scalar};
+
+    /// The nearest half, as bits.
+    pub fn half_bits(value: f64) -> u16 {
+        scalar::float_bits(2, value) as u16
+    }
+
+    /// The value of a half.
+    pub fn half_value(bits: u16) -> f64 {
+        half(bits).float()
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn half_fused(a: u16, b: u16, c: u16) -> u16 {
+        math::fused(half(a), half(b), half(c)).bits as u16
+    }
+
+    fn half(bits: u16) -> Scalar {
+        Scalar { kind: ScalarKind::Float, width: 2, bits: bits.into() }
+    }
+}
+
 type Result<T> = std::result::Result<T, Stop>;
 
 fn invalid<T>(what: impl fmt::Debug) -> Result<T> {

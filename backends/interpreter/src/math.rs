@@ -57,7 +57,7 @@ fn larger(a: Scalar, b: Scalar) -> Scalar {
 }
 
 /// Rounded once.
-fn fused(a: Scalar, b: Scalar, c: Scalar) -> Scalar {
+pub(crate) fn fused(a: Scalar, b: Scalar, c: Scalar) -> Scalar {
     match a.width {
         // The product is exact in binary64; the sum is made odd where it is not exact, so that the last rounding is the only one.
         2 => a.round(odd_sum(a.float() * b.float(), c.float())),

@@ -42,6 +42,10 @@ fn bindings(entry: &EntryPoint, setup: &Setup) -> Vec<Vec<u8>> {
     let of = |b: &compute_kernel::reflection::BindingInfo| {
         let mut bytes = setup.bindings.get(b.slot as usize).cloned().unwrap_or_default();
         bytes.resize(bytes.len().max(b.min_size as usize), 0x11);
+        if b.name == "cells" {
+            let enough = setup.cells * b.tail_stride as usize;
+            bytes = bytes.iter().copied().cycle().take(enough.max(bytes.len())).collect();
+        }
         bytes
     };
     entry.reflection().bindings.iter().map(of).collect()

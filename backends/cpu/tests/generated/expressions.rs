@@ -51,6 +51,10 @@ pub(crate) struct Writer<'a> {
     /// Elements of the arrays in workgroup memory.
     pub(crate) shared: Vec<Type>,
     pub(crate) private: Vec<Type>,
+    /// Invocations of a workgroup.
+    pub(crate) group: usize,
+    /// All indices are in range.
+    pub(crate) careful: bool,
     /// Functions know nothing of their invocation.
     pub(crate) in_function: bool,
 }
@@ -264,25 +268,50 @@ impl Writer<'_> {
         None
     }
 
-    /// An index, mostly of something that has `count` parts, sometimes far from it.
+    /// An index, mostly of something that has `count` parts, sometimes far from it. Many of the forms are those from which a translation may see that no
+    /// check is needed.
     pub(crate) fn index(&mut self, count: usize) -> Expression {
-        let u32 = Type::Scalar(Scalar::U32);
-        match self.random.below(10) {
-            0..=5 => {
-                let e = self.small(&u32);
-                Expression::new(u32, &format!("($ % {count}u)"), vec![e])
+        let (unsigned, signed) = (Type::Scalar(Scalar::U32), Type::Scalar(Scalar::I32));
+        let one = |w: &mut Self| vec![w.small(&unsigned)];
+        let two = |w: &mut Self| vec![w.small(&unsigned), w.small(&unsigned)];
+        let half = (count / 2).max(1);
+        let form = if self.careful { *self.random.pick(&[0, 1, 5, 8, 11, 18]) } else { self.random.below(18) };
+        let (parts, pattern) = match form {
+            0..=4 => (one(self), format!("($ % {count}u)")),
+            5 => (one(self), format!("min($, {}u)", count - 1)),
+            6 => (one(self), format!("($ & {}u)", [1, 3, 7][self.random.below(3)])),
+            7 => (one(self), format!("($ >> {}u)", 28 + self.random.below(4))),
+            8 => (two(self), format!("(($ % {half}u) + ($ % {half}u))")),
+            9 => (two(self), format!("(($ % {half}u) * 2u + ($ & 1u))")),
+            10 => (two(self), format!("select($ % {count}u, $ % {}u, im.a > 2u)", count + 1)),
+            11 => (one(self), format!("(($ % {}u) / 2u)", 2 * count)),
+            12 => (one(self), format!("($ - {}u)", self.random.below(3))),
+            13 | 14 => {
+                let part = vec![self.small(&signed)];
+                let pattern =
+                    *self.random.pick(&["($ % 3i)", "($ & 3i)", "abs($ % 3i)", "min($, 2i)", "max($, 0i)", "($ / 1000i)", "$"]);
+                return Expression::new(signed, pattern, part);
             }
-            6 => self.small(&Type::Scalar(Scalar::I32)),
-            7 => {
-                let e = self.small(&u32);
-                Expression::new(u32, &format!("min($, {}u)", count - 1), vec![e])
-            }
-            8 => {
-                let e = self.small(&u32);
-                Expression::new(u32, "($ & 7u)", vec![e])
-            }
-            _ => self.small(&u32),
-        }
+            15 | 16 => match self.counter() {
+                Some(name) => return Expression::leaf(unsigned, name, false),
+                None => (one(self), "$".into()),
+            },
+            17 => match self.counter() {
+                Some(name) => return Expression::leaf(unsigned, format!("({name} + 1u)"), false),
+                None => (one(self), "$".into()),
+            },
+            _ => match self.counter() {
+                Some(name) => return Expression::leaf(unsigned, format!("min({name}, {}u)", count - 1), false),
+                None => (one(self), format!("($ % {count}u)")),
+            },
+        };
+        Expression::new(unsigned, &pattern, parts)
+    }
+
+    /// The counter of some loop around.
+    fn counter(&mut self) -> Option<String> {
+        let found: Vec<&Place> = self.scope.iter().filter(|p| p.text.starts_with('n') && !p.text.contains('.')).collect();
+        if found.is_empty() { None } else { Some(self.random.pick(&found).text.clone()) }
     }
 
     fn small(&mut self, ty: &Type) -> Expression {

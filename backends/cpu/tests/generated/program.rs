@@ -36,6 +36,8 @@ pub(crate) struct Setup {
     pub(crate) bindings: Vec<Vec<u8>>,
     pub(crate) immediates: Vec<u8>,
     pub(crate) constants: Vec<Constant>,
+    /// How many cells there have to be.
+    pub(crate) cells: usize,
 }
 
 impl Program {
@@ -75,6 +77,7 @@ pub(crate) fn generate(seed: u64, palette: &Palette) -> (Program, Vec<Setup>) {
     let mut random = Random::new(seed);
     let size = *random.pick(&SIZES);
     let barriers = random.chance(50);
+    let careful = random.chance(40);
     let mut writer = Writer {
         random: &mut random,
         palette,
@@ -87,16 +90,19 @@ pub(crate) fn generate(seed: u64, palette: &Palette) -> (Program, Vec<Setup>) {
         finite_types: Vec::new(),
         shared: Vec::new(),
         private: Vec::new(),
+        group: 1,
+        careful,
         in_function: false,
     };
     let program = writer.program(size, barriers);
-    let setups = (0..2).map(|_| setup(&mut random, size)).collect();
+    let setups = (0..2).map(|_| setup(&mut random, size, careful)).collect();
     (program, setups)
 }
 
 impl Writer<'_> {
     fn program(&mut self, size: [u32; 3], barriers: bool) -> Program {
         let count: u32 = size.iter().product();
+        self.group = count as usize;
         for _ in 0..1 + self.random.below(3) {
             let members = (0..1 + self.random.below(4))
                 .map(|_| {
@@ -342,7 +348,7 @@ fn word(random: &mut Random) -> u32 {
     }
 }
 
-fn setup(random: &mut Random, size: [u32; 3]) -> Setup {
+fn setup(random: &mut Random, size: [u32; 3], careful: bool) -> Setup {
     let grid = *random.pick(&GRIDS);
     let total: u32 = (0..3).map(|i| grid[i] * size[i]).product();
     let total = total as usize;
@@ -354,12 +360,14 @@ fn setup(random: &mut Random, size: [u32; 3]) -> Setup {
     let mut immediates = words(6);
     let (k0, k2) = (random.below(9) as f64, random.below(100) as f64 - 50.0);
     // Widths that make whole rows, or nothing of the kind.
-    let width = [grid[0] * size[0], 4, 0, 1000][random.below(4)];
+    let row = grid[0] * size[0];
+    let width = if careful { row } else { [row, 4, 0, 1000][random.below(4)] };
     immediates[12..16].copy_from_slice(&width.to_le_bytes());
     immediates[0..4].copy_from_slice(&(random.below(5) as u32).to_le_bytes());
     let constant = |key: &str, value| Constant { key: key.into(), value };
     let constants = vec![constant("k0", k0), constant("7", [0.5, -3.0, 2.5][random.below(3)]), constant("k2", k2)];
-    let line = 4 * (1 + random.below(total + 3)) + random.below(4);
+    let elements = if careful { total + random.below(3) } else { 1 + random.below(total + 3) };
+    let line = 4 * elements + random.below(4);
     let bindings = vec![input, vec![0xcc; total * WORDS * 4], cells, block, vec![0; 32], vec![0; 16], own, vec![0xcc; line]];
-    Setup { grid, bindings, immediates, constants }
+    Setup { grid, bindings, immediates, constants, cells: if careful { total } else { 0 } }
 }

@@ -369,10 +369,19 @@ impl Writer<'_> {
         let inner = Context { in_loop: must, breakable: must, ..context.inside(uniform) };
         let saved = self.scope.clone();
         let ty = Type::Scalar(Scalar::U32);
-        self.scope.push(Place { text: name.clone(), ty, writable: false, uniform, stored: false, space: None });
+        // A counter that the body changes may count for ever: then there are too many steps, and the kernel is left out.
+        let writable = !uniform && self.random.chance(15);
+        let space = writable.then_some("function");
+        self.scope.push(Place { text: name.clone(), ty, writable, uniform, stored: false, space });
         let body = self.block(inner, 4);
-        let statement = match self.random.below(3) {
-            0 => {
+        let statement = match self.random.below(4) {
+            0 if !uniform => {
+                let limit = 1 + self.random.below(5);
+                let mut statement = text(format!("for (var {name} = {}u; {name} < {limit}u; {name}++) ", self.random.below(2)));
+                statement.push(Piece::Block(body));
+                statement
+            }
+            0 | 3 => {
                 let mut statement = fill(&format!("for (var {name} = 0u; {name} < min($, 3u); {name}++) "), vec![bound]);
                 statement.push(Piece::Block(body));
                 statement
@@ -445,7 +454,7 @@ impl Writer<'_> {
                 // Each its own element, then anybody's.
                 let (table, ty) = self.random.pick(&self.tables()).clone();
                 let value = self.expression(&ty, 2);
-                let at = self.index(4);
+                let at = self.index(self.group);
                 let line = format!("{table}[li] = $;\nworkgroupBarrier();\nlet {name} = {table}[$];\nworkgroupBarrier();");
                 (fill(&line, vec![value, at]), ty, false)
             }
