@@ -66,7 +66,10 @@ header:
 
 test: rust-test c-test
 
+# Tests that generate kernels take other seeds with each commit, beside those that never change.
+rust-test: export COMPUTE_SHARD ?= $(shell printf '%d' 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0))
 rust-test:
+	@echo "generated kernels: COMPUTE_SHARD=$(COMPUTE_SHARD)"
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --locked -p compute-trust --features loom --test loom --release
 

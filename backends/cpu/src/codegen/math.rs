@@ -120,17 +120,18 @@ impl Emitter<'_> {
 
     pub(super) fn minimum(&mut self, scalar: Scalar, x: Value, y: Value) -> Value {
         if scalar.is_float() {
-            // One instruction where the hardware's minimum is made of the same comparison.
-            let less = self.b.ins().fcmp(FloatCC::LessThan, x, y);
-            return self.b.ins().select(less, x, y);
+            // The second where it is less, else the first, as the language says: that decides for NaN and zeros of both signs too. One
+            // instruction where the hardware's minimum is made of the same comparison.
+            let less = self.b.ins().fcmp(FloatCC::LessThan, y, x);
+            return self.b.ins().select(less, y, x);
         }
         if scalar.is_signed() { self.b.ins().smin(x, y) } else { self.b.ins().umin(x, y) }
     }
 
     pub(super) fn maximum(&mut self, scalar: Scalar, x: Value, y: Value) -> Value {
         if scalar.is_float() {
-            let greater = self.b.ins().fcmp(FloatCC::GreaterThan, x, y);
-            return self.b.ins().select(greater, x, y);
+            let greater = self.b.ins().fcmp(FloatCC::GreaterThan, y, x);
+            return self.b.ins().select(greater, y, x);
         }
         if scalar.is_signed() { self.b.ins().smax(x, y) } else { self.b.ins().umax(x, y) }
     }

@@ -41,7 +41,8 @@ impl Ranges {
                     if let Some((local, bound)) = guard(program, exit, body)
                         && !writes(program, body, local)
                     {
-                        self.counted(program, body, local, bound);
+                        // A body that never runs may claim what it likes, but a bound is never below one.
+                        self.counted(program, body, local, bound.max(1));
                         if counts_up(program, continuing, local, bound) {
                             self.passes.insert(exit, bound);
                         }

@@ -165,6 +165,16 @@ fn checks_that_cannot_fail_are_left_out() {
 }
 
 #[test]
+fn an_index_computed_from_the_counter_of_a_loop_that_never_runs_is_translated() {
+    let source = one("
+        var l = array<u32, 4>(1u, 2u, 3u, 4u);
+        for (var i = 0u; i < 0u; i++) { O[0] = l[i / 2u] + l[i >> 1u] + l[i + i] + l[i * 2u]; }
+        O[0] += 7u;
+    ");
+    assert_eq!(run_words(&source, 1, &[0], 1), [7]);
+}
+
+#[test]
 fn checks_that_may_fail_are_kept() {
     let bodies = [
         // The condition is older than the loop.
