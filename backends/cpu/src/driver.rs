@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits, OpenOptions, Probe, Properties};
 
+use crate::codegen::SUBGROUP_SIZE;
 use crate::device::CpuDevice;
 use crate::system;
 
@@ -49,7 +50,7 @@ fn properties(workers: u32) -> Properties {
         uuid: [0; 16],
         memory_size: system::memory_size(),
         units: workers,
-        subgroup_sizes: [1, 1],
+        subgroup_sizes: [SUBGROUP_SIZE; 2],
         name,
     }
 }

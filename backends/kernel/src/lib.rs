@@ -16,6 +16,7 @@ mod parse;
 mod reflect;
 pub mod reflection;
 mod scan;
+mod subgroups;
 mod support;
 mod uniformity;
 

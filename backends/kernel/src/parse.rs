@@ -9,7 +9,7 @@ use std::thread;
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
-use crate::{limits, scan, support};
+use crate::{limits, scan, subgroups, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -49,11 +49,12 @@ pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
     if !findings.is_empty() {
         return refuse(findings);
     }
-    let module = match naga::front::wgsl::parse_str(source) {
+    let mut module = match naga::front::wgsl::parse_str(&subgroups::prepare(source)) {
         Ok(module) => module,
         Err(error) => return refuse(vec![parse_error(source, &error)]),
     };
-    let findings = support::check(&module, source);
+    let mut findings = subgroups::normalise(&mut module);
+    findings.extend(support::check(&module, source));
     if !findings.is_empty() {
         return refuse(findings);
     }

@@ -9,8 +9,10 @@ use crate::diagnostics::Finding;
 use crate::scan;
 
 /// What the validator may let through.
-pub(crate) const CAPABILITIES: naga::valid::Capabilities =
-    naga::valid::Capabilities::IMMEDIATES.union(naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32);
+pub(crate) const CAPABILITIES: naga::valid::Capabilities = naga::valid::Capabilities::IMMEDIATES
+    .union(naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32)
+    .union(naga::valid::Capabilities::SUBGROUP)
+    .union(naga::valid::Capabilities::SUBGROUP_BARRIER);
 
 /// Everything in `module` that is not supported.
 pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
@@ -42,13 +44,11 @@ pub(crate) fn unsupported_word(word: &str) -> Option<&'static str> {
         "f64" => "64-bit floats (`f64`)",
         "i64" | "u64" => "64-bit integers",
         "sampler" | "sampler_comparison" => "samplers",
-        "subgroups" => "subgroup operations",
         "ray_query" | "acceleration_structure" | "wgpu_ray_query" => "ray queries",
         "binding_array" | "wgpu_binding_array" => "arrays of bindings",
         "wgpu_cooperative_matrix" => "cooperative matrices",
         _ if word.starts_with("mat") && word.ends_with('h') && word.len() == 7 => "16-bit floats (`f16`)",
         _ if word.starts_with("texture_") => "textures",
-        _ if word.starts_with("subgroup") || word.starts_with("quadSwap") || word == "quadBroadcast" => "subgroup operations",
         _ if word.starts_with("coop_mat") || word.starts_with("coopLoad") => "cooperative matrices",
         _ => return None,
     })
@@ -146,12 +146,13 @@ impl Check<'_> {
                 | BuiltIn::LocalInvocationId
                 | BuiltIn::LocalInvocationIndex
                 | BuiltIn::WorkGroupId
-                | BuiltIn::NumWorkGroups,
+                | BuiltIn::NumWorkGroups
+                | BuiltIn::NumSubgroups
+                | BuiltIn::SubgroupId
+                | BuiltIn::SubgroupSize
+                | BuiltIn::SubgroupInvocationId,
             ))
             | None => {}
-            Some(naga::Binding::BuiltIn(
-                BuiltIn::NumSubgroups | BuiltIn::SubgroupId | BuiltIn::SubgroupSize | BuiltIn::SubgroupInvocationId,
-            )) => self.refuse("subgroup operations", Span::default()),
             Some(_) => self.refuse("builtins and locations of stages other than compute", span),
         }
     }
@@ -172,9 +173,6 @@ impl Check<'_> {
             Expression::RayQueryVertexPositions { .. }
             | Expression::RayQueryProceedResult
             | Expression::RayQueryGetIntersection { .. } => self.refuse("ray queries", span),
-            Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => {
-                self.refuse("subgroup operations", span)
-            }
             Expression::CooperativeLoad { .. } | Expression::CooperativeMultiplyAdd { .. } => {
                 self.refuse("cooperative matrices", span)
             }
@@ -207,16 +205,9 @@ impl Check<'_> {
             Statement::Kill => self.refuse("`discard` statements", span),
             Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => self.refuse("textures", span),
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => self.refuse("ray queries", span),
-            Statement::SubgroupBallot { .. }
-            | Statement::SubgroupGather { .. }
-            | Statement::SubgroupCollectiveOperation { .. } => {
-                self.refuse("subgroup operations", span);
-            }
             Statement::CooperativeStore { .. } => self.refuse("cooperative matrices", span),
             Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) => {
-                if flags.contains(naga::Barrier::SUB_GROUP) {
-                    self.refuse("subgroup operations", span);
-                } else if flags.contains(naga::Barrier::TEXTURE) {
+                if flags.contains(naga::Barrier::TEXTURE) {
                     self.refuse("textures", span);
                 }
             }

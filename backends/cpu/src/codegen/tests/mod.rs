@@ -8,6 +8,7 @@ mod basics;
 mod bounds;
 mod random;
 mod speed;
+mod subgroups;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
