@@ -12,6 +12,7 @@ mod late;
 mod memory;
 mod order;
 mod properties;
+mod subgroups;
 mod waits;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -108,6 +109,10 @@ table! {
         l5_checked_kernels_stay_in_their_views,
         kernels_are_compiled_on_several_threads_at_once,
         a_kernel_dropped_leaves_the_others_alone,
+    ;
+    subgroups:
+        l12_subgroup_operations_are_those_of_the_lanes_that_are_there,
+        l12_what_subgroups_find_is_combined_through_workgroup_memory,
     ;
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,

@@ -68,6 +68,8 @@ pub(super) enum Storage {
 pub(super) struct Spill {
     pub(super) template: Val,
     pub(super) slots: Vec<(ir::Type, Place)>,
+    /// How many invocations, by index, share one copy.
+    pub(super) shared_by: u32,
 }
 
 /// An access that can be reported.

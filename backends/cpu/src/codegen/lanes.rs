@@ -71,7 +71,7 @@ combine! { u8:
     Or, 0, |a, b| a | b;
 }
 
-/// Calls `f` for every subgroup: its values, and where its results go.
+/// Calls `f` for every subgroup: its values, and where the results of its lanes go.
 ///
 /// # Safety
 /// `values` is valid for reads of `count` elements, `results` for writes of as many; they do not overlap.
@@ -84,16 +84,34 @@ unsafe fn subgroups<T: Copy, R: Copy>(values: *const T, results: *mut R, count: 
     }
 }
 
+/// Subgroups that are reduced side by side: no step of one waits for a step of another, so the processor overlaps them.
+const SIDE: usize = 8;
+
+/// One result for each subgroup.
+///
 /// # Safety
-/// As [`subgroups`].
+/// `values` is valid for reads of `count` elements, `results` for writes of one for each subgroup; they do not overlap.
 unsafe extern "C" fn reduce<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
-    // SAFETY: the caller's promise is the same.
-    unsafe {
-        subgroups(values, results, count, |values, results| {
-            if let Some(all) = values.iter().copied().reduce(C::combine) {
-                results.fill(all);
+    // SAFETY: by the caller's promise. Plain numbers have no invalid bits.
+    let (values, results) = unsafe {
+        let subgroups = count.div_ceil(SUBGROUP_SIZE) as usize;
+        (std::slice::from_raw_parts(values, count as usize), std::slice::from_raw_parts_mut(results, subgroups))
+    };
+    let (blocks, rest) = values.as_chunks::<{ SIDE * SIZE }>();
+    let (wide, narrow) = results.split_at_mut(blocks.len() * SIDE);
+    for (block, results) in blocks.iter().zip(wide.chunks_mut(SIDE)) {
+        let mut all: [T; SIDE] = std::array::from_fn(|subgroup| block[subgroup * SIZE]);
+        for lane in 1..SIZE {
+            for (subgroup, all) in all.iter_mut().enumerate() {
+                *all = C::combine(*all, block[subgroup * SIZE + lane]);
             }
-        });
+        }
+        results.copy_from_slice(&all);
+    }
+    for (values, result) in rest.chunks(SIZE).zip(narrow) {
+        if let Some(all) = values.iter().copied().reduce(C::combine) {
+            *result = all;
+        }
     }
 }
 
@@ -179,18 +197,42 @@ where
     Some(function as usize)
 }
 
-/// The first word of a ballot; subgroups have no lanes for the others.
+/// The first word of a ballot for each subgroup; there are no lanes for the others.
 ///
 /// # Safety
-/// As [`subgroups`].
+/// As [`reduce`].
 pub(super) unsafe extern "C" fn ballot(predicates: *const u8, results: *mut u32, count: u32) {
-    // SAFETY: the caller's promise is the same.
-    unsafe {
-        subgroups(predicates, results, count, |predicates, results| {
-            let mask = predicates.iter().enumerate().fold(0, |mask, (lane, set)| mask | u32::from(*set) << lane);
-            results.fill(mask);
-        });
+    // SAFETY: by the caller's promise.
+    let predicates = unsafe { std::slice::from_raw_parts(predicates, count as usize) };
+    for (n, predicates) in predicates.chunks(SIZE).enumerate() {
+        let mask = predicates.iter().enumerate().fold(0, |mask, (lane, set)| mask | u32::from(*set) << lane);
+        // SAFETY: by the caller's promise.
+        unsafe { results.add(n).write(mask) };
     }
+}
+
+/// For each subgroup the value of one lane; zero where that is not there.
+///
+/// # Safety
+/// As [`reduce`].
+unsafe extern "C" fn broadcast<T: Copy + Default>(values: *const T, results: *mut T, count: u32, lane: u32) {
+    // SAFETY: by the caller's promise.
+    let values = unsafe { std::slice::from_raw_parts(values, count as usize) };
+    for (n, values) in values.chunks(SIZE).enumerate() {
+        // SAFETY: by the caller's promise.
+        unsafe { results.add(n).write(values.get(lane as usize).copied().unwrap_or_default()) };
+    }
+}
+
+/// The function for a broadcast of values of `size` bytes: values, results, number of invocations, lane.
+pub(super) fn broadcaster(size: u32) -> Option<usize> {
+    let function = match size {
+        2 => broadcast::<u16> as *const (),
+        4 => broadcast::<u32> as *const (),
+        8 => broadcast::<u64> as *const (),
+        _ => return None,
+    };
+    Some(function as usize)
 }
 
 /// From which lane a lane takes its value, given what the operation is given.

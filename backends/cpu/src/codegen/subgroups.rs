@@ -63,6 +63,16 @@ impl Exchange {
         })
     }
 
+    /// How many invocations share a result.
+    fn shared_by(&self) -> u32 {
+        match self.operation {
+            Operation::Ballot
+            | Operation::Collective(_, CollectiveOperation::Reduce)
+            | Operation::Gather(GatherMode::BroadcastFirst | GatherMode::Broadcast(_)) => SUBGROUP_SIZE,
+            Operation::Collective(..) | Operation::Gather(_) => 1,
+        }
+    }
+
     /// What it needs of earlier runs.
     pub(super) fn operands(&self) -> impl Iterator<Item = ValueRef> {
         [self.argument, self.index].into_iter().flatten()
@@ -83,69 +93,60 @@ impl Emitter<'_> {
         let before = self.work();
         let slots = match exchange.operation {
             Operation::Ballot => self.ballot(exchange.argument, run)?,
-            Operation::Collective(op, scan) => self.collective(op, scan, exchange, run)?,
+            Operation::Collective(op, scan) => {
+                let scalar = self.scalar(exchange)?;
+                let function = lanes::collective(op, scan, scalar).ok_or_else(|| unsupported(scalar))?;
+                self.each_part(exchange, run, function, None)?
+            }
             Operation::Gather(mode) => self.gather(mode, exchange, run)?,
         };
-        self.spills[number] = Some(Spill { template: Val::Parts(Parts::new()), slots });
+        self.spills[number] = Some(Spill { template: Val::Parts(Parts::new()), slots, shared_by: exchange.shared_by() });
         let work = (self.work() - before).saturating_add(self.invocations());
         self.cost = self.cost.and_then(|cost| cost.checked_add(work));
         Ok(())
     }
 
-    fn ballot(&mut self, predicate: Option<ValueRef>, run: u32) -> Result<Vec<Lanes>> {
-        let predicates = match predicate {
-            Some(predicate) => self.lanes(predicate, run)?,
-            None => vec![self.stage(run, types::I8, &mut |e| Ok(e.bool(true)))?],
-        };
-        let mask = self.result(types::I32)?;
-        let zero = self.result(types::I32)?;
-        let start = self.array(zero);
-        self.zero_memory(start, self.bytes(types::I32)?);
-        for lanes in predicates {
-            self.pass(lanes::ballot as *const () as usize, lanes, mask, None)?;
-        }
-        Ok(vec![mask, zero, zero, zero])
+    fn scalar(&self, exchange: &Exchange) -> Result<Scalar> {
+        self.shape_of(exchange.argument.ok_or_else(no_argument)?)?.scalar()
     }
 
-    fn collective(
-        &mut self,
-        op: SubgroupOperation,
-        scan: CollectiveOperation,
-        exchange: &Exchange,
-        run: u32,
-    ) -> Result<Vec<Lanes>> {
+    /// Calls a function of `lanes` for each scalar of the argument.
+    fn each_part(&mut self, exchange: &Exchange, run: u32, function: usize, operand: Option<Value>) -> Result<Vec<Lanes>> {
         let argument = exchange.argument.ok_or_else(no_argument)?;
-        let scalar = self.shape_of(argument)?.scalar()?;
-        let function = lanes::collective(op, scan, scalar).ok_or_else(|| unsupported(scalar))?;
         let mut results = Vec::new();
         for lanes in self.lanes(argument, run)? {
-            let result = self.result(lanes.0)?;
-            self.pass(function, lanes, result, None)?;
+            let result = self.array_of(lanes.0, exchange.shared_by())?;
+            self.pass(function, lanes, result, operand)?;
             results.push(result);
         }
         Ok(results)
     }
 
+    fn ballot(&mut self, predicate: Option<ValueRef>, run: u32) -> Result<Vec<Lanes>> {
+        let predicates = match predicate {
+            Some(predicate) => *self.lanes(predicate, run)?.first().ok_or_else(no_argument)?,
+            None => self.stage(run, types::I8, &mut |e| Ok(e.bool(true)))?,
+        };
+        let [mask, zero] = [self.array_of(types::I32, SUBGROUP_SIZE)?, self.array_of(types::I32, SUBGROUP_SIZE)?];
+        let start = self.start_of(zero);
+        self.zero_memory(start, self.bytes(types::I32, SUBGROUP_SIZE)?);
+        self.pass(lanes::ballot as *const () as usize, predicates, mask, None)?;
+        Ok(vec![mask, zero, zero, zero])
+    }
+
     fn gather(&mut self, mode: GatherMode, exchange: &Exchange, run: u32) -> Result<Vec<Lanes>> {
-        let argument = exchange.argument.ok_or_else(no_argument)?;
-        let scalar = self.shape_of(argument)?.scalar()?;
+        let scalar = self.scalar(exchange)?;
         let (operand, one) = self.operand(mode, exchange.index, run)?;
         let size = scalar.size();
         let function = match mode {
-            GatherMode::BroadcastFirst | GatherMode::Broadcast(_) | GatherMode::Shuffle(_) => lanes::mover::<Shuffle>(size, one),
+            GatherMode::BroadcastFirst | GatherMode::Broadcast(_) => lanes::broadcaster(size),
+            GatherMode::Shuffle(_) => lanes::mover::<Shuffle>(size, one),
             GatherMode::ShuffleDown(_) => lanes::mover::<ShuffleDown>(size, one),
             GatherMode::ShuffleUp(_) => lanes::mover::<ShuffleUp>(size, one),
             GatherMode::ShuffleXor(_) | GatherMode::QuadSwap(_) => lanes::mover::<ShuffleXor>(size, one),
             GatherMode::QuadBroadcast(_) => lanes::mover::<QuadBroadcast>(size, one),
         };
-        let function = function.ok_or_else(|| unsupported(scalar))?;
-        let mut results = Vec::new();
-        for lanes in self.lanes(argument, run)? {
-            let result = self.result(lanes.0)?;
-            self.pass(function, lanes, result, Some(operand))?;
-            results.push(result);
-        }
-        Ok(results)
+        self.each_part(exchange, run, function.ok_or_else(|| unsupported(scalar))?, Some(operand))
     }
 
     /// The id, distance or mask of a gather, and whether it is one for all rather than the address of an array.
@@ -157,12 +158,14 @@ impl Emitter<'_> {
             GatherMode::QuadSwap(Direction::Diagonal) => 3,
             _ => {
                 let index = index.ok_or_else(no_argument)?;
-                if self.is_one_for_all(index) {
+                // The id of a broadcast is constant, so the first invocation's is everybody's.
+                let constant = matches!(mode, GatherMode::Broadcast(_) | GatherMode::QuadBroadcast(_));
+                if constant || self.is_one_for_all(index) {
                     return Ok((self.value(index)?.scalar()?, true));
                 }
                 let lanes = self.lanes(index, run)?;
                 let lanes = *lanes.first().ok_or_else(no_argument)?;
-                return Ok((self.array(lanes), false));
+                return Ok((self.start_of(lanes), false));
             }
         };
         Ok((self.int(fixed), true))
@@ -186,6 +189,7 @@ impl Emitter<'_> {
             Resolved::Anywhere(_) => None,
         };
         if let Some((_, spill)) = &kept
+            && spill.shared_by == 1
             && spill.slots.iter().all(|(ty, place)| place.stride == ty.bytes())
         {
             return Ok(spill.slots.clone());
@@ -208,7 +212,7 @@ impl Emitter<'_> {
 
     /// An array made of what `f` computes for each invocation.
     fn stage(&mut self, run: u32, ty: Type, f: &mut dyn FnMut(&mut Self) -> Result<Value>) -> Result<Lanes> {
-        let lanes = self.result(ty)?;
+        let lanes = self.array_of(ty, 1)?;
         let outside = self.invocation;
         let before = self.work();
         let sweep = self.open_sweep()?;
@@ -224,25 +228,26 @@ impl Emitter<'_> {
         Ok(lanes)
     }
 
-    /// Room for one scalar of all invocations.
-    fn result(&mut self, ty: Type) -> Result<Lanes> {
-        let offset = self.reserve(u64::from(self.bytes(ty)?))?;
+    /// Room for one scalar of each `shared_by` invocations.
+    fn array_of(&mut self, ty: Type, shared_by: u32) -> Result<Lanes> {
+        let offset = self.reserve(u64::from(self.bytes(ty, shared_by)?))?;
         Ok((ty, Place { offset, stride: ty.bytes() }))
     }
 
-    fn bytes(&self, ty: Type) -> Result<u32> {
-        let bytes = self.invocations().checked_mul(u64::from(ty.bytes())).and_then(|bytes| u32::try_from(bytes).ok());
+    fn bytes(&self, ty: Type, shared_by: u32) -> Result<u32> {
+        let count = self.invocations().div_ceil(u64::from(shared_by));
+        let bytes = count.checked_mul(u64::from(ty.bytes())).and_then(|bytes| u32::try_from(bytes).ok());
         bytes.ok_or_else(|| Stop::bug("too many invocations"))
     }
 
-    fn array(&mut self, (_, place): Lanes) -> Value {
+    fn start_of(&mut self, (_, place): Lanes) -> Value {
         self.b.ins().iadd_imm_s(self.entry.scratch, i64::from(place.offset))
     }
 
     /// Calls a function of `lanes`.
     fn pass(&mut self, function: usize, values: Lanes, results: Lanes, operand: Option<Value>) -> Result<()> {
         let count = i64::try_from(self.invocations()).map_err(|_| Stop::bug("too many invocations"))?;
-        let mut arguments = Parts::from_slice(&[self.array(values), self.array(results), self.int(count)]);
+        let mut arguments = Parts::from_slice(&[self.start_of(values), self.start_of(results), self.int(count)]);
         arguments.extend(operand);
         self.call(function, &arguments, None);
         Ok(())
