@@ -269,3 +269,40 @@ fn rewrite(
         block.push(statement, span);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prepared_source_keeps_every_place() {
+        for (source, expected) in [
+            ("fn f() {}", "fn f() {}"),
+            ("enable subgroups;x", "                 x"),
+            ("enable f16;enable subgroups;x", "enable f16;                 x"),
+            ("enable subgroups, f16;x", "enable f16           ;x"),
+            ("enable f16, subgroups;x", "enable f16           ;x"),
+            ("enable f16,subgroups,dual,;x", "enable f16,dual          ,;x"),
+            ("enable\nsubgroups\n;x", "\n\n                x"),
+            ("requires subgroup_id, a;x", "requires a             ;x"),
+            ("diagnostic(off, subgroups);enable subgroups;", "diagnostic(off, subgroups);                 "),
+            ("/* enable subgroups; */ x", "/* enable subgroups; */ x"),
+            ("fn f() {} enable subgroups;", "fn f() {} enable subgroups;"),
+            ("enable subgroups", "enable subgroups"),
+            ("enable;requires;", "enable;requires;"),
+        ] {
+            assert_eq!(prepare(source), expected);
+            assert_eq!(expected.len(), source.len(), "{source}");
+            assert_eq!(expected.matches('\n').count(), source.matches('\n').count(), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_function_is_added_for_what_the_front_end_does_not_know() {
+        let source = "fn f() { if (subgroupElect()) {} }";
+        assert!(prepare(source).starts_with(source) && prepare(source).ends_with(ELECT_BODY));
+        let declared = "fn subgroupElect() {} fn f() { subgroupElect(); }";
+        assert_eq!(prepare(declared), declared);
+        assert_eq!(prepare("// subgroupElect"), "// subgroupElect");
+    }
+}

@@ -321,3 +321,49 @@ fn t6_an_operation_reads_and_writes_no_binding() {
     assert_eq!(common::access(&k, 1), Access::Write);
     assert_eq!(common::access(&k, 0), Access::Unused);
 }
+
+#[test]
+fn t6a_operations_neither_hide_whole_writes_nor_make_them() {
+    let whole = |body: &str| {
+        let k = kernel(&format!(
+            "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+            fn sum(x: u32) -> u32 {{ return subgroupAdd(x); }}
+            @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(workgroup_id) wid: vec3<u32>,
+                @builtin(subgroup_id) sid: u32, @builtin(subgroup_size) size: u32, @builtin(subgroup_invocation_id) lane: u32) {{
+                {body}
+            }}"
+        ));
+        k.coverage().stores[0].is_some()
+    };
+    assert!(whole("o[g.x] = subgroupAdd(g.x);"));
+    assert!(whole("let s = sum(1u); subgroupBarrier(); if (g.x < arrayLength(&o)) { o[g.x] = s; }"));
+    assert!(whole("var x = subgroupMax(g.x); x += subgroupShuffle(x, lane); o[g.x] = x;"));
+    for body in [
+        "o[subgroupBroadcastFirst(g.x)] = 1u;",
+        "o[subgroupShuffle(g.x, lane)] = 1u;",
+        "o[subgroupExclusiveAdd(1u) + wid.x * 64u] = 1u;",
+        "if (subgroupElect()) { o[g.x] = 1u; }",
+        "if (subgroupAny(g.x > 3u)) { o[g.x] = 1u; }",
+        "if (g.x < subgroupMax(g.x)) { o[g.x] = 1u; }",
+        "if (subgroupAll(g.x > 3u)) { return; } o[g.x] = 1u;",
+        // True where nothing is missing from a subgroup, which nobody promises.
+        "o[wid.x * 64u + sid * size + lane] = 1u;",
+        "o[lane] = 1u;",
+    ] {
+        assert!(!whole(body), "{body}");
+    }
+}
+
+#[test]
+fn inputs_that_number_subgroups_want_workgroups_of_one_axis() {
+    for builtin in ["subgroup_id", "subgroup_invocation_id"] {
+        let d = refusal(&format!("@compute @workgroup_size(8, 8) fn main(@builtin({builtin}) x: u32) {{ }}"));
+        assert!(d.text.contains("multi dimensional") && d.text.contains(builtin), "{d}");
+        kernel(&format!("@compute @workgroup_size(64, 1, 1) fn main(@builtin({builtin}) x: u32) {{ }}"));
+    }
+    kernel(
+        "@compute @workgroup_size(8, 8) fn main(@builtin(subgroup_size) x: u32, @builtin(num_subgroups) y: u32) {
+            let s = subgroupAdd(x) + subgroupExclusiveAdd(y);
+        }",
+    );
+}
