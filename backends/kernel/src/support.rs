@@ -206,10 +206,8 @@ impl Check<'_> {
             Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => self.refuse("textures", span),
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => self.refuse("ray queries", span),
             Statement::CooperativeStore { .. } => self.refuse("cooperative matrices", span),
-            Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) => {
-                if flags.contains(naga::Barrier::TEXTURE) {
-                    self.refuse("textures", span);
-                }
+            Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) if flags.contains(naga::Barrier::TEXTURE) => {
+                self.refuse("textures", span);
             }
             _ => {}
         }

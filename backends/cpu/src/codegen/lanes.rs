@@ -56,9 +56,9 @@ macro_rules! combine_floats {
         $(combine! { $ty:
             Add, 0.0, |a, b| a + b;
             Mul, 1.0, |a, b| a * b;
-            // The comparisons of `min` and `max` themselves, so that NaN and zeros come out alike.
-            Min, $ty::INFINITY, |a, b| if a < b { a } else { b };
-            Max, $ty::NEG_INFINITY, |a, b| if a > b { a } else { b };
+            // The language's formulas for `min` and `max`, which decide for NaN and zeros of both signs too.
+            Min, $ty::INFINITY, |a, b| if b < a { b } else { a };
+            Max, $ty::NEG_INFINITY, |a, b| if a < b { b } else { a };
         })*
     };
 }

@@ -137,7 +137,7 @@ impl Emitter<'_> {
     fn gather(&mut self, mode: GatherMode, exchange: &Exchange, run: u32) -> Result<Vec<Lanes>> {
         let scalar = self.scalar(exchange)?;
         let (operand, one) = self.operand(mode, exchange.index, run)?;
-        let size = scalar.size();
+        let size = scalar.register().bytes();
         let function = match mode {
             GatherMode::BroadcastFirst | GatherMode::Broadcast(_) => lanes::broadcaster(size),
             GatherMode::Shuffle(_) => lanes::mover::<Shuffle>(size, one),

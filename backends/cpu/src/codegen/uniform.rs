@@ -197,7 +197,7 @@ impl<'a> Finder<'_, 'a> {
         let Some(Some(naga::Binding::BuiltIn(built_in))) = argument.map(|a| &a.binding) else { return false };
         let same =
             [BuiltIn::WorkGroupId, BuiltIn::NumWorkGroups, BuiltIn::WorkGroupSize, BuiltIn::SubgroupSize, BuiltIn::NumSubgroups];
-        same.contains(&built_in)
+        same.contains(built_in)
     }
 
     /// Whether what a pointer leads to is the same for all, and is changed at the outer level only. The pointer's indices are operands.

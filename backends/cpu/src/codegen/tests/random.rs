@@ -58,11 +58,13 @@ enum St {
     Return,
 }
 
-/// How a subgroup operation is spelled around its argument, and what it gives to a lane, of the lanes' arguments and ids.
-type Operation = &'static (&'static str, &'static str, fn(&[u32], usize, u32) -> u32);
+/// What a subgroup operation gives to a lane, of the lanes' arguments and the lane's id.
+type Model = fn(&[u32], usize, u32) -> u32;
+/// How an operation is spelled around its argument, and what it does.
+type Operation = &'static (&'static str, &'static str, Model);
 
 /// Those that take an id take it from `l0`.
-const OPERATIONS: &[(&str, &str, fn(&[u32], usize, u32) -> u32)] = &[
+const OPERATIONS: &[(&str, &str, Model)] = &[
     ("subgroupAdd(", ")", |x, _, _| x.iter().fold(0, |a, b| a.wrapping_add(*b))),
     ("subgroupInclusiveAdd(", ")", |x, n, _| x[..=n].iter().fold(0, |a, b| a.wrapping_add(*b))),
     ("subgroupExclusiveMul(", ")", |x, n, _| x[..n].iter().fold(1, |a, b| a.wrapping_mul(*b))),

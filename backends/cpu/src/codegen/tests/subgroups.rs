@@ -133,6 +133,25 @@ fn reductions_and_scans_of_floats_go_by_the_order_of_the_lanes() {
         ],
         float_noise,
     );
+    fn odd_numbers(count: usize) -> Vec<u32> {
+        let odd = [0.0, -0.0, f32::NAN, 1.0, f32::INFINITY, -1.0, f32::NEG_INFINITY, -0.0, f32::MIN_POSITIVE / 4.0];
+        noise(count).into_iter().map(|n| odd[n as usize % odd.len()].to_bits()).collect()
+    }
+    check(
+        "f32",
+        &[
+            ("subgroupMin(x)", |l, _| {
+                l.iter().map(|w| float(*w)).reduce(|a, b| if b < a { b } else { a }).map_or(0, f32::to_bits)
+            }),
+            ("subgroupMax(x)", |l, _| {
+                l.iter().map(|w| float(*w)).reduce(|a, b| if a < b { b } else { a }).map_or(0, f32::to_bits)
+            }),
+            ("subgroupMin(abs(x))", |l, _| {
+                l.iter().map(|w| float(*w).abs()).reduce(|a, b| if b < a { b } else { a }).map_or(0, f32::to_bits)
+            }),
+        ],
+        odd_numbers,
+    );
     // The order shows: these values have another sum backwards.
     let words = float_noise(SIZE);
     let backwards = words.iter().rev().map(|w| float(*w)).reduce(|a, b| a + b).expect("a lane");
