@@ -12,9 +12,13 @@ const SIZE: usize = SUBGROUP_SIZE as usize;
 
 /// An operation that combines two lanes.
 trait Combine<T> {
+    fn combine(left: T, right: T) -> T;
+}
+
+/// An operation that scans.
+trait Scan<T>: Combine<T> {
     /// What an exclusive scan gives to the first lane.
     const IDENTITY: T;
-    fn combine(left: T, right: T) -> T;
 }
 
 struct Add;
@@ -25,11 +29,10 @@ struct And;
 struct Or;
 struct Xor;
 
-/// Implements [`Combine`]: operation, identity, and the result for two lanes.
+/// Implements [`Combine`]: operation, and the result for two lanes.
 macro_rules! combine {
-    ($ty:ty: $($operation:ident, $identity:expr, |$a:ident, $b:ident| $result:expr;)*) => {
+    ($ty:ty: $($operation:ident, |$a:ident, $b:ident| $result:expr;)*) => {
         $(impl Combine<$ty> for $operation {
-            const IDENTITY: $ty = $identity;
             fn combine($a: $ty, $b: $ty) -> $ty {
                 $result
             }
@@ -37,38 +40,48 @@ macro_rules! combine {
     };
 }
 
-macro_rules! combine_integers {
-    ($($ty:ident)*) => {
-        $(combine! { $ty:
-            Add, 0, |a, b| a.wrapping_add(b);
-            Mul, 1, |a, b| a.wrapping_mul(b);
-            Min, $ty::MAX, |a, b| a.min(b);
-            Max, $ty::MIN, |a, b| a.max(b);
-            And, !0, |a, b| a & b;
-            Or, 0, |a, b| a | b;
-            Xor, 0, |a, b| a ^ b;
+macro_rules! scan {
+    ($ty:ty: $($operation:ident, $identity:expr;)*) => {
+        $(impl Scan<$ty> for $operation {
+            const IDENTITY: $ty = $identity;
         })*
     };
 }
 
-macro_rules! combine_floats {
+macro_rules! integers {
     ($($ty:ident)*) => {
         $(combine! { $ty:
-            Add, 0.0, |a, b| a + b;
-            Mul, 1.0, |a, b| a * b;
+            Add, |a, b| a.wrapping_add(b);
+            Mul, |a, b| a.wrapping_mul(b);
+            Min, |a, b| a.min(b);
+            Max, |a, b| a.max(b);
+            And, |a, b| a & b;
+            Or, |a, b| a | b;
+            Xor, |a, b| a ^ b;
+        }
+        scan! { $ty: Add, 0; Mul, 1; })*
+    };
+}
+
+macro_rules! floats {
+    ($($ty:ident)*) => {
+        $(combine! { $ty:
+            Add, |a, b| a + b;
+            Mul, |a, b| a * b;
             // The language's formulas for `min` and `max`, which decide for NaN and zeros of both signs too.
-            Min, $ty::INFINITY, |a, b| if b < a { b } else { a };
-            Max, $ty::NEG_INFINITY, |a, b| if a < b { b } else { a };
-        })*
+            Min, |a, b| if b < a { b } else { a };
+            Max, |a, b| if a < b { b } else { a };
+        }
+        scan! { $ty: Add, 0.0; Mul, 1.0; })*
     };
 }
 
-combine_integers! { i32 u32 }
-combine_floats! { f32 }
+integers! { i32 u32 }
+floats! { f32 }
 // Booleans are 0 or 1 in a byte.
 combine! { u8:
-    And, 1, |a, b| a & b;
-    Or, 0, |a, b| a | b;
+    And, |a, b| a & b;
+    Or, |a, b| a | b;
 }
 
 /// Calls `f` for every subgroup: its values, and where the results of its lanes go.
@@ -133,7 +146,7 @@ unsafe extern "C" fn inclusive<T: Copy, C: Combine<T>>(values: *const T, results
 
 /// # Safety
 /// As [`subgroups`].
-unsafe extern "C" fn exclusive<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
+unsafe extern "C" fn exclusive<T: Copy, C: Scan<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
         subgroups(values, results, count, |values, results| {
@@ -162,21 +175,21 @@ pub(super) fn collective(op: SubgroupOperation, scan: CollectiveOperation, scala
 
 fn number<T: Copy>(op: SubgroupOperation, scan: CollectiveOperation) -> Option<usize>
 where
-    Add: Combine<T>,
-    Mul: Combine<T>,
+    Add: Scan<T>,
+    Mul: Scan<T>,
     Min: Combine<T>,
     Max: Combine<T>,
 {
-    use CollectiveOperation as Scan;
+    use CollectiveOperation::{ExclusiveScan, InclusiveScan, Reduce};
     let function = match (op, scan) {
-        (SubgroupOperation::Add, Scan::Reduce) => reduce::<T, Add> as *const (),
-        (SubgroupOperation::Add, Scan::InclusiveScan) => inclusive::<T, Add> as *const (),
-        (SubgroupOperation::Add, Scan::ExclusiveScan) => exclusive::<T, Add> as *const (),
-        (SubgroupOperation::Mul, Scan::Reduce) => reduce::<T, Mul> as *const (),
-        (SubgroupOperation::Mul, Scan::InclusiveScan) => inclusive::<T, Mul> as *const (),
-        (SubgroupOperation::Mul, Scan::ExclusiveScan) => exclusive::<T, Mul> as *const (),
-        (SubgroupOperation::Min, Scan::Reduce) => reduce::<T, Min> as *const (),
-        (SubgroupOperation::Max, Scan::Reduce) => reduce::<T, Max> as *const (),
+        (SubgroupOperation::Add, Reduce) => reduce::<T, Add> as *const (),
+        (SubgroupOperation::Add, InclusiveScan) => inclusive::<T, Add> as *const (),
+        (SubgroupOperation::Add, ExclusiveScan) => exclusive::<T, Add> as *const (),
+        (SubgroupOperation::Mul, Reduce) => reduce::<T, Mul> as *const (),
+        (SubgroupOperation::Mul, InclusiveScan) => inclusive::<T, Mul> as *const (),
+        (SubgroupOperation::Mul, ExclusiveScan) => exclusive::<T, Mul> as *const (),
+        (SubgroupOperation::Min, Reduce) => reduce::<T, Min> as *const (),
+        (SubgroupOperation::Max, Reduce) => reduce::<T, Max> as *const (),
         _ => return None,
     };
     Some(function as usize)

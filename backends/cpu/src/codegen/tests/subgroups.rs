@@ -173,6 +173,7 @@ fn votes_and_ballots_ask_the_lanes_that_are_there() {
             ("u32(subgroupElect())", |_, n| u32::from(n == 0)),
             ("subgroupBallot((x & 1u) == 0u).x", |l, _| bits(l, |x| x & 1 == 0)),
             ("subgroupBallot(true).x", |l, _| bits(l, |_| true)),
+            ("subgroupBallot().x", |l, _| bits(l, |_| true)),
             ("subgroupBallot(x > 1u).y | subgroupBallot(x > 1u).z | subgroupBallot(x > 1u).w", |_, _| 0),
             ("countOneBits(subgroupBallot(x > 0x80000000u).x & ((1u << lane) - 1u))", |l, n| {
                 l[..n].iter().filter(|x| **x > 0x8000_0000).count() as u32
