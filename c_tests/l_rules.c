@@ -618,6 +618,7 @@ int main(int argc, char **argv)
     RUN(dl_01_a_grid_above_the_limit_is_refused_on_every_axis);
     RUN(l3_dl_03_a_workgroup_above_the_limit_is_refused_at_creation_with_both_numbers);
     RUN(dl_06_workgroups_of_exactly_the_limit_run);
+    RUN(l12_subgroups_are_of_the_sizes_that_the_device_reports);
     RUN(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused);
     RUN(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused);
     RUN(l3_bindings_that_do_not_match_the_kernel_are_refused);
