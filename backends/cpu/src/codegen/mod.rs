@@ -6,7 +6,8 @@
 //! The way of a kernel: `program` inlines all calls into one tree; `plan` cuts the tree into barrier-free runs and the uniform control
 //! flow around them (`usage`: what lives across runs; `uniform`: what is computed once; `range`: which indices need no check); an
 //! `emitter` makes code of the plan: `outer` around runs, `nodes` inside them (`control`: the shapes that both share), `expr` and its rooms
-//! (`ops`, `math`, `bits`, `atomics`, `data`) for values, `memory` and `bounds` for addresses, `subgroups` and `lanes` for what crosses invocations; `jit` makes it executable.
+//! (`ops`, `math`, `bits`, `atomics`, `data`) for values, `memory` and `bounds` for addresses, `subgroups` (with `lanes`) for what crosses
+//! invocations; `jit` makes it executable.
 
 mod atomics;
 mod bits;

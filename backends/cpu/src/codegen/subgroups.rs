@@ -1,8 +1,9 @@
 //! Subgroup operations: a cut between runs, like a barrier, where values cross from one invocation to another.
 //!
-//! A workgroup's invocations are cut into subgroups of [`SUBGROUP_SIZE`] by their index; the last one has what is left. An operation is reached by all
-//! invocations (creation has checked that), so its argument lies in the frames of all of them when it is: as arrays, one per scalar. The operation
-//! makes arrays of results out of these, which later runs load like any other value. What is computed is in `lanes`.
+//! A workgroup's invocations are cut into subgroups of [`SUBGROUP_SIZE`] by their index; the last one has what is left. An operation is
+//! reached by all invocations (creation has checked that), so its argument lies in the frames of all of them when it is: as arrays, one
+//! per scalar. The operation makes arrays of results out of these, which later runs load like any other value; what a subgroup has in
+//! common is there once for each subgroup. What is computed is in `lanes`.
 
 use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use naga::{CollectiveOperation, Direction, GatherMode, Statement, SubgroupOperation};
@@ -14,8 +15,9 @@ use super::program::{FrameId, Resolved, ValueRef};
 use super::stop::{Result, Stop};
 use super::value::{Parts, Place, Val};
 
-/// Invocations of a subgroup. As many as most kernels are written for; and so many subgroups of so many are a workgroup of the largest size, so that
-/// what the subgroups of a workgroup have found fits into one more operation. A multiple of the lanes that vector code would have.
+/// Invocations of a subgroup. As many as most kernels are written for; and so many subgroups of so many are a workgroup of the largest
+/// size, so that what the subgroups of a workgroup have found fits into one more operation. A multiple of the lanes that vector code
+/// would have.
 pub(crate) const SUBGROUP_SIZE: u32 = 32;
 
 /// One operation of the program.

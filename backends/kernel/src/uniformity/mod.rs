@@ -1,5 +1,5 @@
-//! Barriers and subgroup operations only where the whole workgroup arrives together. The front end does not check this, and devices rely on it: a barrier that only a part
-//! of a workgroup reaches is undefined on a GPU, and would be translated wrongly by a device that splits loops at barriers.
+//! Barriers and subgroup operations only where the whole workgroup arrives together. The front end does not check this, and devices rely on it: a
+//! barrier that only a part of a workgroup reaches is undefined on a GPU, and would be translated wrongly by a device that splits loops at barriers.
 //!
 //! The analysis follows the IR through calls, once per distinct context of a call. A value is *uniform* when all invocations of a workgroup that
 //! compute it get the same; control flow is uniform when all of them take it together. Where it is in doubt, it is not uniform:
