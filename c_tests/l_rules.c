@@ -225,6 +225,22 @@ TEST(dl_06_workgroups_of_exactly_the_limit_run)
     }
 }
 
+/* ---- L12 ---- */
+
+TEST(l12_subgroups_are_of_the_sizes_that_the_device_reports)
+{
+    set_up();
+    CHECK(info.subgroup_min >= 1 && info.subgroup_min <= info.subgroup_max && info.subgroup_max <= 128);
+    if (info.subgroup_max == 1) return;
+    compute_kernel kernel = make_kernel(device, "enable subgroups;\n@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n"
+        "@compute @workgroup_size(256) fn f(@builtin(local_invocation_index) i: u32, @builtin(subgroup_size) size: u32) {\n"
+        "  let sum = subgroupAdd(1u);\n  if (i == 0u) { O[0] = size; O[1] = sum; } }");
+    OK(launch_grid(kernel, 1, 1, 1, out));
+    uint32_t size = get_word(stream, out, 0);
+    CHECK(size >= info.subgroup_min && size <= info.subgroup_max);
+    CHECK_EQ(get_word(stream, out, 1), size);
+}
+
 static compute_status create_with_memory(uint64_t words, compute_kernel *kernel)
 {
     char source[512];
@@ -656,6 +672,7 @@ int main(int argc, char **argv)
     RUN(dl_01_a_grid_above_the_limit_is_refused_on_every_axis);
     RUN(l3_dl_03_a_workgroup_above_the_limit_is_refused_at_creation_with_both_numbers);
     RUN(dl_06_workgroups_of_exactly_the_limit_run);
+    RUN(l12_subgroups_are_of_the_sizes_that_the_device_reports);
     RUN(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused);
     RUN(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused);
     RUN(l3_bindings_that_do_not_match_the_kernel_are_refused);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Features, Limits, OpenOptions, Probe, Properties};
 
+use crate::codegen::SUBGROUP_SIZE;
 use crate::device::CpuDevice;
 use crate::system;
 
@@ -49,7 +50,7 @@ fn properties(workers: u32) -> Properties {
         uuid: [0; 16],
         memory_size: system::memory_size(),
         units: workers,
-        subgroup_sizes: [1, 1],
+        subgroup_sizes: [SUBGROUP_SIZE; 2],
         // A vector register of four lanes.
         load_width: 16,
         name,
@@ -88,6 +89,6 @@ fn capabilities() -> Capabilities {
         peer_copy: false,
         collectives: false,
         queues: 4096,
-        features: Features::default(),
+        features: Features { f16: true, f64: true, int64: true, atomic_int64: true, atomic_f32: true, subgroups: true },
     }
 }

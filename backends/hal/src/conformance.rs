@@ -13,6 +13,7 @@ mod late;
 mod memory;
 mod order;
 mod properties;
+mod subgroups;
 mod waits;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -124,6 +125,10 @@ table! {
         kt24_bits_at_run_time_are_those_of_constants,
         kt01_kt02_kt03_kt22_numbers_of_64_bits_keep_the_same_rules,
         halves_round_after_every_operation,
+    ;
+    subgroups:
+        l12_subgroup_operations_are_those_of_the_lanes_that_are_there,
+        l12_what_subgroups_find_is_combined_through_workgroup_memory,
     ;
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,

@@ -42,7 +42,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         return Err(refuse_all(findings));
     }
 
-    let findings = uniformity::check(&module, index);
+    let findings = uniformity::check(&module, index, parsed.source.len());
     if !findings.is_empty() {
         return Err(refuse_all(findings));
     }

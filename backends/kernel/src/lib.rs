@@ -19,6 +19,7 @@ mod parse;
 mod reflect;
 pub mod reflection;
 mod scan;
+mod subgroups;
 mod support;
 mod text;
 mod uniformity;

@@ -13,7 +13,7 @@ use crate::front::glsl::Specialization;
 use crate::front::{glsl, spirv};
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
-use crate::{bitcast, limits, reflect, scan, support};
+use crate::{bitcast, limits, reflect, scan, subgroups, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -80,7 +80,7 @@ pub(crate) fn wgsl(source: Text) -> Result<Parsed, Diagnostics> {
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }
-    match naga::front::wgsl::parse_str(&source) {
+    match naga::front::wgsl::parse_str(&subgroups::prepare(&source)) {
         Ok(module) => {
             let overrides = reflect::overrides(&module);
             validate(source, module, overrides, Origin::Wgsl)
@@ -123,8 +123,9 @@ pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Opt
 }
 
 /// What every language's IR has to pass.
-fn validate(source: Text, module: naga::Module, overrides: Vec<OverrideInfo>, origin: Origin) -> Result<Parsed, Diagnostics> {
-    let findings = support::check(&module, &source);
+fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>, origin: Origin) -> Result<Parsed, Diagnostics> {
+    let mut findings = subgroups::normalise(&mut module);
+    findings.extend(support::check(&module, &source));
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }

@@ -18,7 +18,9 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::IMMEDIATES
     .union(Capabilities::SHADER_INT64)
     .union(Capabilities::SHADER_INT64_ATOMIC_MIN_MAX)
     .union(Capabilities::SHADER_INT64_ATOMIC_ALL_OPS)
-    .union(Capabilities::SHADER_FLOAT32_ATOMIC);
+    .union(Capabilities::SHADER_FLOAT32_ATOMIC)
+    .union(Capabilities::SUBGROUP)
+    .union(Capabilities::SUBGROUP_BARRIER);
 
 /// Everything in `module` that is not supported.
 pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
@@ -49,12 +51,10 @@ pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
 pub(crate) fn unsupported_word(word: &str) -> Option<&'static str> {
     Some(match word {
         "sampler" | "sampler_comparison" => "samplers",
-        "subgroups" => "subgroup operations",
         "ray_query" | "acceleration_structure" | "wgpu_ray_query" => "ray queries",
         "binding_array" | "wgpu_binding_array" => "arrays of bindings",
         "wgpu_cooperative_matrix" => "cooperative matrices",
         _ if word.starts_with("texture_") => "textures",
-        _ if word.starts_with("subgroup") || word.starts_with("quadSwap") || word == "quadBroadcast" => "subgroup operations",
         _ if word.starts_with("coop_mat") || word.starts_with("coopLoad") => "cooperative matrices",
         _ => return None,
     })
@@ -151,12 +151,13 @@ impl Check<'_> {
                 | BuiltIn::LocalInvocationId
                 | BuiltIn::LocalInvocationIndex
                 | BuiltIn::WorkGroupId
-                | BuiltIn::NumWorkGroups,
+                | BuiltIn::NumWorkGroups
+                | BuiltIn::NumSubgroups
+                | BuiltIn::SubgroupId
+                | BuiltIn::SubgroupSize
+                | BuiltIn::SubgroupInvocationId,
             ))
             | None => {}
-            Some(naga::Binding::BuiltIn(
-                BuiltIn::NumSubgroups | BuiltIn::SubgroupId | BuiltIn::SubgroupSize | BuiltIn::SubgroupInvocationId,
-            )) => self.refuse("subgroup operations", Span::default()),
             Some(_) => self.refuse("builtins and locations of stages other than compute", span),
         }
     }
@@ -177,9 +178,6 @@ impl Check<'_> {
             Expression::RayQueryVertexPositions { .. }
             | Expression::RayQueryProceedResult
             | Expression::RayQueryGetIntersection { .. } => self.refuse("ray queries", span),
-            Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => {
-                self.refuse("subgroup operations", span)
-            }
             Expression::CooperativeLoad { .. } | Expression::CooperativeMultiplyAdd { .. } => {
                 self.refuse("cooperative matrices", span)
             }
@@ -208,18 +206,9 @@ impl Check<'_> {
             Statement::Kill => self.refuse("`discard` statements", span),
             Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => self.refuse("textures", span),
             Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => self.refuse("ray queries", span),
-            Statement::SubgroupBallot { .. }
-            | Statement::SubgroupGather { .. }
-            | Statement::SubgroupCollectiveOperation { .. } => {
-                self.refuse("subgroup operations", span);
-            }
             Statement::CooperativeStore { .. } => self.refuse("cooperative matrices", span),
-            Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) => {
-                if flags.contains(naga::Barrier::SUB_GROUP) {
-                    self.refuse("subgroup operations", span);
-                } else if flags.contains(naga::Barrier::TEXTURE) {
-                    self.refuse("textures", span);
-                }
+            Statement::ControlBarrier(flags) | Statement::MemoryBarrier(flags) if flags.contains(naga::Barrier::TEXTURE) => {
+                self.refuse("textures", span);
             }
             _ => {}
         }

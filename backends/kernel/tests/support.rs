@@ -31,8 +31,6 @@ fn what_is_not_supported_yet_is_named_with_its_place() {
         (body("@id(3)\noverride n: u64 = 1lu;", ""), "override constants of type `u64`", 0),
         (body("@group(0) @binding(0) var t: texture_2d<f32>;", ""), "textures", 1),
         (body("@group(0) @binding(0) var s: sampler;", ""), "samplers", 1),
-        (body("", "let s = subgroupAdd(1u);"), "subgroup operations", 3),
-        (body("", "subgroupBarrier();"), "subgroup operations", 3),
         (body("enable wgpu_ray_query;\n@group(0) @binding(0) var a: acceleration_structure;", ""), "ray queries", 1),
     ];
     for (source, construct, line) in cases {

@@ -68,6 +68,8 @@ pub(super) enum Storage {
 pub(super) struct Spill {
     pub(super) template: Val,
     pub(super) slots: Vec<(ir::Type, Place)>,
+    /// How many invocations, by index, share one copy.
+    pub(super) shared_by: u32,
 }
 
 /// An access that can be reported.
@@ -204,7 +206,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// Reserves scratch, 16-aligned.
-    fn reserve(&mut self, size: u64) -> Result<u32> {
+    pub(super) fn reserve(&mut self, size: u64) -> Result<u32> {
         let offset = self.scratch_size;
         let end = size.checked_add(15).and_then(|s| offset.checked_add(s & !15)).filter(|end| *end <= MAX_SCRATCH);
         self.scratch_size = end.ok_or_else(|| {

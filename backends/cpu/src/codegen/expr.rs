@@ -10,6 +10,7 @@ use super::emitter::Emitter;
 use super::layout::{Scalar, Shape};
 use super::program::{FrameId, Resolved, ValueRef};
 use super::stop::{Result, Stop};
+use super::subgroups::SUBGROUP_SIZE;
 use super::value::{Parts, Pointer, Root, Val};
 
 /// A constant expression, of the module or of a function.
@@ -287,6 +288,10 @@ impl Emitter<'_> {
             BuiltIn::WorkGroupId => Parts::from_slice(&self.entry.group),
             BuiltIn::NumWorkGroups => Parts::from_slice(&self.entry.groups),
             BuiltIn::WorkGroupSize => self.reflection.workgroup_size.iter().map(|n| self.int(i64::from(*n))).collect(),
+            BuiltIn::SubgroupInvocationId => Parts::from_slice(&[self.subgroup_lane()]),
+            BuiltIn::SubgroupId => Parts::from_slice(&[self.subgroup_id()]),
+            BuiltIn::SubgroupSize => Parts::from_slice(&[self.int(i64::from(SUBGROUP_SIZE))]),
+            BuiltIn::NumSubgroups => Parts::from_slice(&[self.subgroup_count()]),
             other => return Err(Stop::unsupported(format_args!("the built-in input {other:?}"))),
         })
     }
@@ -296,7 +301,6 @@ fn unsupported_name(expression: &Expression) -> &'static str {
     match expression {
         Expression::ImageSample { .. } | Expression::ImageLoad { .. } | Expression::ImageQuery { .. } => "textures",
         Expression::Derivative { .. } => "derivatives",
-        Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => "subgroup operations",
         Expression::RayQueryProceedResult
         | Expression::RayQueryGetIntersection { .. }
         | Expression::RayQueryVertexPositions { .. } => "ray queries",

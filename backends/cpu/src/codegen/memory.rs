@@ -41,6 +41,16 @@ impl Emitter<'_> {
         self.b.ins().iadd(self.entry.scratch, offset)
     }
 
+    /// As [`Self::place_address`], of a place that several invocations share.
+    fn shared_address(&mut self, place: Place, shared_by: u32) -> Value {
+        if shared_by == 1 {
+            return self.place_address(place);
+        }
+        let copy = self.b.ins().udiv_imm_u(self.invocation.index, i64::from(shared_by));
+        let offset = self.b.ins().imul_imm_u(copy, i64::from(place.stride));
+        self.b.ins().iadd(self.entry.scratch, offset)
+    }
+
     /// The base address of what a pointer leads into, and a fixed offset to add.
     fn base(&mut self, root: Root) -> Result<(Value, u32)> {
         Ok(match root {
@@ -263,7 +273,7 @@ impl Emitter<'_> {
                 self.b.ins().store(trusted(), register, address, place.offset as i32);
                 slots.push((ty, place));
             }
-            self.spills[index] = Some(Spill { template: value.clone(), slots });
+            self.spills[index] = Some(Spill { template: value.clone(), slots, shared_by: 1 });
         }
         self.values[index] = Some(value);
         Ok(())
@@ -274,7 +284,7 @@ impl Emitter<'_> {
         let spill = self.spills[number as usize].clone().ok_or_else(|| Stop::bug("a value that was not kept"))?;
         let mut loaded = Vec::with_capacity(spill.slots.len());
         for (ty, place) in spill.slots {
-            let address = self.place_address(place);
+            let address = self.shared_address(place, spill.shared_by);
             loaded.push(self.b.ins().load(ty, trusted(), address, place.offset as i32));
         }
         Ok(with_registers(&spill.template, &loaded))

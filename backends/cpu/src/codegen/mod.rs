@@ -6,7 +6,8 @@
 //! The way of a kernel: `program` inlines all calls into one tree; `plan` cuts the tree into barrier-free runs and the uniform control
 //! flow around them (`usage`: what lives across runs; `uniform`: what is computed once; `range`: which indices need no check); an
 //! `emitter` makes code of the plan: `outer` around runs, `nodes` inside them (`control`: the shapes that both share), `expr` and its rooms
-//! (`ops`, `convert`, `math`, `matrix`, `bits`, `numbers`, `atomics`, `data`) for values, `memory` and `bounds` for addresses; `jit` makes it executable.
+//! (`ops`, `convert`, `math`, `matrix`, `bits`, `numbers`, `atomics`, `data`) for values, `memory` and `bounds` for addresses, `subgroups` (with `lanes`) for what
+//! crosses invocations; `jit` makes it executable.
 
 mod atomics;
 mod bits;
@@ -17,6 +18,7 @@ mod data;
 mod emitter;
 mod expr;
 mod jit;
+mod lanes;
 mod layout;
 mod math;
 mod matrix;
@@ -30,6 +32,7 @@ mod program;
 mod range;
 mod shims;
 mod stop;
+mod subgroups;
 #[cfg(test)]
 mod tests;
 mod uniform;
@@ -44,6 +47,7 @@ use compute_kernel::EntryPoint;
 use compute_kernel::reflection::{Bounds, Location};
 
 use emitter::Options;
+pub(crate) use subgroups::SUBGROUP_SIZE;
 
 /// What the generated code is given besides the workgroup's id. One per (launch, worker).
 #[repr(C)]

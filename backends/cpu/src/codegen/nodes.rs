@@ -73,7 +73,7 @@ impl<'e> Emitter<'e> {
             }
             Kind::Call { exit, ref body } => self.emit_block(exit, jumps_to(body, exit), &mut |e| e.nodes(body)),
             Kind::Jump(to) => self.jump(to).map(|()| false),
-            Kind::Barrier | Kind::UniformLoad { .. } => Err(Stop::bug("a barrier inside a run")),
+            Kind::Barrier | Kind::UniformLoad { .. } | Kind::Exchange(_) => Err(Stop::bug("a barrier inside a run")),
         }
     }
 

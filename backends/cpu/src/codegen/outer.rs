@@ -11,7 +11,7 @@ use super::program::{LocalId, TargetId, ValueRef};
 use super::stop::{Result, Stop};
 
 /// The open loops over the invocations.
-struct Sweep {
+pub(super) struct Sweep {
     /// From the innermost: the axis (`None`: all at once), its loop's start, and its counter.
     loops: Vec<(Option<usize>, Block, Value)>,
 }
@@ -33,6 +33,7 @@ impl<'e> Emitter<'e> {
             Step::Evaluate(frame, range) => self.evaluate_range(frame, range, true).map(|()| true),
             Step::Set(ref node) => self.node(node).map_err(|stop| stop.at(node.span)),
             Step::UniformLoad { pointer, result } => self.uniform_load(pointer, result).map(|()| true),
+            Step::Exchange(ref exchange, run) => self.exchange(exchange, run).map(|()| true),
             Step::If { condition, ref accept, ref reject } => {
                 let condition = self.value(condition)?.scalar()?;
                 self.emit_if(condition, &mut |e| e.steps(accept), &mut |e| e.steps(reject))
@@ -182,7 +183,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// Opens loops over all invocations, in the order of their index.
-    fn open_sweep(&mut self) -> Result<Sweep> {
+    pub(super) fn open_sweep(&mut self) -> Result<Sweep> {
         let size = self.reflection.workgroup_size;
         let mut loops = Vec::new();
         if size[1] == 1 && size[2] == 1 {
@@ -220,7 +221,7 @@ impl<'e> Emitter<'e> {
         (head, counter)
     }
 
-    fn close_sweep(&mut self, sweep: Sweep) {
+    pub(super) fn close_sweep(&mut self, sweep: Sweep) {
         for (axis, head, counter) in sweep.loops {
             let count = axis.map_or(self.invocations(), |axis| u64::from(self.reflection.workgroup_size[axis]));
             let next = self.b.ins().iadd_imm_s(counter, 1);
@@ -242,6 +243,6 @@ fn leads_to(steps: &[Step<'_>], target: TargetId) -> bool {
         Step::Switch { cases, .. } => cases.iter().any(|c| leads_to(&c.body, target)),
         Step::Loop { body, continuing, .. } => leads_to(body, target) || leads_to(continuing, target),
         Step::Call { body, .. } => leads_to(body, target),
-        Step::Run(_) | Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) => false,
+        Step::Run(_) | Step::UniformLoad { .. } | Step::Exchange(..) | Step::Evaluate(..) | Step::Set(_) => false,
     })
 }

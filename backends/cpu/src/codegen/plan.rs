@@ -1,4 +1,4 @@
-//! Loop fission: how a workgroup whose invocations meet at barriers is run by one thread.
+//! Loop fission: how a workgroup whose invocations meet at barriers and subgroup operations is run by one thread.
 //!
 //! The tree of an entry point is cut into *runs*, barrier-free pieces that are each executed for all invocations in turn, and the
 //! *outer* control flow around barriers, which is uniform (creation has checked that) and executed once. What lives across runs is
@@ -13,6 +13,7 @@ use super::layout::Layout;
 use super::program::{Case, FrameId, Kind, LocalId, Node, Program, TargetId, ValueRef};
 use super::range::Ranges;
 use super::stop::{Result, Stop};
+use super::subgroups::Exchange;
 use super::uniform::Uniform;
 use super::usage::{self, Usage};
 
@@ -40,6 +41,8 @@ pub(super) enum Step<'a> {
         pointer: ValueRef,
         result: ValueRef,
     },
+    /// A subgroup operation, with a number as if it were a run.
+    Exchange(Exchange, u32),
     /// Evaluates those of the expressions that [`Plan::uniform`] names.
     Evaluate(FrameId, &'a naga::Range<Expression>),
     /// A statement about a variable of the workgroup.
@@ -178,7 +181,7 @@ pub(super) fn for_each_run<'a>(steps: &mut [Step<'a>], f: &mut dyn FnMut(&mut Ru
                 for_each_run(continuing, f);
             }
             Step::Call { body, .. } => for_each_run(body, f),
-            Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
+            Step::UniformLoad { .. } | Step::Exchange(..) | Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
         }
     }
 }
@@ -203,7 +206,7 @@ impl Marked {
     }
 }
 
-/// Marks the outer nodes: those with a barrier, and those with a jump that something outer may follow. Such a jump is uniform: where
+/// Marks the outer nodes: those with a barrier or a subgroup operation, and those with a jump that something outer may follow. Such a jump is uniform: where
 /// only some invocations took it, the barrier that makes the other node outer would not be reached by all.
 ///
 /// Goes backwards, so that what follows is known; what a loop's next pass holds is known from the pass before, so this is repeated until
@@ -431,6 +434,10 @@ impl<'a> Splitter<'_, 'a> {
             // Everything is finished by all invocations when a run ends.
             Kind::Barrier => return Ok(None),
             Kind::UniformLoad { pointer, result } => Step::UniformLoad { pointer, result },
+            Kind::Exchange(exchange) => {
+                self.runs += 1;
+                Step::Exchange(exchange, self.runs - 1)
+            }
             Kind::If { condition, accept, reject } => {
                 Step::If { condition, accept: self.steps(accept)?, reject: self.steps(reject)? }
             }

@@ -8,6 +8,7 @@ use naga::{Block, Expression, Function, GlobalVariable, Handle, LocalVariable, S
 
 use super::layout::{Layout, Shape};
 use super::stop::{Result, Stop};
+use super::subgroups::Exchange;
 
 /// Expressions of all inlined copies together; a kernel beyond is refused. Bounds compile time.
 const MAX_EXPRESSIONS: usize = 1 << 17;
@@ -95,6 +96,8 @@ pub(super) enum Kind<'a> {
         pointer: ValueRef,
         result: ValueRef,
     },
+    /// A subgroup operation.
+    Exchange(Exchange),
     If {
         condition: ValueRef,
         accept: Vec<Node<'a>>,
@@ -122,7 +125,7 @@ pub(super) enum Kind<'a> {
 pub(super) struct Node<'a> {
     pub(super) kind: Kind<'a>,
     pub(super) span: Span,
-    /// Whether it contains a barrier.
+    /// Whether it contains a barrier or a subgroup operation.
     pub(super) barrier: bool,
     /// Whether it is executed once for the whole workgroup. Set by the plan.
     pub(super) outer: bool,
@@ -274,7 +277,7 @@ impl<'a> Inliner<'a, '_> {
         }
         let any = |nodes: &[Node<'_>]| nodes.iter().any(|n| n.barrier);
         let barrier = match kind {
-            Kind::Barrier | Kind::UniformLoad { .. } => true,
+            Kind::Barrier | Kind::UniformLoad { .. } | Kind::Exchange(_) => true,
             Kind::If { ref accept, ref reject, .. } => any(accept) || any(reject),
             Kind::Switch { ref cases, .. } => cases.iter().any(|c| any(&c.body)),
             Kind::Loop { ref body, ref continuing, .. } => any(body) || any(continuing),
@@ -431,7 +434,13 @@ impl<'a> Inliner<'a, '_> {
             Statement::Call { function, ref arguments, result } => {
                 return self.call(function, arguments, result, span, scope, out);
             }
-            _ => return Err(Stop::unsupported(unsupported_name(statement))),
+            _ => match Exchange::of(statement, frame) {
+                Some(exchange) => {
+                    self.mark_emitted(exchange.result);
+                    Kind::Exchange(exchange)
+                }
+                None => return Err(Stop::unsupported(unsupported_name(statement))),
+            },
         };
         let node = self.node(kind, span)?;
         out.push(node);
@@ -505,9 +514,6 @@ fn unsupported_name(statement: &Statement) -> &'static str {
         Statement::Kill => "discard",
         Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => "textures",
         Statement::RayQuery { .. } | Statement::RayPipelineFunction(_) => "ray queries",
-        Statement::SubgroupBallot { .. } | Statement::SubgroupGather { .. } | Statement::SubgroupCollectiveOperation { .. } => {
-            "subgroup operations"
-        }
         Statement::CooperativeStore { .. } => "cooperative matrices",
         _ => "this statement",
     }

@@ -68,6 +68,8 @@ impl<'a> Finder<'_, 'a> {
                     self.conditions.push(pointer);
                     self.outer_values[self.program.number(result) as usize] = true;
                 }
+                // A distance that is the same for all is passed as it is.
+                Kind::Exchange(ref exchange) => self.conditions.extend(exchange.index),
                 Kind::Init(local) => self.write(local, None),
                 Kind::SetResult(local, value) => self.write(local, Some(value)),
                 Kind::Plain(frame, &Statement::Store { pointer, value }) => {
@@ -182,6 +184,7 @@ impl<'a> Finder<'_, 'a> {
             Expression::FunctionArgument(index) => self.is_uniform_input(at, index),
             Expression::Load { pointer } => self.is_uniform_load(ValueRef { expr: pointer, ..at }),
             Expression::CallResult(_) | Expression::AtomicResult { .. } => false,
+            Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => false,
             _ => true,
         };
         let mut all = inputs;
@@ -192,7 +195,9 @@ impl<'a> Finder<'_, 'a> {
     fn is_uniform_input(&self, at: ValueRef, index: u32) -> bool {
         let argument = self.program.frame(at.frame).function.arguments.get(index as usize);
         let Some(Some(naga::Binding::BuiltIn(built_in))) = argument.map(|a| &a.binding) else { return false };
-        matches!(built_in, BuiltIn::WorkGroupId | BuiltIn::NumWorkGroups | BuiltIn::WorkGroupSize)
+        let same =
+            [BuiltIn::WorkGroupId, BuiltIn::NumWorkGroups, BuiltIn::WorkGroupSize, BuiltIn::SubgroupSize, BuiltIn::NumSubgroups];
+        same.contains(built_in)
     }
 
     /// Whether what a pointer leads to is the same for all, and is changed at the outer level only. The pointer's indices are operands.

@@ -84,6 +84,7 @@ impl<'p, 'a> Usage<'p, 'a> {
                     self.define_all(continuing);
                 }
                 Step::Call { body, .. } => self.define_all(body),
+                Step::Exchange(exchange, run) => self.define(exchange.result, *run),
                 Step::UniformLoad { .. } | Step::Evaluate(..) | Step::Set(_) | Step::Jump(_) => {}
             }
         }
@@ -124,6 +125,7 @@ impl<'p, 'a> Usage<'p, 'a> {
             match step {
                 Step::Run(run) => self.use_run(run),
                 Step::UniformLoad { pointer, .. } => self.use_outside(*pointer),
+                Step::Exchange(exchange, _) => exchange.operands().for_each(|operand| self.use_outside(operand)),
                 Step::If { condition, accept, reject } => {
                     self.use_outside(*condition);
                     self.use_all(accept);
@@ -269,7 +271,7 @@ impl<'a> Scan<'_, 'a> {
                     *killed = inside;
                 }
             }
-            Kind::UniformLoad { .. } | Kind::Barrier | Kind::Jump(_) => {}
+            Kind::UniformLoad { .. } | Kind::Exchange(_) | Kind::Barrier | Kind::Jump(_) => {}
         }
     }
 

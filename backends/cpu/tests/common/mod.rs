@@ -10,7 +10,7 @@ use compute_hal::{
     Position, Queue, Region, Waited,
 };
 use compute_kernel::reflection::{Access, Bounds};
-use compute_kernel::{Diagnostics, EntryPoint, Language, Module};
+use compute_kernel::{Diagnostics, EntryPoint, Module, Source};
 
 /// Bytes before and after each binding that no kernel may touch.
 const GUARD: u64 = 256;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Parses WGSL.
 pub fn parse(source: &str) -> Result<Arc<Module>, Diagnostics> {
-    Module::parse(Language::Wgsl, source)
+    Module::parse(&Source::wgsl(source))
 }
 
 /// A device and a queue on it.

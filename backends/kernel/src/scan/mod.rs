@@ -3,6 +3,7 @@
 //!
 //! The bounds are listed in `docs/kernels.md`; change both together.
 
+mod directives;
 mod expand;
 mod lexer;
 mod sizes;
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::diagnostics::Finding;
+pub(crate) use directives::{declares, directives};
 use lexer::{Kind, Token};
 
 /// Bytes of a source.

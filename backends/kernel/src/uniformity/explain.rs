@@ -26,6 +26,9 @@ impl Walk<'_, '_> {
                     return format!("the result of `{name}`");
                 }
                 Expression::AtomicResult { .. } => return "the result of an atomic operation".to_owned(),
+                Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => {
+                    return "the result of a subgroup operation".to_owned();
+                }
                 other => match self.differing(other) {
                     Some(next) => expression = next,
                     None => break,
@@ -79,6 +82,8 @@ fn builtin_name(builtin: BuiltIn) -> &'static str {
         BuiltIn::LocalInvocationIndex => "local_invocation_index",
         BuiltIn::WorkGroupId => "workgroup_id",
         BuiltIn::NumWorkGroups => "num_workgroups",
+        BuiltIn::SubgroupId => "subgroup_id",
+        BuiltIn::SubgroupInvocationId => "subgroup_invocation_id",
         _ => "a builtin",
     }
 }

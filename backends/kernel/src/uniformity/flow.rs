@@ -9,6 +9,7 @@ use super::values::Values;
 use super::{Analysis, Argument, Context, Control, Hidden, MAX_ROUNDS, Outcome, Split};
 use crate::access::root;
 use crate::diagnostics::Finding;
+use crate::subgroups::is_elect;
 
 /// Jumps that only some invocations took, by what they leave.
 #[derive(Clone, Default)]
@@ -109,9 +110,16 @@ impl<'w, 'a> Walk<'w, 'a> {
             Statement::Break | Statement::Continue | Statement::Return { .. } | Statement::Kill => {
                 return self.jump(statement, control, inside);
             }
+            Statement::ControlBarrier(naga::Barrier::SUB_GROUP) => self.barrier("`subgroupBarrier`", span, control),
             Statement::ControlBarrier(_) => self.barrier("this barrier", span, control),
+            Statement::SubgroupBallot { .. }
+            | Statement::SubgroupCollectiveOperation { .. }
+            | Statement::SubgroupGather { .. } => self.subgroup(statement, span, control),
             Statement::WorkGroupUniformLoad { pointer, .. } => self.uniform_load(*pointer, span, control),
             Statement::Store { pointer, value } => self.store(*pointer, self.values.get(*value), Some(*value), control),
+            Statement::Call { function, result, .. } if is_elect(self.analysis.module, *function, self.analysis.source_size) => {
+                self.elect(*result, span, control);
+            }
             Statement::Call { function, arguments, result } => self.call(*function, arguments, *result, control),
             _ => {}
         }
@@ -185,7 +193,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
     }
 
-    fn barrier(&mut self, what: &str, span: Span, control: &Control) {
+    pub(super) fn barrier(&mut self, what: &str, span: Span, control: &Control) {
         let Control::Split(split) = control else { return };
         let mut finding = Finding::span(
             format!("{what} may be reached by a part of the workgroup only: control flow depends on {}", split.because),
@@ -265,10 +273,14 @@ impl<'w, 'a> Walk<'w, 'a> {
                 self.store(pointer, false, None, control);
             }
         }
-        let uniform = outcome.result && control.is_uniform();
-        if let (Some(result), false) = (result, uniform)
-            && let Some(flag) = self.values.results.get_mut(result.index())
-        {
+        if !(outcome.result && control.is_uniform()) {
+            self.differs(result);
+        }
+    }
+
+    /// Notes that the result of a call is not uniform.
+    pub(super) fn differs(&mut self, result: Option<Handle<Expression>>) {
+        if let Some(flag) = result.and_then(|result| self.values.results.get_mut(result.index())) {
             self.changed |= *flag;
             *flag = false;
         }

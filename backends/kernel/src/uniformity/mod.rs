@@ -1,5 +1,5 @@
-//! Barriers only where the whole workgroup arrives together. The front end does not check this, and devices rely on it: a barrier that only a part
-//! of a workgroup reaches is undefined on a GPU, and would be translated wrongly by a device that splits loops at barriers.
+//! Barriers and subgroup operations only where the whole workgroup arrives together. The front end does not check this, and devices rely on it: a
+//! barrier that only a part of a workgroup reaches is undefined on a GPU, and would be translated wrongly by a device that splits loops at barriers.
 //!
 //! The analysis follows the IR through calls, once per distinct context of a call. A value is *uniform* when all invocations of a workgroup that
 //! compute it get the same; control flow is uniform when all of them take it together. Where it is in doubt, it is not uniform:
@@ -11,6 +11,7 @@
 
 mod explain;
 mod flow;
+mod subgroup;
 mod values;
 
 use std::collections::HashMap;
@@ -24,10 +25,11 @@ use flow::Walk;
 /// A variable that changes its mind more often than this is taken for not uniform.
 const MAX_ROUNDS: usize = 48;
 
-/// Refuses every barrier of an entry point that is not in uniform control flow.
-pub(crate) fn check(module: &Module, index: usize) -> Vec<Finding> {
-    let mut analysis =
-        Analysis { module, private: vec![true; module.global_variables.len()], memo: HashMap::new(), findings: Vec::new() };
+/// Refuses every barrier and subgroup operation of an entry point that is not in uniform control flow. What begins at `source_size` is not of the
+/// source.
+pub(crate) fn check(module: &Module, index: usize, source_size: usize) -> Vec<Finding> {
+    let private = vec![true; module.global_variables.len()];
+    let mut analysis = Analysis { module, source_size, private, memo: HashMap::new(), findings: Vec::new() };
     let Some(entry) = module.entry_points.get(index) else { return Vec::new() };
     for round in 0.. {
         let before = analysis.private.clone();
@@ -113,6 +115,7 @@ struct Outcome {
 
 struct Analysis<'a> {
     module: &'a Module,
+    source_size: usize,
     /// Per global: whether a private variable is uniform.
     private: Vec<bool>,
     memo: HashMap<(Handle<naga::Function>, Vec<Argument>, bool), Outcome>,

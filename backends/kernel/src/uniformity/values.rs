@@ -2,7 +2,7 @@
 
 use naga::{BuiltIn, Expression, Function, Handle, Module, TypeInner};
 
-use super::{Analysis, Argument, Hidden};
+use super::{Analysis, Argument, Hidden, subgroup};
 use crate::access::root;
 
 /// What is known inside one function in one context. Flags only ever go from true to false.
@@ -15,6 +15,8 @@ pub(super) struct Values {
     pub(super) contents: Vec<bool>,
     /// Per expression: results of calls that are known not to be uniform.
     pub(super) results: Vec<bool>,
+    /// Per expression: results of subgroup operations that are the same for a whole subgroup.
+    pub(super) reduced: Vec<bool>,
 }
 
 impl Values {
@@ -24,6 +26,7 @@ impl Values {
             locals: vec![true; function.local_variables.len()],
             contents: arguments.iter().map(|a| a.content).collect(),
             results: vec![true; function.expressions.len()],
+            reduced: subgroup::reduced(function),
         }
     }
 
@@ -58,6 +61,8 @@ impl Values {
             Expression::Load { pointer } => self.get(*pointer) && self.content(analysis, function, *pointer),
             Expression::CallResult(_) => self.results.get(handle.index()).copied().unwrap_or(false),
             Expression::AtomicResult { .. } => false,
+            // Another for each subgroup.
+            Expression::SubgroupBallotResult | Expression::SubgroupOperationResult { .. } => false,
             // It is refused where it is not reached by all together.
             Expression::WorkGroupUniformLoadResult { .. } => true,
             // The length of a binding, whoever asks.
@@ -129,5 +134,6 @@ pub(super) fn builtins(module: &Module, function: &Function) -> Vec<Argument> {
 }
 
 fn uniform(binding: Option<&naga::Binding>) -> bool {
-    matches!(binding, Some(naga::Binding::BuiltIn(BuiltIn::WorkGroupId | BuiltIn::NumWorkGroups)))
+    let same = [BuiltIn::WorkGroupId, BuiltIn::NumWorkGroups, BuiltIn::SubgroupSize, BuiltIn::NumSubgroups];
+    matches!(binding, Some(naga::Binding::BuiltIn(builtin)) if same.contains(builtin))
 }

@@ -11,6 +11,7 @@ mod language;
 mod random;
 mod spirv;
 mod speed;
+mod subgroups;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

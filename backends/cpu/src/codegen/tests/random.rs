@@ -1,4 +1,4 @@
-//! Random kernels with barriers against an interpreter that runs the invocations in lockstep.
+//! Random kernels with barriers and subgroup operations against an interpreter that runs the invocations in lockstep.
 //!
 //! The generator makes race-free programs, but does not care whether control flow around barriers is uniform: creation refuses
 //! those where it is not, and they are left out.
@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 
 use super::*;
 
-const SIZE: usize = 8;
+/// A whole subgroup and a part of one.
+const SIZE: usize = 40;
+const SUBGROUP: usize = super::super::SUBGROUP_SIZE as usize;
 const LOCALS: usize = 3;
 const UNIFORMS: usize = 2;
 
@@ -43,6 +45,8 @@ enum St {
     Private(Ex),
     /// `s[li] = value; barrier; let x = s[(li + by) % SIZE]; barrier; local = x + let`
     Exchange(usize, Ex, u32),
+    /// local = a subgroup operation on a value
+    Subgroup(usize, Operation, Ex),
     If(Ex, Vec<St>, Vec<St>),
     /// A loop of at most so many passes; the second list is the continuing block.
     Loop(u32, Vec<St>, Vec<St>),
@@ -53,6 +57,28 @@ enum St {
     Continue,
     Return,
 }
+
+/// What a subgroup operation gives to a lane, of the lanes' arguments and the lane's id.
+type Model = fn(&[u32], usize, u32) -> u32;
+/// How an operation is spelled around its argument, and what it does.
+type Operation = &'static (&'static str, &'static str, Model);
+
+/// Those that take an id take it from `l0`.
+const OPERATIONS: &[(&str, &str, Model)] = &[
+    ("subgroupAdd(", ")", |x, _, _| x.iter().fold(0, |a, b| a.wrapping_add(*b))),
+    ("subgroupInclusiveAdd(", ")", |x, n, _| x[..=n].iter().fold(0, |a, b| a.wrapping_add(*b))),
+    ("subgroupExclusiveMul(", ")", |x, n, _| x[..n].iter().fold(1, |a, b| a.wrapping_mul(*b))),
+    ("subgroupMax(", ")", |x, _, _| x.iter().copied().max().unwrap_or(0)),
+    ("subgroupXor(", ")", |x, _, _| x.iter().fold(0, |a, b| a ^ b)),
+    ("u32(subgroupAny(7u < ", "))", |x, _, _| u32::from(x.iter().any(|x| 7 < *x))),
+    ("subgroupBallot(7u < ", ").x", |x, _, _| x.iter().enumerate().map(|(n, x)| u32::from(7 < *x) << n).sum()),
+    ("subgroupBroadcastFirst(", ")", |x, _, _| x[0]),
+    ("subgroupBroadcast(", ", 9u)", |x, _, _| x.get(9).copied().unwrap_or(0)),
+    ("subgroupShuffle(", ", l0)", |x, _, id| x.get(id as usize).copied().unwrap_or(0)),
+    ("subgroupShuffleXor(", ", 2u)", |x, n, _| x.get(n ^ 2).copied().unwrap_or(0)),
+    ("subgroupShuffleUp(", ", 3u)", |x, n, _| n.checked_sub(3).map_or(0, |n| x[n])),
+    ("quadBroadcast(", ", 1u)", |x, n, _| x[n / 4 * 4 + 1]),
+];
 
 struct Generator {
     random: Random,
@@ -95,8 +121,12 @@ impl Generator {
     fn statement(&mut self, uniform: bool, in_loop: bool, depth: u32) -> St {
         let local = self.random.below(LOCALS as u32) as usize;
         if uniform && self.random.chance(30) {
-            return match self.random.below(3) {
+            return match self.random.below(4) {
                 0 => St::Uniform(self.random.below(UNIFORMS as u32) as usize, self.expression(true, 2)),
+                2 => {
+                    let operation = &OPERATIONS[self.random.below(OPERATIONS.len() as u32) as usize];
+                    St::Subgroup(local, operation, self.expression(false, 2))
+                }
                 1 => St::Call(local, self.expression(false, 1)),
                 _ => St::Exchange(local, self.expression(false, 2), self.random.below(SIZE as u32)),
             };
@@ -158,6 +188,7 @@ fn show(block: &[St], function: bool, names: &mut u32, out: &mut String) {
                  workgroupBarrier(); l{i} = x{name} + k{name};",
                 show_expression(e)
             ),
+            St::Subgroup(i, (before, after, _), e) => writeln!(out, "l{i} = {before}{}{after};", show_expression(e)),
             St::Call(i, e) => writeln!(out, "l{i} = f(li, {}, &t, &l{});", show_expression(e), (i + 1) % LOCALS),
             St::If(c, a, b) => {
                 let _ = writeln!(out, "if ({} % 2u == 1u) {{", show_expression(c));
@@ -288,6 +319,15 @@ impl Interpreter<'_> {
                     states[*li].locals[*i] = self.shared[(li + *by as usize) % SIZE].wrapping_add(kept[*li]);
                 });
             }
+            St::Subgroup(i, (_, _, model), e) => {
+                // All or none: others are refused.
+                let (values, ids) = (self.values(e, states), states.clone().map(|s| s.locals[0]));
+                active.iter().for_each(|li| {
+                    let first = li / SUBGROUP * SUBGROUP;
+                    let lanes = &values[first..SIZE.min(first + SUBGROUP)];
+                    states[*li].locals[*i] = model(lanes, li - first, ids[*li]);
+                });
+            }
             St::If(c, a, b) => {
                 let conditions = self.values(c, states).map(|v| v % 2 == 1);
                 let take = |which| std::array::from_fn(|li| on[li] && conditions[li] == which);
@@ -409,8 +449,8 @@ fn within_two_seconds(kernel: &Kernel, run: impl FnOnce()) {
 fn random_kernels_do_what_lockstep_does() {
     let count = std::env::var("RANDOM_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let first = std::env::var("RANDOM_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1u64);
-    let input: Vec<u32> = [0, 9, 4, 7, 0, 3, 8, 1, 6, 2].into();
-    let (mut ran, mut with_barriers) = (0, 0);
+    let input: Vec<u32> = [0, 9, 4, 7, 0, 3, 8, 1, 6, 2].into_iter().chain((0..SIZE as u32).map(|n| n * n % 23)).collect();
+    let (mut ran, mut with_barriers, mut with_subgroups) = (0, 0, 0);
     for seed in first..first + count {
         let mut generator = Generator { random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1), budget: 24 };
         let main = generator.block(true, false, 3);
@@ -422,6 +462,7 @@ fn random_kernels_do_what_lockstep_does() {
         let Ok(entry) = module.entry_point(None, &[]) else { continue };
         ran += 1;
         with_barriers += u32::from(source.matches("workgroupBarrier").count() > 2);
+        with_subgroups += u32::from(OPERATIONS.iter().any(|(before, ..)| source.contains(before)));
         for bounds in [Bounds::Checked, Bounds::Unchecked, Bounds::Validate] {
             let compiled =
                 CompiledKernel::compile(&entry, bounds, bounds == Bounds::Checked).unwrap_or_else(|e| panic!("{e:?}\n{source}"));
@@ -431,6 +472,7 @@ fn random_kernels_do_what_lockstep_does() {
             assert_eq!(output, expected(&main, &function, &input), "seed {seed}, {bounds:?}\n{source}");
         }
     }
-    println!("{ran} of {count} ran, {with_barriers} with barriers");
-    assert!(ran * 4 > count && with_barriers > 0, "too few of the kernels were accepted: {ran}, {with_barriers}");
+    println!("{ran} of {count} ran, {with_barriers} with barriers, {with_subgroups} with subgroup operations");
+    let enough = ran * 4 > count && with_barriers > 0 && u64::from(with_subgroups) * 10 > count;
+    assert!(enough, "too few of the kernels were accepted: {ran}, {with_barriers}, {with_subgroups}");
 }

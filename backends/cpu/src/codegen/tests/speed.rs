@@ -49,6 +49,45 @@ const REDUCE: &str = "
         if (li == 0u) { O[w.x] = s[0]; }
     }";
 
+const SUBGROUP_REDUCE: &str = "
+    enable subgroups;
+    @group(0) @binding(0) var<storage, read> I: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<f32>;
+    var<workgroup> partial: array<f32, 32>;
+    @compute @workgroup_size(256) fn main(@builtin(local_invocation_index) li: u32, @builtin(global_invocation_id) g: vec3<u32>,
+        @builtin(workgroup_id) w: vec3<u32>, @builtin(subgroup_id) id: u32, @builtin(subgroup_invocation_id) lane: u32,
+        @builtin(num_subgroups) count: u32) {
+        let s = subgroupAdd(I[g.x]);
+        if (lane == 0u) { partial[id] = s; }
+        workgroupBarrier();
+        let all = subgroupAdd(select(0.0, partial[lane], lane < count));
+        if (li == 0u) { O[w.x] = all; }
+    }";
+
+const SUBGROUP_SUMS: &str = "
+    enable subgroups;
+    @group(0) @binding(0) var<storage, read> I: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<f32>;
+    @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(subgroup_invocation_id) lane: u32) {
+        let s = subgroupAdd(I[g.x]);
+        if (lane == 0u) { O[g.x / 32u] = s; }
+    }";
+
+/// The sums of each 32 without subgroup operations.
+const MEMORY_SUMS: &str = "
+    @group(0) @binding(0) var<storage, read> I: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<f32>;
+    var<workgroup> s: array<f32, 256>;
+    @compute @workgroup_size(256) fn main(@builtin(local_invocation_index) li: u32, @builtin(global_invocation_id) g: vec3<u32>) {
+        s[li] = I[g.x];
+        workgroupBarrier();
+        for (var k = 16u; k > 0u; k >>= 1u) {
+            if (li % 32u < k) { s[li] += s[li + k]; }
+            workgroupBarrier();
+        }
+        if (li % 32u == 0u) { O[g.x / 32u] = s[li]; }
+    }";
+
 /// Processor time of this thread, so that neighbours do not count.
 fn now() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -162,5 +201,24 @@ fn speed_of_compiled_kernels() {
     for bounds in [Bounds::Checked, Bounds::Unchecked] {
         let t = time(REDUCE, bounds, [n as u32 / 256, 1, 1], &mut [&mut input, &mut output]);
         println!("reduce {bounds:?}: {t:?}, {:.3} ns an element", t.as_nanos() as f64 / n as f64);
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_subgroup_reductions() {
+    let n = 16 << 20;
+    let mut input = bits(&(0..n).map(|i| (i % 1000) as f32).collect::<Vec<_>>());
+    for (name, source, outputs) in [
+        ("a sum per workgroup, by subgroups", SUBGROUP_REDUCE, n / 256),
+        ("a sum per workgroup, by workgroup memory", REDUCE, n / 256),
+        ("sums of 32, by subgroups", SUBGROUP_SUMS, n / 32),
+        ("sums of 32, by workgroup memory", MEMORY_SUMS, n / 32),
+    ] {
+        let mut output = vec![0u32; outputs];
+        for bounds in [Bounds::Checked, Bounds::Unchecked] {
+            let t = time(source, bounds, [n as u32 / 256, 1, 1], &mut [&mut input, &mut output]);
+            println!("{name} {bounds:?}: {t:?}, {:.3} ns an element", t.as_nanos() as f64 / n as f64);
+        }
     }
 }
