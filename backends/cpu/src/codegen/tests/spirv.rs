@@ -103,6 +103,11 @@ impl Assembler {
 
 /// One invocation that reads `I[0]` and stores to `O[0]`: capabilities, decorations and types; ids 1 to 20, 30 is I[0]'s pointer, 31 its value, 40 `&O[0]`.
 fn head(lines: bool) -> Assembler {
+    head_with(lines, 4)
+}
+
+/// The same with elements so many bytes apart.
+fn head_with(lines: bool, stride: u32) -> Assembler {
     let mut a = Assembler::default();
     let main = Assembler::text("main");
     a.op(17, &[1]).op(14, &[0, 1]).op(15, &[[5, 1].as_slice(), &main].concat()).op(16, &[1, 17, 1, 1, 1]);
@@ -112,7 +117,7 @@ fn head(lines: bool) -> Assembler {
     for (id, binding) in [(9, 0), (10, 1)] {
         a.op(71, &[id, 34, 0]).op(71, &[id, 33, binding]);
     }
-    a.op(71, &[6, 6, 4]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
+    a.op(71, &[6, 6, stride]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
     if lines {
         a.op(8, &[50, 7, 3]);
     }
@@ -153,6 +158,20 @@ fn a_message_about_spir_v_names_the_instruction_its_word_and_the_line_that_it_ca
     let found = entry(&a.finish(60), &[]).map(|_| ()).unwrap_err();
     assert!(found.text.contains("OpImageTexelPointer") && found.text.contains("(word"), "{found}");
     assert!(found.text.contains("there.hlsl, line 12, column 5"), "{found}");
+}
+
+#[test]
+fn strides_of_arrays_are_those_of_the_module_and_overlapping_ones_are_refused() {
+    let made = |stride| {
+        let mut a = head_with(false, stride);
+        a.op(54, &[2, 1, 0, 3]).op(248, &[20]).op(65, &[11, 30, 9, 12, 13]).op(61, &[4, 31, 30]).op(65, &[11, 40, 10, 12, 15]);
+        a.op(62, &[40, 31]).op(253, &[]).op(56, &[]);
+        a.finish(60)
+    };
+    assert_eq!(run(&made(4), 1, &[1, 2, 3, 4, 5], 3), [0, 0, 2]);
+    assert_eq!(run(&made(16), 1, &[1, 2, 3, 4, 5], 9), [0, 0, 0, 0, 0, 0, 0, 0, 5]);
+    let found = entry(&made(2), &[]).map(|_| ()).unwrap_err();
+    assert!(found.text.contains("ArrayStride"), "{found}");
 }
 
 /// loop { switch(I[0]) { 0 => { O[0] = 1; branch }, default => {} } O[0] = 9; leave }
