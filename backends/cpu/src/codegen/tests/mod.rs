@@ -8,8 +8,8 @@ mod basics;
 mod bounds;
 mod glsl;
 mod random;
-mod spirv;
 mod speed;
+mod spirv;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -43,11 +43,8 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
     let origin = |at: usize| made.origins.iter().find(|(to, _)| *to == at).map_or(0, |(_, from)| *from);
     let again = Words::new(made.words.clone()).map_err(|message| (message, 0));
     again.and_then(|words| types::check(&words)).map_err(|(message, at)| refuse((message, origin(at))))?;
-    let options = naga::front::spv::Options {
-        adjust_coordinate_space: false,
-        strict_capabilities: true,
-        block_ctx_dump_prefix: None,
-    };
+    let options =
+        naga::front::spv::Options { adjust_coordinate_space: false, strict_capabilities: true, block_ctx_dump_prefix: None };
     let parsed = naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
     let mut module = match parsed {
         Ok(module) => module,

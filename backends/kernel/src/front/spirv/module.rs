@@ -80,7 +80,9 @@ impl Words {
             let length = (first >> 16) as usize;
             let left = words.len() - at;
             if length == 0 || length > left {
-                return Err(format!("the module is cut off or damaged: the instruction at word {at} has {length} words, {left} are there"));
+                return Err(format!(
+                    "the module is cut off or damaged: the instruction at word {at} has {length} words, {left} are there"
+                ));
             }
             starts.push((at, length));
             at += length;

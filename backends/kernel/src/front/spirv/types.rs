@@ -73,9 +73,13 @@ impl Strides {
     fn member(&self, id: u32, member: u32, of: Known, at: usize) -> Result<(), Wrong> {
         let natural = if of.rows == 2 { 8 } else { 16 };
         match self.matrices.get(&(id, member)) {
-            Some(&stride) if of.rows > 0 && stride != natural => {
-                Err((format!("MatrixStride: columns of {} floats every {stride} bytes are not supported, only every {natural}", of.rows), at))
-            }
+            Some(&stride) if of.rows > 0 && stride != natural => Err((
+                format!(
+                    "MatrixStride: columns of {} floats every {stride} bytes are not supported, only every {natural}",
+                    of.rows
+                ),
+                at,
+            )),
             _ => Ok(()),
         }
     }
@@ -122,7 +126,9 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
             }
             (24, [id, of, count @ 2..=4]) => {
                 let of = types.get(*of, at)?;
-                let Kind::Vector(scalar, rows) = of.kind else { return Err(("OpTypeMatrix: a matrix is made of vectors".to_owned(), at)) };
+                let Kind::Vector(scalar, rows) = of.kind else {
+                    return Err(("OpTypeMatrix: a matrix is made of vectors".to_owned(), at));
+                };
                 if types.kind(scalar) != Some(Kind::Float(32)) {
                     return Err(("OpTypeMatrix: a matrix is made of 32-bit floats".to_owned(), at));
                 }
