@@ -95,7 +95,11 @@ fn zero(ty: &str) -> String {
         "f64" => "0.0".into(),
         _ if ty.starts_with('[') && ty.ends_with("; 3]") => "{ 0, 0, 0 }".into(),
         _ if ty.starts_with('[') => "{ 0 }".into(),
-        _ if ty.starts_with('*') || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error" | "compute_include_callback") => "NULL".into(),
+        _ if ty.starts_with('*')
+            || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error" | "compute_include_callback") =>
+        {
+            "NULL".into()
+        }
         _ => "0".into(),
     }
 }

@@ -94,6 +94,9 @@
 /* In `compute_chained.kind`. */
 #define COMPUTE_CHAINED_FAULT 1
 
+/* `compute_include_desc` */
+#define COMPUTE_CHAINED_INCLUDE 2
+
 /* How an injected fault shows. `NONE` only counts calls. */
 #define COMPUTE_FAULT_NONE 0
 
@@ -115,8 +118,17 @@
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
 #define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
+/* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
+#define COMPUTE_LANGUAGE_AUTO 0
+
 /* WGSL source text. */
 #define COMPUTE_LANGUAGE_WGSL 1
+
+/* GLSL 4.50 or 4.60 for Vulkan, a compute shader. Its entry point is `main`. */
+#define COMPUTE_LANGUAGE_GLSL 2
+
+/* A SPIR-V module, of either endianness. */
+#define COMPUTE_LANGUAGE_SPIRV 3
 
 /* L5: an out-of-range read gives zero, an out-of-range write is dropped. */
 #define COMPUTE_BOUNDS_CHECKED 0
@@ -135,6 +147,11 @@
 
 /* Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch. */
 #define COMPUTE_COMPILE_BACKGROUND 2
+/* `#include "path"` */
+#define COMPUTE_INCLUDE_QUOTE 0
+
+/* `#include <path>` */
+#define COMPUTE_INCLUDE_ANGLE 1
 
 /* Storage buffer. */
 #define COMPUTE_BINDING_STORAGE 1
@@ -343,7 +360,7 @@ typedef struct compute_kernel_desc {
     uint32_t struct_size;
     /* `COMPUTE_LANGUAGE_...` */
     uint32_t language;
-    /* The source. */
+    /* The source: text, or the words of a module. */
     const void *source;
     /* Its length in bytes. */
     size_t source_length;
@@ -367,9 +384,66 @@ typedef struct compute_kernel_desc {
     uint32_t compile;
     /* Nanoseconds after which a launch is stopped and its outputs fail; 0: never. */
     uint64_t time_limit;
-    /* Zero. */
+    /* Where the text of `#include`s comes from: `compute_include_desc`; else NULL. */
     const void *next;
 } compute_kernel_desc;
+
+/* What an `#include` asks for. The strings end in a NUL byte and live for the call. */
+typedef struct compute_include_request {
+    /* Size of the library's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_INCLUDE_...` */
+    uint32_t style;
+    /* The path between the quotes or angle brackets. */
+    const char *path;
+    /* Its length. */
+    size_t path_length;
+    /* The name of the file that asks: the label of the kernel, or the name of an included file. */
+    const char *from;
+    /* Its length. */
+    size_t from_length;
+} compute_include_request;
+
+/* The answer to an `#include`, all zeros at first. What it points to must stay as it is until the callback is called again, or creation returns; it is copied
+ * before that. */
+typedef struct compute_include_answer {
+    /* Size of the library's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* The text of the file, UTF-8. */
+    const char *text;
+    /* Its length. */
+    size_t text_length;
+    /* What the file is called in messages, and known by to `#pragma once`; NULL: the path that was asked for. */
+    const char *name;
+    /* Its length. */
+    size_t name_length;
+    /* Why there is no such file; for the error's message; may be NULL. */
+    const char *message;
+    /* Its length. */
+    size_t message_length;
+} compute_include_answer;
+
+/* Gives an included file: fills `answer` and returns `COMPUTE_OK`, or anything else when there is none. Called on the thread that makes the kernel, before
+ * that call returns, with no lock of the library held; any call is allowed. It must not unwind. */
+typedef compute_status (*compute_include_callback)(void *user,
+                                                   const struct compute_include_request *request,
+                                                   struct compute_include_answer *answer);
+
+/* Chained to `compute_kernel_desc`: where the text of `#include`s comes from. In GLSL, and in WGSL where a line is `#include "path"` or `#include <path>`. */
+typedef struct compute_include_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_INCLUDE` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* Called for each `#include`. */
+    compute_include_callback callback;
+    /* Handed to it. */
+    void *user;
+} compute_include_desc;
 
 /* One entry point, made for a device. */
 typedef struct compute_kernel_s *compute_kernel;
@@ -899,6 +973,8 @@ typedef struct compute_table {
     compute_status (*kernel_poll)(compute_kernel kernel, compute_error *out_error);
     /* `compute_kernel_wait` */
     compute_status (*kernel_wait)(compute_kernel kernel, uint64_t timeout_ns, compute_error *out_error);
+    /* `compute_include_desc_init` */
+    void (*include_desc_init)(struct compute_include_desc *desc);
 } compute_table;
 
 /* Success. */
@@ -1020,6 +1096,9 @@ typedef struct compute_table {
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL }
+#define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
+#define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
+#define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
 #define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
@@ -1082,6 +1161,11 @@ void compute_buffer_desc_init(struct compute_buffer_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_kernel_desc_init(struct compute_kernel_desc *desc);
+
+/* Makes `*desc` a `compute_include_desc` of its kind without a callback.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_include_desc_init(struct compute_include_desc *desc);
 
 /* Makes `*desc` a `compute_launch_desc` with every default and no kernel.
  *
@@ -1404,7 +1488,7 @@ compute_status compute_reinstate(const struct compute_view *view,
 /* Makes a kernel from a source. The caller releases it.
  *
  * Errors: `COMPILE` with place and text (a refusal: the same source fails the same way), `LIMIT` when the device cannot run it, `UNSUPPORTED`,
- * `DEVICE_POISONED`. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
+ * `DEVICE_POISONED`. Included files are asked for here, and never later. With `COMPUTE_COMPILE_LAZY` parsing and limits are checked here, and compiling for the device happens at the first launch.
  *
  * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
 compute_status compute_kernel_create(compute_device device,

@@ -48,14 +48,17 @@ const WGSL: &str = "@group(0) @binding(0) var<storage, read_write> b: array<u32>
 #[test]
 fn included_files_stand_in_the_place_of_the_lines_that_ask() {
     let files = [("a", "#include <b>\nuint f() { return g(); }\n"), ("b", "#pragma once\nuint g() { return 7u; }")];
-    let text = format!("{GLSL}#include \"b\"\n#include \"a\" // a\n#if 0\n#include \"never\"\n#endif\nvoid main() {{ b[0] = f(); }}");
+    let text =
+        format!("{GLSL}#include \"b\"\n#include \"a\" // a\n#if 0\n#include \"never\"\n#endif\nvoid main() {{ b[0] = f(); }}");
     let asked = with_files(&text, &files, |source| {
         assert_eq!(source.language(), Language::Glsl);
         entry(source).unwrap_or_else(|e| panic!("{e}"));
     });
     assert_eq!(asked, ["\"b\" from main", "\"a\" from main", "<b> from a"]);
     let files = [("a", "#include <b>\nfn f() -> u32 { return g(); }\n"), ("b", "#pragma once\nfn g() -> u32 { return 7u; }")];
-    let text = format!("/* #include \"no\"\n#include \"no\" */\n#include \"b\"\n  # include \"a\"\n{WGSL}@compute @workgroup_size(1) fn main() {{ b[0] = f(); }}");
+    let text = format!(
+        "/* #include \"no\"\n#include \"no\" */\n#include \"b\"\n  # include \"a\"\n{WGSL}@compute @workgroup_size(1) fn main() {{ b[0] = f(); }}"
+    );
     let asked = with_files(&text, &files, |source| {
         assert_eq!(source.language(), Language::Wgsl);
         entry(source).unwrap_or_else(|e| panic!("{e}"));
@@ -187,6 +190,10 @@ fn hostile_glsl_is_answered_in_bounded_time_memory_and_stack() {
     let structs: String = (0..30).map(|i| format!("struct S{} {{ S{i} a[4]; S{i} b; }};\n", i + 1)).collect();
     let arrays: String = (0..40).map(|i| format!("const A a{} = A(a{i}[0], a{i}[0]);", i + 1)).collect();
     let functions: String = (1..5000).map(|i| format!("void f{i}() {{ f{}(); }}\n", i - 1)).collect();
+    let long: String = (0..60_000).map(|i| format!("#define A{} A{i} x\n", i + 1)).collect();
+    let wide: String = (0..5)
+        .map(|i| format!("struct S{} {{ {} }};\n", i + 1, (0..30).map(|k| format!("S{i} m{k};")).collect::<String>()))
+        .collect();
     let protos: String = (0..3000).map(|i| format!("void f{i}();\n")).collect();
     let backwards: String = (0..3000).map(|i| format!("void f{i}() {{ f{}(); }}\n", i + 1)).collect();
     let cases = [
@@ -206,13 +213,20 @@ fn hostile_glsl_is_answered_in_bounded_time_memory_and_stack() {
         format!("{GLSL}#define M0 1 +\n{bomb}void main() {{ b[0] = M40 1u; }}"),
         format!("{GLSL}#define F0(x) x\n{calls}void main() {{ b[0] = F40(1u); }}"),
         format!("{GLSL}#define X(a) a##a\nvoid main() {{ uint {}x{} = 1u; }}", "X(".repeat(30), ")".repeat(30)),
+        format!("{GLSL}#define A0 1u\n{long}void main() {{ b[0] = A60000; }}"),
+        format!(
+            "{GLSL}struct S0 {{ mat4 m; }};\n{wide}layout(std140, binding = 2) buffer W {{ S5 w; }}; void main() {{ S5 s = w; w = s; b[0] = s == w ? 1u : 0u; }}"
+        ),
         format!("{GLSL}#define F(x) F(x) F(x)\nvoid main() {{ F(F(F(F(F(F(1)))))); }}"),
         format!("{GLSL}#define F(x) x\nvoid main() {{ {}1{} }}", "F(".repeat(100_000), ")".repeat(100_000)),
         format!("{GLSL}{}void main() {{}}", "#if 1\n".repeat(100_000)),
         format!("{GLSL}#if {}1{}\n#endif\nvoid main() {{}}", "(".repeat(100_000), ")".repeat(100_000)),
         format!("{GLSL}#if {}1\n#endif\nvoid main() {{}}", "!".repeat(100_000)),
         format!("{GLSL}struct S0 {{ float x; }};\n{structs}shared S30 s; void main() {{}}"),
-        format!("{GLSL}struct A {{ float x[100]; float y[100]; }};\n{}void main() {{}}", arrays.replace("A(a", "A(float[100](").replace("[0]", "")),
+        format!(
+            "{GLSL}struct A {{ float x[100]; float y[100]; }};\n{}void main() {{}}",
+            arrays.replace("A(a", "A(float[100](").replace("[0]", "")
+        ),
         format!("{GLSL}void f0() {{}}\n{functions}void main() {{ f4999(); }}"),
         format!("{GLSL}{protos}void f3000() {{}}\n{backwards}void main() {{ f0(); }}"),
         format!("{GLSL}const uint[4] c = uint[4]({}", "uint[4](".repeat(100_000)),
@@ -223,7 +237,9 @@ fn hostile_glsl_is_answered_in_bounded_time_memory_and_stack() {
         "#version 450\nvoid main() { \u{1F980} }".to_owned(),
     ];
     for case in &cases {
+        let start = Instant::now();
         let found = survives(case.as_bytes(), None);
+        println!("{:?}: {}", start.elapsed(), case.get(GLSL.len()..).unwrap_or(case).chars().take(60).collect::<String>());
         if let Some(found) = found {
             assert!(found.refusal, "{}: {found}", case.chars().take(300).collect::<String>());
         }
@@ -268,7 +284,8 @@ fn the_corpus_of_the_fuzzer_is_accepted_but_for_what_it_must_not_be() {
         let mut tally = common::mutate::Tally::default();
         common::mutate::feed(&source, &mut tally);
         if tally.accepted != 1 {
-            let found = Module::parse(&Source::new(&source)).and_then(|m| m.entry_point(None, &[]).map(|_| ())).expect_err("refused");
+            let found =
+                Module::parse(&Source::new(&source)).and_then(|m| m.entry_point(None, &[]).map(|_| ())).expect_err("refused");
             panic!("{found}");
         }
     }

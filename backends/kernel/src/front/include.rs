@@ -81,9 +81,8 @@ impl<'a> Loader<'a> {
         if self.bytes > MAX_SOURCE {
             return Err(format!("with `{name}` the source has {} bytes; at most {MAX_SOURCE} are allowed", self.bytes));
         }
-        let text = String::from_utf8(found.text).map_err(|error| {
-            format!("`{name}` is not text: {}", utf8(error.as_bytes(), error.utf8_error()))
-        })?;
+        let text = String::from_utf8(found.text)
+            .map_err(|error| format!("`{name}` is not text: {}", utf8(error.as_bytes(), error.utf8_error())))?;
         self.chain.push(name.clone());
         Ok(Some(Opened { name, text }))
     }

@@ -6,7 +6,8 @@ use compute_kernel::{Module, Source};
 
 /// Sources that are right, in all languages.
 pub fn corpus() -> Vec<Vec<u8>> {
-    let head = "#version 450\n#extension GL_GOOGLE_include_directive : enable\n#define N 4\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n";
+    let head =
+        "#version 450\n#extension GL_GOOGLE_include_directive : enable\n#define N 4\n#define MAX(a, b) ((a) > (b) ? (a) : (b))\n";
     let blocks = "layout(local_size_x = 8, local_size_y = 1) in;\nlayout(constant_id = 3) const uint K = 2;\n\
         struct S { vec3 a; float b[3]; mat2 m; uint n; };\nshared S s[2]; shared uint t[N * 2];\n\
         layout(std140, binding = 0) uniform U { float a[3]; mat2 m; S s; layout(offset = 256) vec2 late; } u;\n\
@@ -67,9 +68,53 @@ impl Dice {
 
 /// Bytes of some tokens that decide much.
 const WORDS: &[&str] = &[
-    "(", ")", "{", "}", "[", "]", ";", ",", "0", "4294967295u", "1e38", "-", "&&", "?", ":", "=", "++", "\n#", "#if 1\n", "#define X(a) a##a\n",
-    "struct", "void", "uint", "mat3x2", "[]", "const", "shared", "inout", "return", "break", "continue", "case 1:", "b.data", "main", "/*", "//",
-    ".xy", ".length()", "layout(", "std140", "0x", "1u", "2.0", "%", "<<", "while (true)", "\u{e9}",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    ",",
+    "0",
+    "4294967295u",
+    "1e38",
+    "-",
+    "&&",
+    "?",
+    ":",
+    "=",
+    "++",
+    "\n#",
+    "#if 1\n",
+    "#define X(a) a##a\n",
+    "struct",
+    "void",
+    "uint",
+    "mat3x2",
+    "[]",
+    "const",
+    "shared",
+    "inout",
+    "return",
+    "break",
+    "continue",
+    "case 1:",
+    "b.data",
+    "main",
+    "/*",
+    "//",
+    ".xy",
+    ".length()",
+    "layout(",
+    "std140",
+    "0x",
+    "1u",
+    "2.0",
+    "%",
+    "<<",
+    "while (true)",
+    "\u{e9}",
 ];
 
 /// One source made wrong in a few places.

@@ -258,8 +258,32 @@ fn integers_and_bits_have_the_answers_of_every_other_language_here() {
     }";
     let found = run(1, body, &[0x8000_0000, 0xffff_ffff, 0, 33, 16], 26);
     let expected = [
-        0x8000_0000, 0, 7, 0, 2, 0xffff_fffc, 4, 0xffff_ffff, 0xffff_ffff, 32, 3, 0xc000_0000, 0x8000_0000, 1, 1, 0xffff_ffff, 1,
-        0xffff_fffe, 1, 0, 0x8000_0000, 1, 0xffff_fff0, 0xffff_ffff, 0xffff_ffff, 0x8000_0000,
+        0x8000_0000,
+        0,
+        7,
+        0,
+        2,
+        0xffff_fffc,
+        4,
+        0xffff_ffff,
+        0xffff_ffff,
+        32,
+        3,
+        0xc000_0000,
+        0x8000_0000,
+        1,
+        1,
+        0xffff_ffff,
+        1,
+        0xffff_fffe,
+        1,
+        0,
+        0x8000_0000,
+        1,
+        0xffff_fff0,
+        0xffff_ffff,
+        0xffff_ffff,
+        0x8000_0000,
     ];
     assert_eq!(found, expected);
 }
@@ -291,8 +315,35 @@ fn floats_vectors_and_matrices_compute_as_written() {
     let found = run(1, body, &[2.0f32.to_bits(), 3_000_000_000], 29);
     let f = |v: f32| v.to_bits();
     let expected = [
-        f(16.0), f(5.0), f(2.0), f(5.5), f(3.0 + 6.0 + 4.0), f(5.0), f(8.0), f(10.0), f(2.0), f(-2.0), f(3.0), f(0.75), 3, f(0.5), f(2.0), 1, 1,
-        1 + 4, f(2.0), f(5.0), f(4.0), f(f32::atan2(1.0, -1.0)), f(16.0), f(3.0), f(-3.0), 35, f(2.0), f(1.0), f(3e9),
+        f(16.0),
+        f(5.0),
+        f(2.0),
+        f(5.5),
+        f(3.0 + 6.0 + 4.0),
+        f(5.0),
+        f(8.0),
+        f(10.0),
+        f(2.0),
+        f(-2.0),
+        f(3.0),
+        f(0.75),
+        3,
+        f(0.5),
+        f(2.0),
+        1,
+        1,
+        1 + 4,
+        f(2.0),
+        f(5.0),
+        f(4.0),
+        f(f32::atan2(1.0, -1.0)),
+        f(16.0),
+        f(3.0),
+        f(-3.0),
+        35,
+        f(2.0),
+        f(1.0),
+        f(3e9),
     ];
     assert_eq!(found, expected);
 }
@@ -376,7 +427,10 @@ fn specialization_constants_are_overrides() {
     assert_eq!(entry.reflection().workgroup_size, [1, 2, 1]);
     assert_eq!(entry.reflection().workgroup_memory, 32);
     let names: Vec<_> = entry.reflection().overrides.iter().map(|o| (o.name.as_str(), o.id, o.default)).collect();
-    assert_eq!(names, [("", Some(7), Some(1.0)), ("N", Some(1), Some(4.0)), ("flip", Some(2), Some(0.0)), ("scale", Some(3), Some(0.5))]);
+    assert_eq!(
+        names,
+        [("", Some(7), Some(1.0)), ("N", Some(1), Some(4.0)), ("flip", Some(2), Some(0.0)), ("scale", Some(3), Some(0.5))]
+    );
     let entry = module.entry_point(None, &constants(&[("7", 8.0), ("flip", 1.0), ("3", 0.25)])).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(entry.reflection().workgroup_size, [8, 2, 1]);
     let mut o = vec![0; 6];

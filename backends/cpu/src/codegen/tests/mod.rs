@@ -9,8 +9,8 @@ mod bounds;
 mod glsl;
 mod language;
 mod random;
-mod spirv;
 mod speed;
+mod spirv;
 mod subgroups;
 
 use std::sync::Arc;

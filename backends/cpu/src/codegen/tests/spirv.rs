@@ -10,7 +10,9 @@ use super::{HEAD, Kernel, one};
 fn from_wgsl(source: &str) -> Vec<u32> {
     let module = naga::front::wgsl::parse_str(source).unwrap_or_else(|e| panic!("{e}"));
     let flags = naga::valid::ValidationFlags::all();
-    let info = naga::valid::Validator::new(flags, naga::valid::Capabilities::all()).validate(&module).unwrap_or_else(|e| panic!("{e:?}"));
+    let info = naga::valid::Validator::new(flags, naga::valid::Capabilities::all())
+        .validate(&module)
+        .unwrap_or_else(|e| panic!("{e:?}"));
     let options = naga::back::spv::Options { lang_version: (1, 3), ..Default::default() };
     naga::back::spv::write_vec(&module, &info, &options, None).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -103,6 +105,11 @@ impl Assembler {
 
 /// One invocation that reads `I[0]` and stores to `O[0]`: capabilities, decorations and types; ids 1 to 20, 30 is I[0]'s pointer, 31 its value, 40 `&O[0]`.
 fn head(lines: bool) -> Assembler {
+    head_with(lines, 4)
+}
+
+/// The same with elements so many bytes apart.
+fn head_with(lines: bool, stride: u32) -> Assembler {
     let mut a = Assembler::default();
     let main = Assembler::text("main");
     a.op(17, &[1]).op(14, &[0, 1]).op(15, &[[5, 1].as_slice(), &main].concat()).op(16, &[1, 17, 1, 1, 1]);
@@ -112,7 +119,7 @@ fn head(lines: bool) -> Assembler {
     for (id, binding) in [(9, 0), (10, 1)] {
         a.op(71, &[id, 34, 0]).op(71, &[id, 33, binding]);
     }
-    a.op(71, &[6, 6, 4]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
+    a.op(71, &[6, 6, stride]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
     if lines {
         a.op(8, &[50, 7, 3]);
     }
@@ -155,6 +162,20 @@ fn a_message_about_spir_v_names_the_instruction_its_word_and_the_line_that_it_ca
     assert!(found.text.contains("there.hlsl, line 12, column 5"), "{found}");
 }
 
+#[test]
+fn strides_of_arrays_are_those_of_the_module_and_overlapping_ones_are_refused() {
+    let made = |stride| {
+        let mut a = head_with(false, stride);
+        a.op(54, &[2, 1, 0, 3]).op(248, &[20]).op(65, &[11, 30, 9, 12, 13]).op(61, &[4, 31, 30]).op(65, &[11, 40, 10, 12, 15]);
+        a.op(62, &[40, 31]).op(253, &[]).op(56, &[]);
+        a.finish(60)
+    };
+    assert_eq!(run(&made(4), 1, &[1, 2, 3, 4, 5], 3), [0, 0, 2]);
+    assert_eq!(run(&made(16), 1, &[1, 2, 3, 4, 5], 9), [0, 0, 0, 0, 0, 0, 0, 0, 5]);
+    let found = entry(&made(2), &[]).map(|_| ()).unwrap_err();
+    assert!(found.text.contains("ArrayStride"), "{found}");
+}
+
 /// loop { switch(I[0]) { 0 => { O[0] = 1; branch }, default => {} } O[0] = 9; leave }
 fn leaving(target: u32) -> Vec<u32> {
     let mut a = head(false);
@@ -189,7 +210,9 @@ fn specialization_constants_of_a_module_are_overrides() {
     a.op(50, &[4, 16, 5]).op(51, &[5, 17, 16, 13, 13]).op(52, &[4, 18, 128, 16, 16]);
     a.op(54, &[2, 1, 0, 3]).op(248, &[20]).op(65, &[11, 40, 10, 12, 12]).op(62, &[40, 18]).op(253, &[]).op(56, &[]);
     let words = a.finish(60);
-    for (constants, n) in [(vec![], 5), (vec![Constant { key: "N".into(), value: 7.0 }], 7), (vec![Constant { key: "3".into(), value: 2.0 }], 2)] {
+    for (constants, n) in
+        [(vec![], 5), (vec![Constant { key: "N".into(), value: 7.0 }], 7), (vec![Constant { key: "3".into(), value: 2.0 }], 2)]
+    {
         let entry = entry(&words, &constants).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(entry.reflection().workgroup_size, [n, 1, 1]);
         assert_eq!(entry.reflection().overrides[0].default, Some(5.0));
@@ -205,7 +228,10 @@ fn specialization_constants_of_a_module_are_overrides() {
 const KERNELS: &[(&str, &str)] = &[
     ("O[i] = I[i] * 3u + 1u;", "O[i] = I[i] * 3u + 1u;"),
     ("if i < arrayLength(&O) { O[i] = i; }", "if (i < O.length()) O[i] = i;"),
-    ("var s = 0u; for (var k = 0u; k <= i; k++) { s += I[k]; } O[i] = s;", "uint s = 0u; for (uint k = 0u; k <= i; k++) s += I[k]; O[i] = s;"),
+    (
+        "var s = 0u; for (var k = 0u; k <= i; k++) { s += I[k]; } O[i] = s;",
+        "uint s = 0u; for (uint k = 0u; k <= i; k++) s += I[k]; O[i] = s;",
+    ),
     (
         "O[i] = bitcast<u32>(sqrt(f32(I[i])) * 0.5 + 1.0 / (1.0 + f32(i)));",
         "O[i] = floatBitsToUint(sqrt(float(I[i])) * 0.5 + 1.0 / (1.0 + float(i)));",
@@ -219,13 +245,19 @@ const KERNELS: &[(&str, &str)] = &[
         "let m = mat3x2<f32>(1, 2, 3, 4, 5, f32(I[i])); let v = m * vec3<f32>(1, 2, 3); O[i] = bitcast<u32>(v.x * v.y);",
         "mat3x2 m = mat3x2(1, 2, 3, 4, 5, float(I[i])); vec2 v = m * vec3(1, 2, 3); O[i] = floatBitsToUint(v.x * v.y);",
     ),
-    ("atomicAdd(&s[i % 2u], I[i]); workgroupBarrier(); O[i] = atomicLoad(&s[0]) + i;", "atomicAdd(s[i % 2u], I[i]); barrier(); O[i] = s[0] + i;"),
+    (
+        "atomicAdd(&s[i % 2u], I[i]); workgroupBarrier(); O[i] = atomicLoad(&s[0]) + i;",
+        "atomicAdd(s[i % 2u], I[i]); barrier(); O[i] = s[0] + i;",
+    ),
     ("O[i] = select(I[i], 7u, I[i] > 40u) + countOneBits(I[i]);", "O[i] = mix(I[i], 7u, I[i] > 40u) + uint(bitCount(I[i]));"),
     (
         "var a = array<u32, 4>(1u, 2u, 3u, 4u); a[I[i] % 4u] = 9u; O[i] = a[0] + a[1] * 10u + a[2] * 100u + a[3] * 1000u;",
         "uint a[4] = uint[4](1u, 2u, 3u, 4u); a[I[i] % 4u] = 9u; O[i] = a[0] + a[1] * 10u + a[2] * 100u + a[3] * 1000u;",
     ),
-    ("O[i] = pack4x8unorm(vec4(f32(i), 0.25, 1.0, 0.6)) + extractBits(I[i], 2u, 3u);", "O[i] = packUnorm4x8(vec4(float(i), 0.25, 1.0, 0.6)) + bitfieldExtract(I[i], 2, 3);"),
+    (
+        "O[i] = pack4x8unorm(vec4(f32(i), 0.25, 1.0, 0.6)) + extractBits(I[i], 2u, 3u);",
+        "O[i] = packUnorm4x8(vec4(float(i), 0.25, 1.0, 0.6)) + bitfieldExtract(I[i], 2, 3);",
+    ),
     (
         "var x = I[i]; loop { if x <= 3u { break; } if x % 2u == 0u { x = x / 2u; continue; } x = x - 1u; } O[i] = x;",
         "uint x = I[i]; while (x > 3u) { if (x % 2u == 0u) { x /= 2u; continue; } x--; } O[i] = x;",
@@ -237,7 +269,9 @@ fn a_dozen_kernels_give_the_same_bytes_in_three_languages() {
     let input: Vec<u32> = (0..8).map(|i| i * 37 + 5).collect();
     for (wgsl, glsl) in KERNELS {
         let shared = if wgsl.contains("&s[") { "var<workgroup> s: array<atomic<u32>, 2>;" } else { "" };
-        let wgsl = format!("{HEAD} {shared} @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) g: vec3<u32>) {{ let i = g.x; {wgsl} }}");
+        let wgsl = format!(
+            "{HEAD} {shared} @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) g: vec3<u32>) {{ let i = g.x; {wgsl} }}"
+        );
         let shared = if glsl.contains("s[0]") && glsl.contains("barrier") { "shared uint s[2];" } else { "" };
         let glsl = format!(
             "#version 450\nlayout(local_size_x = 8) in; {shared}

@@ -109,13 +109,31 @@ pub(super) enum StatementKind {
     Variables(Vec<Variable>),
     Struct(Arc<Struct>),
     Expression(Expr),
-    If { condition: Expr, accept: Box<Statement>, reject: Option<Box<Statement>> },
-    Switch { selector: Expr, body: Vec<Statement> },
+    If {
+        condition: Expr,
+        accept: Box<Statement>,
+        reject: Option<Box<Statement>>,
+    },
+    Switch {
+        selector: Expr,
+        body: Vec<Statement>,
+    },
     /// A label of a switch; `None` is `default`.
     Case(Option<Expr>),
-    For { first: Option<Box<Statement>>, condition: Option<Condition>, step: Option<Expr>, body: Box<Statement> },
-    While { condition: Condition, body: Box<Statement> },
-    DoWhile { body: Box<Statement>, condition: Expr },
+    For {
+        first: Option<Box<Statement>>,
+        condition: Option<Condition>,
+        step: Option<Expr>,
+        body: Box<Statement>,
+    },
+    While {
+        condition: Condition,
+        body: Box<Statement>,
+    },
+    DoWhile {
+        body: Box<Statement>,
+        condition: Expr,
+    },
     Break,
     Continue,
     Return(Option<Expr>),
@@ -143,7 +161,11 @@ pub(super) enum ExprKind {
     Name(Name),
     Unary(Unary, Box<Expr>),
     /// `++` and `--`: before, or after, what they change.
-    Step { target: Box<Expr>, increment: bool, after: bool },
+    Step {
+        target: Box<Expr>,
+        increment: bool,
+        after: bool,
+    },
     Binary(Binary, Box<Expr>, Box<Expr>),
     Assign(Option<Binary>, Box<Expr>, Box<Expr>),
     Choose(Box<Expr>, Box<Expr>, Box<Expr>),

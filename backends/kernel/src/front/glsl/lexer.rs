@@ -140,7 +140,11 @@ impl Cursor<'_> {
         if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             return Some((Kind::Sign, sign.len()));
         }
-        let kind = if letter.is_ascii_punctuation() && !matches!(letter, '@' | '$' | '`' | '\'' | '\\') { Kind::Sign } else { Kind::Other };
+        let kind = if letter.is_ascii_punctuation() && !matches!(letter, '@' | '$' | '`' | '\'' | '\\') {
+            Kind::Sign
+        } else {
+            Kind::Other
+        };
         Some((kind, letter.len_utf8()))
     }
 }

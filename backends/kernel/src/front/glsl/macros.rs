@@ -8,6 +8,8 @@ use super::lexer::{At, Kind, Name, Names, Token};
 const MAX_WORK: usize = 1 << 22;
 /// Bytes of a token that `##` makes.
 const MAX_PASTED: usize = 1024;
+/// Macros whose bodies are being read.
+const MAX_BODIES: usize = 1024;
 /// Arguments inside arguments.
 const MAX_DEPTH: u32 = 32;
 
@@ -98,6 +100,10 @@ impl Macros {
                 out.push(token);
                 continue;
             }
+            if input.0.len() > MAX_BODIES {
+                let message = format!("macros are nested too deeply here: at most {MAX_BODIES} may be in bodies of each other");
+                return Err((message, token.at));
+            }
             match self.replace(token, &mut input, names, outer, depth)? {
                 Some(tokens) => input.0.push(Frame { tokens, next: 0, of: Some(token.name) }),
                 None => out.push(token),
@@ -152,19 +158,32 @@ impl Macros {
         for argument in &raw {
             expanded.push(self.expand_within(argument.clone(), names, &active, depth + 1)?);
         }
-        let mut body = Vec::with_capacity(found.body.len());
-        for (index, token) in found.body.iter().enumerate() {
+        let body = self.substitute(used, &found.body, parameters, (&raw, &expanded), names)?;
+        paste(body, names).map(Some)
+    }
+
+    /// A body with arguments in the place of parameters: expanded, but beside `##` as they were written.
+    fn substitute(
+        &mut self,
+        used: Token,
+        body: &[Token],
+        parameters: &[Name],
+        (raw, expanded): (&[Vec<Token>], &[Vec<Token>]),
+        names: &Names,
+    ) -> Result<Vec<Token>, Wrong> {
+        let mut out = Vec::with_capacity(body.len());
+        for (index, token) in body.iter().enumerate() {
             let Some(which) = parameters.iter().position(|p| *p == token.name && token.kind == Kind::Word) else {
-                body.push(place(token));
+                out.push(Token { at: used.at, first: false, ..*token });
                 continue;
             };
-            let is_paste = |at: Option<usize>| at.and_then(|at| found.body.get(at)).is_some_and(|t| names.get(t.name) == "##");
-            let list = if is_paste(index.checked_sub(1)) || is_paste(Some(index + 1)) { &raw } else { &expanded };
+            let is_paste = |at: Option<usize>| at.and_then(|at| body.get(at)).is_some_and(|t| names.get(t.name) == "##");
+            let list = if is_paste(index.checked_sub(1)) || is_paste(Some(index + 1)) { raw } else { expanded };
             let argument = list.get(which).map(Vec::as_slice).unwrap_or_default();
             self.spend(argument.len(), used.at)?;
-            body.extend_from_slice(argument);
+            out.extend_from_slice(argument);
         }
-        paste(body, names).map(Some)
+        Ok(out)
     }
 
     /// The tokens between the brackets, by commas.

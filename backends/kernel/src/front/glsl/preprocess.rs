@@ -165,7 +165,10 @@ impl Preprocessor<'_, '_> {
             return Err((format!("`{}` is not part of the language", self.names.get(other.name)), other.at));
         }
         if let Some(over) = made.get(MAX_TOKENS.saturating_sub(self.out.len())) {
-            return Err((format!("the source is too long: at most {MAX_TOKENS} tokens are allowed when it is expanded"), over.at));
+            return Err((
+                format!("the source is too long: at most {MAX_TOKENS} tokens are allowed when it is expanded"),
+                over.at,
+            ));
         }
         self.out.extend(made);
         Ok(())
@@ -279,8 +282,8 @@ impl Preprocessor<'_, '_> {
         let number = self.text(rest.first()).to_owned();
         let profile = self.text(rest.get(1));
         if !matches!(number.as_str(), "430" | "440" | "450" | "460") || profile == "es" {
-            let message = format!("GLSL {number} {profile} is not supported: write `#version 450` or `#version 460`");
-            return Err((message.replace("  ", " ").replace(" is", " is"), at));
+            let named = if profile.is_empty() { number } else { format!("{number} {profile}") };
+            return Err((format!("GLSL {named} is not supported: write `#version 450` or `#version 460`"), at));
         }
         if !matches!(profile, "" | "core" | "compatibility") || rest.len() > 2 {
             return Err((format!("`{profile}` is not a profile of GLSL"), at));
@@ -345,9 +348,8 @@ impl Preprocessor<'_, '_> {
     }
 
     fn include(&mut self, at: At, rest: &[Token]) -> Result<(), Wrong> {
-        let (path, angle) = self.path(rest).ok_or_else(|| {
-            ("after `#include` stands a path in quotes or angle brackets".to_owned(), at)
-        })?;
+        let (path, angle) =
+            self.path(rest).ok_or_else(|| ("after `#include` stands a path in quotes or angle brackets".to_owned(), at))?;
         match self.loader.open(&path, angle) {
             Ok(Some(found)) => {
                 self.open(&found.name, &found.text);

@@ -70,7 +70,10 @@ pub(super) fn check(words: &Words) -> Result<(), Wrong> {
             _ => {}
         }
         if count > MAX_INSTRUCTIONS && entry.is_some() {
-            return Err((format!("this function is too long: at most {MAX_INSTRUCTIONS} instructions are allowed"), instruction.at));
+            return Err((
+                format!("this function is too long: at most {MAX_INSTRUCTIONS} instructions are allowed"),
+                instruction.at,
+            ));
         }
     }
     Ok(())
@@ -114,7 +117,10 @@ impl Flow<'_> {
         while let Some((id, around, from)) = work.pop() {
             if let Some(&known) = self.seen.get(&id) {
                 if known == around {
-                    return Err((format!("control flow joins at %{id}, which merges nothing: this structure is not supported"), from));
+                    return Err((
+                        format!("control flow joins at %{id}, which merges nothing: this structure is not supported"),
+                        from,
+                    ));
                 }
                 return Err((format!("%{id} is reached from different constructs: this structure is not supported"), from));
             }
@@ -171,7 +177,8 @@ impl Flow<'_> {
                     return Ok(true);
                 }
                 let what = if crossed_switch { "a switch" } else { "a construct" };
-                let message = format!("this branch to %{target} leaves {what} and the one around it at once, which is not supported");
+                let message =
+                    format!("this branch to %{target} leaves {what} and the one around it at once, which is not supported");
                 return Err((message, block.at));
             }
             if let Kind::Loop { header, next } = construct.kind {
@@ -179,7 +186,8 @@ impl Flow<'_> {
                     if !crossed_loop {
                         return Ok(true);
                     }
-                    let message = format!("this branch to %{target} continues a loop that is not the innermost, which is not supported");
+                    let message =
+                        format!("this branch to %{target} continues a loop that is not the innermost, which is not supported");
                     return Err((message, block.at));
                 }
             }

@@ -39,11 +39,12 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
     flow::check(words).map_err(refuse)?;
     let constants = constants::evaluate(words, &types, values).map_err(refuse)?;
     let made = rewrite::rewrite(words, &types, &constants).map_err(refuse)?;
-    let options = naga::front::spv::Options {
-        adjust_coordinate_space: false,
-        strict_capabilities: true,
-        block_ctx_dump_prefix: None,
-    };
+    // Sizes that depend on specialization are known only now.
+    let origin = |at: usize| made.origins.iter().find(|(to, _)| *to == at).map_or(0, |(_, from)| *from);
+    let again = Words::new(made.words.clone()).map_err(|message| (message, 0));
+    again.and_then(|words| types::check(&words)).map_err(|(message, at)| refuse((message, origin(at))))?;
+    let options =
+        naga::front::spv::Options { adjust_coordinate_space: false, strict_capabilities: true, block_ctx_dump_prefix: None };
     let parsed = naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
     let mut module = match parsed {
         Ok(module) => module,

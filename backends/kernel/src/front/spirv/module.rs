@@ -68,22 +68,29 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Words, Diagnostics> {
     if bound as usize > words.len() {
         return Err(refuse(format!("the module says that it has {bound} ids, more than its {} words can define", words.len())));
     }
-    let mut starts = Vec::new();
-    let mut at = HEADER;
-    while let Some(&first) = words.get(at) {
-        let length = (first >> 16) as usize;
-        if length == 0 || at + length > words.len() {
-            let message = format!("the module is cut off or damaged: the instruction at word {at} has {length} words, {} are there", words.len() - at);
-            return Err(refuse(message));
-        }
-        starts.push((at, length));
-        at += length;
-    }
-    let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    Ok(Words { words, bytes, starts })
+    Words::new(words).map_err(refuse)
 }
 
 impl Words {
+    /// Words that begin with a header.
+    pub(super) fn new(words: Vec<u32>) -> Result<Self, String> {
+        let mut starts = Vec::new();
+        let mut at = HEADER;
+        while let Some(&first) = words.get(at) {
+            let length = (first >> 16) as usize;
+            let left = words.len() - at;
+            if length == 0 || length > left {
+                return Err(format!(
+                    "the module is cut off or damaged: the instruction at word {at} has {length} words, {left} are there"
+                ));
+            }
+            starts.push((at, length));
+            at += length;
+        }
+        let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        Ok(Self { words, bytes, starts })
+    }
+
     /// The module with the low byte first.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes

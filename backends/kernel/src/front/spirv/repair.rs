@@ -146,7 +146,9 @@ fn used_elsewhere(module: &Module, except: Handle<naga::Function>) -> Vec<Handle
         };
         for (_, expression) in function.expressions.iter() {
             match expression {
-                Expression::Load { pointer: base } | Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => note(*base),
+                Expression::Load { pointer: base } | Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => {
+                    note(*base)
+                }
                 _ => {}
             }
         }

@@ -28,7 +28,8 @@ struct Rewriter<'a> {
 
 /// Rewrites a module.
 pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Result<Rewritten, Wrong> {
-    let sets = words.instructions().filter(|i| i.opcode == 11).filter(|i| i.text(1).is_some_and(|t| t.starts_with("NonSemantic.")));
+    let sets =
+        words.instructions().filter(|i| i.opcode == 11).filter(|i| i.text(1).is_some_and(|t| t.starts_with("NonSemantic.")));
     let mut rewriter = Rewriter {
         types,
         constants,
@@ -144,7 +145,10 @@ impl Rewriter<'_> {
             Some(0 | 19 | 20 | 23 | 42 | 5634 | 5635) => {}
             Some(4) => {
                 let name = if member { "OpMemberDecorate" } else { "OpDecorate" };
-                return Err((format!("{name}: row-major matrices are not supported in SPIR-V; store them by columns"), instruction.at));
+                return Err((
+                    format!("{name}: row-major matrices are not supported in SPIR-V; store them by columns"),
+                    instruction.at,
+                ));
             }
             Some(21) => {
                 let message = "OpDecorate: volatile memory is not supported: use atomics for memory that other invocations change meanwhile";

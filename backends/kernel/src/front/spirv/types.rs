@@ -27,6 +27,62 @@ struct Known {
     kind: Kind,
     size: u64,
     nesting: u32,
+    /// Of the matrices that it consists of, if of those alone.
+    rows: u32,
+}
+
+impl Known {
+    fn new(kind: Kind, size: u64, nesting: u32) -> Self {
+        Self { kind, size, nesting, rows: 0 }
+    }
+}
+
+/// Strides that a module gives, where they have to be what the IR takes for granted.
+#[derive(Default)]
+struct Strides {
+    arrays: HashMap<u32, u32>,
+    matrices: HashMap<(u32, u32), u32>,
+}
+
+impl Strides {
+    fn of(words: &Words) -> Self {
+        let mut found = Self::default();
+        for instruction in words.instructions() {
+            match (instruction.opcode, instruction.operands()) {
+                (71, [id, 6, stride]) => {
+                    found.arrays.insert(*id, *stride);
+                }
+                (72, [id, member, 7, stride]) => {
+                    found.matrices.insert((*id, *member), *stride);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn array(&self, id: u32, of: Known, at: usize) -> Result<(), Wrong> {
+        match self.arrays.get(&id) {
+            Some(&stride) if u64::from(stride) < of.size => {
+                Err((format!("ArrayStride: elements of {} bytes every {stride} bytes are not supported", of.size), at))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn member(&self, id: u32, member: u32, of: Known, at: usize) -> Result<(), Wrong> {
+        let natural = if of.rows == 2 { 8 } else { 16 };
+        match self.matrices.get(&(id, member)) {
+            Some(&stride) if of.rows > 0 && stride != natural => Err((
+                format!(
+                    "MatrixStride: columns of {} floats every {stride} bytes are not supported, only every {natural}",
+                    of.rows
+                ),
+                at,
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What is known about the types of a module.
@@ -52,28 +108,31 @@ impl Types {
 /// Checks every type of a module.
 pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
     let mut types = Types::default();
+    let strides = Strides::of(words);
     for instruction in words.instructions() {
         let at = instruction.at;
         let made = match (instruction.opcode, instruction.operands()) {
-            (19, [id]) => (*id, Known { kind: Kind::Other, size: 0, nesting: 0 }),
-            (20, [id]) => (*id, Known { kind: Kind::Bool, size: 4, nesting: 0 }),
-            (21, [id, width, sign]) => (*id, Known { kind: Kind::Int(*width, *sign != 0), size: u64::from(*width / 8), nesting: 0 }),
-            (22, [id, width]) => (*id, Known { kind: Kind::Float(*width), size: u64::from(*width / 8), nesting: 0 }),
+            (19, [id]) => (*id, Known::new(Kind::Other, 0, 0)),
+            (20, [id]) => (*id, Known::new(Kind::Bool, 4, 0)),
+            (21, [id, width, sign]) => (*id, Known::new(Kind::Int(*width, *sign != 0), u64::from(*width / 8), 0)),
+            (22, [id, width]) => (*id, Known::new(Kind::Float(*width), u64::from(*width / 8), 0)),
             (22, [_, _, _]) => return Err(("OpTypeFloat: this floating-point encoding is not supported".to_owned(), at)),
             (23, [id, of, count @ 2..=4]) => {
                 let of_type = types.get(*of, at)?;
                 if !matches!(of_type.kind, Kind::Bool | Kind::Int(..) | Kind::Float(_)) {
                     return Err(("OpTypeVector: a vector is made of scalars".to_owned(), at));
                 }
-                (*id, Known { kind: Kind::Vector(*of, *count), size: of_type.size * 4, nesting: 1 })
+                (*id, Known::new(Kind::Vector(*of, *count), of_type.size * u64::from(if *count == 3 { 4 } else { *count }), 1))
             }
             (24, [id, of, count @ 2..=4]) => {
                 let of = types.get(*of, at)?;
-                let Kind::Vector(scalar, _) = of.kind else { return Err(("OpTypeMatrix: a matrix is made of vectors".to_owned(), at)) };
+                let Kind::Vector(scalar, rows) = of.kind else {
+                    return Err(("OpTypeMatrix: a matrix is made of vectors".to_owned(), at));
+                };
                 if types.kind(scalar) != Some(Kind::Float(32)) {
                     return Err(("OpTypeMatrix: a matrix is made of 32-bit floats".to_owned(), at));
                 }
-                (*id, Known { kind: Kind::Other, size: of.size * u64::from(*count), nesting: 2 })
+                (*id, Known { rows, ..Known::new(Kind::Other, of.size * u64::from(*count), 2) })
             }
             (28, [id, of, length]) => {
                 let of = types.get(*of, at)?;
@@ -83,18 +142,21 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
                 if count > MAX_ELEMENTS {
                     return Err((format!("OpTypeArray: {count} elements; at most {MAX_ELEMENTS} are allowed"), at));
                 }
-                // A stride may be larger than the element by as much as its alignment.
-                let size = of.size.max(16).saturating_mul(u64::from(count));
-                (*id, Known { kind: Kind::Other, size, nesting: of.nesting + 1 })
+                strides.array(*id, of, at)?;
+                let stride = strides.arrays.get(id).copied().map_or(of.size.max(16), u64::from);
+                let size = stride.saturating_mul(u64::from(count));
+                (*id, Known { rows: of.rows, ..Known::new(Kind::Other, size, of.nesting + 1) })
             }
             (29, [id, of]) => {
                 let of = types.get(*of, at)?;
-                (*id, Known { kind: Kind::Other, size: of.size, nesting: of.nesting + 1 })
+                strides.array(*id, of, at)?;
+                (*id, Known { rows: of.rows, ..Known::new(Kind::Other, of.size, of.nesting + 1) })
             }
             (30, [id, members @ ..]) => {
-                let mut all = Known { kind: Kind::Other, size: 0, nesting: 0 };
-                for member in members {
+                let mut all = Known::new(Kind::Other, 0, 0);
+                for (index, member) in (0..).zip(members) {
                     let member = types.get(*member, at)?;
+                    strides.member(*id, index, member, at)?;
                     all.size = all.size.saturating_add(member.size.next_multiple_of(16));
                     all.nesting = all.nesting.max(member.nesting + 1);
                 }
@@ -105,11 +167,11 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
             }
             (32, [id, _, of]) => {
                 types.get(*of, at)?;
-                (*id, Known { kind: Kind::Other, size: 4, nesting: 0 })
+                (*id, Known::new(Kind::Other, 4, 0))
             }
             (33, [id, operands @ ..]) => {
                 operands.iter().try_for_each(|of| types.get(*of, at).map(|_| ()))?;
-                (*id, Known { kind: Kind::Other, size: 0, nesting: 0 })
+                (*id, Known::new(Kind::Other, 0, 0))
             }
             (19..=24 | 28..=30 | 32..=33, _) => return Err(("a type with the wrong number of operands".to_owned(), at)),
             (25..=27 | 31 | 34..=39, _) => return Err((format!("{} is not supported", type_name(instruction.opcode)), at)),

@@ -1,8 +1,6 @@
 //! The functions of the language. What the IR has no function for is made of what it has.
 
-use naga::{
-    AtomicFunction, Barrier, BinaryOperator as Op, Expression, MathFunction as Math, RelationalFunction, Statement,
-};
+use naga::{AtomicFunction, Barrier, BinaryOperator as Op, Expression, MathFunction as Math, RelationalFunction, Statement};
 
 use super::{Lower, Lowered, Value};
 use crate::front::glsl::ast::{Expr, Unary};
@@ -156,7 +154,8 @@ impl Lower<'_> {
         let swap = name == "atomicCompSwap";
         let function = atomic(name).or(swap.then_some(AtomicFunction::Exchange { compare: None }));
         let Some(mut function) = function else { return Err((format!("there is no function `{name}`"), at)) };
-        let (Some(target), Some(data), true) = (arguments.first(), arguments.last(), arguments.len() == 2 + usize::from(swap)) else {
+        let (Some(target), Some(data), true) = (arguments.first(), arguments.last(), arguments.len() == 2 + usize::from(swap))
+        else {
             return Err((format!("`{name}` takes {} arguments, {} are given", 2 + usize::from(swap), arguments.len()), at));
         };
         let place = self.target(target)?;

@@ -9,8 +9,8 @@ use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{Scalar, Ty};
 
-/// Functions that are translated inside each other because they are declared before and defined after their callers.
-const MAX_OPEN: usize = 64;
+/// Functions that are translated inside each other. Callees come first, so that this happens only among functions of one name, and where they recurse.
+const MAX_OPEN: usize = 8;
 
 impl Lower<'_> {
     pub(super) fn call(&mut self, name: Name, arguments: &[Expr], at: At) -> Lowered<Value> {
@@ -57,7 +57,9 @@ impl Lower<'_> {
                 Passing::Out => distance(wanted, given),
                 Passing::InOut => (given == wanted).then_some(0),
             };
-            let Some(far) = types.iter().zip(&function.parameters).map(far).try_fold(0u32, |sum, d| Some(sum + d?)) else { continue };
+            let Some(far) = types.iter().zip(&function.parameters).map(far).try_fold(0u32, |sum, d| Some(sum + d?)) else {
+                continue;
+            };
             ambiguous = best.is_some_and(|(least, _)| least == far) || (ambiguous && best.is_some_and(|(least, _)| least <= far));
             if best.is_none_or(|(least, _)| far < least) {
                 best = Some((far, index));
@@ -176,7 +178,8 @@ impl Lower<'_> {
                 self.aggregate(ty, &types, values, at)
             }
             Ty::Struct(index) => {
-                let types: Vec<Ty> = self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
+                let types: Vec<Ty> =
+                    self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
                 if types.len() != values.len() {
                     let message = format!("`{}` takes {} values, {} are given", self.spell(ty), types.len(), values.len());
                     return Err((message, at));
@@ -299,7 +302,8 @@ impl Lower<'_> {
         }
         let vector = self.value_type(&Ty::Vector(Scalar::Float, r));
         let columns: Vec<_> = cells.chunks(usize::from(r)).map(|c| c.iter().map(|v| v.handle).collect::<Vec<_>>()).collect();
-        let columns = columns.into_iter().map(|components| self.add(Expression::Compose { ty: vector, components }, at)).collect();
+        let columns =
+            columns.into_iter().map(|components| self.add(Expression::Compose { ty: vector, components }, at)).collect();
         let handle = self.value_type(&ty);
         Ok(self.value(Expression::Compose { ty: handle, components: columns }, ty, at))
     }

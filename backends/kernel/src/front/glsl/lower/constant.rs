@@ -12,7 +12,7 @@ use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{BOOL, FLOAT, INT, Scalar, Ty, UINT};
 
 /// Components of all array and structure constants of a source, counted as often as they are copied.
-const MAX_PARTS: usize = 1 << 18;
+pub(super) const MAX_PARTS: usize = 1 << 18;
 
 /// A scalar; floats by their bits, so that they can be compared and hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,17 +106,14 @@ impl Const {
 
 impl Lower<'_> {
     /// Components of a value; `None` for types without a size, or too large for a constant.
-    fn part_count(&self, ty: &Ty) -> Option<usize> {
+    pub(super) fn part_count(&self, ty: &Ty) -> Option<usize> {
         match ty {
             Ty::Void | Ty::Array(_, None) => None,
             Ty::Scalar(_) => Some(1),
             Ty::Vector(_, n) => Some(usize::from(*n)),
             Ty::Matrix(c, r) => Some(usize::from(*c) * usize::from(*r)),
             Ty::Array(base, Some(n)) => self.part_count(base)?.checked_mul(*n as usize).filter(|&n| n <= MAX_PARTS),
-            Ty::Struct(index) => {
-                let members = &self.structs.get(*index)?.members;
-                members.iter().try_fold(0usize, |sum, m| sum.checked_add(self.part_count(&m.ty)?)).filter(|&n| n <= MAX_PARTS)
-            }
+            Ty::Struct(index) => self.structs.get(*index)?.parts,
         }
     }
 
@@ -204,7 +201,8 @@ impl Lower<'_> {
                 aggregate(&elements, list)
             }
             Ty::Struct(index) => {
-                let members: Vec<Ty> = self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
+                let members: Vec<Ty> =
+                    self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
                 self.charge(count, at)?;
                 aggregate(&members, list)
             }
@@ -290,9 +288,7 @@ impl Lower<'_> {
             Ty::Vector(scalar, n) => vec![Ty::Scalar(*scalar); usize::from(*n)],
             Ty::Matrix(c, r) => vec![Ty::Vector(Scalar::Float, *r); usize::from(*c)],
             Ty::Array(base, Some(n)) => vec![(**base).clone(); *n as usize],
-            Ty::Struct(index) => {
-                self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect()
-            }
+            Ty::Struct(index) => self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect(),
             _ => {
                 let literal = parts.next().map_or(Literal::U32(0), |part| part.literal());
                 return self.module.global_expressions.append(Expression::Literal(literal), Span::UNDEFINED);
@@ -479,9 +475,7 @@ fn builtin(name: &str, list: &[Const]) -> Option<Const> {
             let width = u8::try_from(holds.parts.len()).ok()?;
             Some(Const { ty: Ty::of(common, width), parts: parts.collect::<Option<_>>()? })
         }
-        ("clamp", [value, low, high]) => {
-            builtin("min", &[builtin("max", &[value.clone(), low.clone()])?, high.clone()])
-        }
+        ("clamp", [value, low, high]) => builtin("min", &[builtin("max", &[value.clone(), low.clone()])?, high.clone()]),
         _ => None,
     }
 }

@@ -1,16 +1,14 @@
-//! What stands outside of functions, the functions as wholes, and the inputs of the entry point.
+//! What stands outside of functions: structures, blocks, variables, constants, the workgroup size.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use naga::{AddressSpace, BuiltIn, Expression, Handle, StorageAccess};
+use naga::{AddressSpace, Handle, StorageAccess};
 
-use super::atomics::{self, Marks};
-use super::builder::Func;
+use super::atomics::Marks;
 use super::constant::{Const, Part};
-use super::expression::Operand;
-use super::storage::{Layout, Packing, Place};
-use super::{FunctionInfo, Global, Lower, Lowered, MemberInfo, Passing, Rights, State, StructInfo, Symbol, Value};
+use super::storage::{Layout, Packing};
+use super::{Global, Lower, Lowered, MemberInfo, Rights, StructInfo, Symbol};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{Scalar, Ty, UINT};
@@ -21,7 +19,7 @@ const MAX_NESTING: u32 = 15;
 
 /// The workgroup size.
 pub(super) struct Group {
-    size: [u32; 3],
+    pub(super) size: [u32; 3],
 }
 
 impl Default for Group {
@@ -50,20 +48,7 @@ struct LayoutWords {
     row_major: Option<bool>,
 }
 
-/// What a builtin input is.
-fn input(name: &str) -> Option<(BuiltIn, Ty)> {
-    let vector = Ty::Vector(Scalar::Uint, 3);
-    Some(match name {
-        "gl_GlobalInvocationID" => (BuiltIn::GlobalInvocationId, vector),
-        "gl_LocalInvocationID" => (BuiltIn::LocalInvocationId, vector),
-        "gl_WorkGroupID" => (BuiltIn::WorkGroupId, vector),
-        "gl_NumWorkGroups" => (BuiltIn::NumWorkGroups, vector),
-        "gl_LocalInvocationIndex" => (BuiltIn::LocalInvocationIndex, UINT),
-        _ => return None,
-    })
-}
-
-const READ_ONLY: Rights = Rights { no_read: None, no_write: Some("read-only") };
+pub(super) const READ_ONLY: Rights = Rights { no_read: None, no_write: Some("read-only") };
 
 impl Lower<'_> {
     pub(super) fn item(&mut self, item: &'_ Item) -> Lowered<()> {
@@ -142,7 +127,9 @@ impl Lower<'_> {
 
     /// The value of a specialization constant, which is listed among the overrides.
     fn specialized(&mut self, id: u32, name: &str, ty: Ty, default: Part, at: At) -> Lowered<Part> {
-        let Ok(small) = u16::try_from(id) else { return Err((format!("the constant_id {id} is too high; at most 65535 is"), at)) };
+        let Ok(small) = u16::try_from(id) else {
+            return Err((format!("the constant_id {id} is too high; at most 65535 is"), at));
+        };
         let (ty, scalar) = match ty {
             Ty::Scalar(Scalar::Bool) => (OverrideType::Bool, Scalar::Bool),
             Ty::Scalar(Scalar::Int) => (OverrideType::I32, Scalar::Int),
@@ -202,10 +189,18 @@ impl Lower<'_> {
         }
         let name = self.name(tree.name);
         let value = self.members(name.clone(), &members, &Layout::value(), 1, tree.at)?.ty;
-        self.structs.push(StructInfo { name, members, value });
-        let ty = Ty::Struct(self.structs.len() - 1);
-        self.check_nesting(&ty, tree.at)?;
-        self.declare(tree.name, Symbol::Struct(self.structs.len() - 1), tree.at)
+        let index = self.add_struct(name, members, value);
+        self.check_nesting(&Ty::Struct(index), tree.at)?;
+        self.declare(tree.name, Symbol::Struct(index), tree.at)
+    }
+
+    fn add_struct(&mut self, name: String, members: Vec<MemberInfo>, value: Handle<naga::Type>) -> usize {
+        let nesting = members.iter().map(|m| self.nesting(&m.ty)).max().unwrap_or(0) + 1;
+        let has_matrix = members.iter().any(|m| self.has_matrix(&m.ty));
+        let parts = members.iter().try_fold(0usize, |sum, m| sum.checked_add(self.part_count(&m.ty)?));
+        let parts = parts.filter(|&n| n <= super::constant::MAX_PARTS);
+        self.structs.push(StructInfo { name, members, value, nesting, has_matrix, parts });
+        self.structs.len() - 1
     }
 
     fn check_nesting(&self, ty: &Ty, at: At) -> Lowered<()> {
@@ -218,14 +213,10 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Members are checked when they are declared, so this stays shallow; the walk over a wide structure is done once for each declaration.
     fn nesting(&self, ty: &Ty) -> u32 {
         match ty {
             Ty::Array(base, _) => self.nesting(base) + 1,
-            Ty::Struct(index) => {
-                let members = self.structs.get(*index).into_iter().flat_map(|s| &s.members);
-                members.map(|m| self.nesting(&m.ty)).max().unwrap_or(0) + 1
-            }
+            Ty::Struct(index) => self.structs.get(*index).map_or(0, |s| s.nesting),
             Ty::Matrix(..) => 2,
             Ty::Vector(..) => 1,
             Ty::Void | Ty::Scalar(_) => 0,
@@ -267,7 +258,10 @@ impl Lower<'_> {
                 }
             };
             if matches!(ty, Ty::Void | Ty::Array(_, None)) {
-                return Err(("only the first length of an array may be left out".to_owned(), dimension.as_ref().map_or((0, 0), |e| e.at)));
+                return Err((
+                    "only the first length of an array may be left out".to_owned(),
+                    dimension.as_ref().map_or((0, 0), |e| e.at),
+                ));
             }
             ty = Ty::Array(Arc::new(ty), length);
         }
@@ -354,7 +348,7 @@ impl Lower<'_> {
         self.declare(variable.name, Symbol::Global(Global { variable: handle, member: None, ty, layout, rights }), at)
     }
 
-    fn add_global(
+    pub(super) fn add_global(
         &mut self,
         name: Option<String>,
         space: AddressSpace,
@@ -450,8 +444,7 @@ impl Lower<'_> {
         let stored = self.members(name.clone(), &members, &layout, 1, at)?.ty;
         let shown = block.instance.as_ref().map_or(name.clone(), |(instance, _)| self.name(*instance));
         let variable = self.add_global(Some(shown), space, binding, stored, at);
-        self.structs.push(StructInfo { name, members: members.clone(), value: stored });
-        let ty = Ty::Struct(self.structs.len() - 1);
+        let ty = Ty::Struct(self.add_struct(name, members.clone(), stored));
         self.check_nesting(&ty, at)?;
         if let Some((instance, _)) = &block.instance {
             return self.declare(*instance, Symbol::Global(Global { variable, member: None, ty, layout, rights }), at);
@@ -509,258 +502,6 @@ impl Lower<'_> {
         }
         Ok(members)
     }
-
-    fn declare_function(&mut self, tree: &Arc<Function>) -> Lowered<()> {
-        let result = self.type_of(&tree.result)?;
-        if matches!(result, Ty::Array(_, None)) {
-            return Err(("a function cannot return an array without a length".to_owned(), tree.result.at));
-        }
-        let mut parameters = Vec::new();
-        for parameter in &tree.parameters {
-            let passing = match parameter.qualifiers.storage {
-                None | Some((Storage::In | Storage::Const, _)) => Passing::In,
-                Some((Storage::Out, _)) => Passing::Out,
-                Some((Storage::InOut, _)) => Passing::InOut,
-                Some((_, at)) => return Err(("this qualifier does not fit a parameter".to_owned(), at)),
-            };
-            parameters.push((self.declared_type(&parameter.ty, &parameter.arrays, None)?, passing));
-        }
-        let same = |f: &&usize| {
-            self.functions.get(**f).is_some_and(|known| known.parameters.iter().map(|p| &p.0).eq(parameters.iter().map(|p| &p.0)))
-        };
-        let known = self.overloads.get(&tree.name).into_iter().flatten().find(same).copied();
-        if let Some(known) = known.and_then(|index| self.functions.get_mut(index)) {
-            if known.tree.body.is_some() && tree.body.is_some() {
-                return Err((format!("`{}` is defined twice", self.names.get(tree.name)), tree.at));
-            }
-            if known.result != result || known.parameters != parameters {
-                return Err((format!("`{}` was declared otherwise before", self.names.get(tree.name)), tree.at));
-            }
-            if tree.body.is_some() {
-                known.tree = Arc::clone(tree);
-            }
-            return Ok(());
-        }
-        let info = FunctionInfo { tree: Arc::clone(tree), name: tree.name, result, parameters, state: State::Declared };
-        self.functions.push(info);
-        self.overloads.entry(tree.name).or_default().push(self.functions.len() - 1);
-        Ok(())
-    }
-
-    /// Translates every function, `main` last: only then it is known which inputs the others use.
-    pub(super) fn bodies(&mut self) -> Lowered<()> {
-        let mut main = None;
-        for index in 0..self.functions.len() {
-            let Some(info) = self.functions.get(index) else { continue };
-            if self.names.get(info.name) == "main" {
-                if info.result != Ty::Void || !info.parameters.is_empty() {
-                    return Err(("the entry point is `void main()`".to_owned(), info.tree.at));
-                }
-                main = info.tree.body.is_some().then_some(index);
-            } else if matches!(info.state, State::Declared) && info.tree.body.is_some() {
-                self.separately(|lower| lower.function_body(index))?;
-            }
-        }
-        match main {
-            Some(index) => self.main(index),
-            None => Err(("the source has no entry point: `void main()`".to_owned(), (0, 0))),
-        }
-    }
-
-    /// Works on another function, and comes back to this one.
-    pub(super) fn separately<T>(&mut self, work: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
-        let outer = std::mem::take(&mut self.func);
-        let scopes = self.scopes.split_off(1);
-        let done = work(self);
-        self.scopes.truncate(1);
-        self.scopes.extend(scopes);
-        self.func = outer;
-        done
-    }
-
-    pub(super) fn function_body(&mut self, index: usize) -> Lowered<Handle<naga::Function>> {
-        let Some(info) = self.functions.get_mut(index) else { return Err(("unknown function".to_owned(), (0, 0))) };
-        info.state = State::Open;
-        let (tree, name) = (Arc::clone(&info.tree), info.name);
-        let (result, parameters) = (info.result.clone(), info.parameters.clone());
-        self.open.push(name);
-        self.begin(&tree, result.clone());
-        self.func.function.name = Some(self.name(name));
-        if result != Ty::Void {
-            let ty = self.value_type(&result);
-            self.func.function.result = Some(naga::FunctionResult { ty, binding: None });
-        }
-        self.scoped(|lower| {
-            for ((at, variable), (ty, passing)) in (0..).zip(&tree.parameters).zip(&parameters) {
-                lower.parameter(at, variable, ty, *passing)?;
-            }
-            lower.whole_body(&tree, &result)
-        })?;
-        self.open.pop();
-        let mut function = std::mem::take(&mut self.func.function);
-        function.body = std::mem::take(&mut self.func.body);
-        let handle = self.module.functions.append(function, super::span(tree.at));
-        if let Some(info) = self.functions.get_mut(index) {
-            info.state = State::Done(handle);
-        }
-        Ok(handle)
-    }
-
-    fn begin(&mut self, tree: &Function, result: Ty) {
-        let assigned = self.assigned(tree);
-        self.func = Func::default();
-        self.func.assigned = assigned;
-        self.func.result = Some(result);
-    }
-
-    /// The statements of a function in a scope of their own, and an end that returns.
-    fn whole_body(&mut self, tree: &Function, result: &Ty) -> Lowered<()> {
-        let list = tree.body.as_deref().unwrap_or_default();
-        let ends = self.scoped(|lower| lower.statements(list))?;
-        if !ends {
-            // Running off the end of a function with a result is undefined; here it gives zero.
-            let value = (*result != Ty::Void).then(|| {
-                let ty = self.value_type(result);
-                self.add(Expression::ZeroValue(ty), tree.at)
-            });
-            self.push(naga::Statement::Return { value }, tree.at);
-        }
-        self.flush();
-        Ok(())
-    }
-
-    fn parameter(&mut self, index: u32, variable: &Variable, ty: &Ty, passing: Passing) -> Lowered<()> {
-        let at = variable.at;
-        let value = self.value_type(ty);
-        let handle = match passing {
-            Passing::In => value,
-            Passing::Out | Passing::InOut => {
-                let inner = naga::TypeInner::Pointer { base: value, space: AddressSpace::Function };
-                self.module.types.insert(naga::Type { name: None, inner }, naga::Span::UNDEFINED)
-            }
-        };
-        let name = self.names.get(variable.name);
-        let name = (name != "(").then(|| name.to_owned());
-        self.func.function.arguments.push(naga::FunctionArgument { name: name.clone(), ty: handle, binding: None });
-        let argument = self.argument(index, at);
-        let symbol = match passing {
-            Passing::In if ty.width().is_some() && !self.func.assigned.contains(&variable.name) => {
-                Symbol::Value(Value { handle: argument, ty: ty.clone() })
-            }
-            Passing::In => {
-                let pointer = self.local(name, ty, at);
-                self.store(pointer, argument, at);
-                Symbol::Variable(Place::local(pointer, ty.clone()))
-            }
-            Passing::Out | Passing::InOut => Symbol::Variable(Place::local(argument, ty.clone())),
-        };
-        self.declare(variable.name, symbol, at)
-    }
-
-    /// Names that anything in a function may be assigned to; too many only make more variables.
-    fn assigned(&self, tree: &Function) -> HashSet<Name> {
-        let mut found = HashSet::new();
-        let mut note = |expr: &Expr| {
-            if let Some(name) = atomics::root_of_target(expr) {
-                found.insert(name);
-            }
-        };
-        let mut visit = |expr: &Expr| match &expr.kind {
-            ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => note(target),
-            ExprKind::Call(_, arguments) => arguments.iter().for_each(&mut note),
-            _ => {}
-        };
-        tree.body.iter().flatten().for_each(|statement| atomics::walk_statement(statement, &mut visit));
-        found
-    }
-
-    fn main(&mut self, index: usize) -> Lowered<()> {
-        let Some(info) = self.functions.get_mut(index) else { return Ok(()) };
-        info.state = State::Open;
-        let tree = Arc::clone(&info.tree);
-        self.open.push(tree.name);
-        self.begin(&tree, Ty::Void);
-        self.func.entry = true;
-        for (builtin, variable) in self.inputs.clone() {
-            let argument = self.input_argument(builtin, tree.at);
-            let pointer = self.global(variable, tree.at);
-            self.store(pointer, argument, tree.at);
-        }
-        for (variable, ty, init) in std::mem::take(&mut self.initializers) {
-            let value = self.initializer(&ty, &init)?;
-            let pointer = self.global(variable, init.at);
-            self.store(pointer, value.handle, init.at);
-        }
-        self.whole_body(&tree, &Ty::Void)?;
-        let mut function = std::mem::take(&mut self.func.function);
-        function.body = std::mem::take(&mut self.func.body);
-        function.name = Some("main".to_owned());
-        self.module.entry_points.push(naga::EntryPoint {
-            name: "main".to_owned(),
-            stage: naga::ShaderStage::Compute,
-            early_depth_test: None,
-            workgroup_size: self.group.size,
-            workgroup_size_overrides: None,
-            function,
-            mesh_info: None,
-            task_payload: None,
-            incoming_ray_payload: None,
-        });
-        Ok(())
-    }
-
-    fn input_type(&mut self, builtin: BuiltIn) -> Handle<naga::Type> {
-        let ty = if builtin == BuiltIn::LocalInvocationIndex { UINT } else { Ty::Vector(Scalar::Uint, 3) };
-        self.value_type(&ty)
-    }
-
-    /// An input as an argument of the entry point.
-    fn input_argument(&mut self, builtin: BuiltIn, at: At) -> Handle<Expression> {
-        let binding = naga::Binding::BuiltIn(builtin);
-        let arguments = &self.func.function.arguments;
-        let known = arguments.iter().position(|a| a.binding.as_ref() == Some(&binding));
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let ty = self.input_type(builtin);
-                let name = Some(format!("{builtin:?}"));
-                self.func.function.arguments.push(naga::FunctionArgument { name, ty, binding: Some(binding) });
-                self.func.function.arguments.len() - 1
-            }
-        };
-        self.argument(u32::try_from(index).unwrap_or(0), at)
-    }
-
-    /// A name that no scope has: an input of the language, or a mistake.
-    pub(super) fn input(&mut self, name: Name, at: At) -> Lowered<Operand> {
-        let text = self.names.get(name);
-        if text == "gl_WorkGroupSize" {
-            let size = self.group.constant();
-            return Ok(Operand::Value(self.constant_value(&size, at)));
-        }
-        let Some((builtin, ty)) = input(text) else {
-            if text.starts_with("gl_Subgroup") || text == "gl_NumSubgroups" {
-                return Err((crate::support::not_supported("subgroup operations"), at));
-            }
-            return Err((format!("`{text}` is not declared"), at));
-        };
-        if self.func.entry {
-            let handle = self.input_argument(builtin, at);
-            return Ok(Operand::Value(Value { handle, ty }));
-        }
-        let known = self.inputs.iter().find(|(b, _)| *b == builtin).map(|(_, variable)| *variable);
-        let variable = match known {
-            Some(variable) => variable,
-            None => {
-                let stored = self.input_type(builtin);
-                let variable = self.add_global(Some(text.to_owned()), AddressSpace::Private, None, stored, at);
-                self.inputs.push((builtin, variable));
-                variable
-            }
-        };
-        let pointer = self.global(variable, at);
-        Ok(Operand::Place(Place::new(pointer, ty, Layout::value(), READ_ONLY)))
-    }
 }
 
 fn plain_member(name: Name, ty: Ty) -> MemberInfo {
@@ -768,10 +509,7 @@ fn plain_member(name: Name, ty: Ty) -> MemberInfo {
 }
 
 fn rights(qualifiers: &Qualifiers) -> Rights {
-    Rights {
-        no_read: qualifiers.writeonly.then_some("write-only"),
-        no_write: qualifiers.readonly.then_some("read-only"),
-    }
+    Rights { no_read: qualifiers.writeonly.then_some("write-only"), no_write: qualifiers.readonly.then_some("read-only") }
 }
 
 /// The axis of a word for the workgroup size, and whether it gives the id of a constant.

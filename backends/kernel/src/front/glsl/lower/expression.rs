@@ -123,9 +123,7 @@ impl Lower<'_> {
                 _ => None,
             },
             ExprKind::Member(base, name) => match self.static_type(base)? {
-                Ty::Struct(index) => {
-                    self.structs.get(index)?.members.iter().find(|m| m.name == *name).map(|m| m.ty.clone())
-                }
+                Ty::Struct(index) => self.structs.get(index)?.members.iter().find(|m| m.name == *name).map(|m| m.ty.clone()),
                 _ => None,
             },
             _ => None,

@@ -11,6 +11,7 @@ mod constant;
 mod convert;
 mod declarations;
 mod expression;
+mod functions;
 mod operators;
 mod statement;
 mod storage;
@@ -101,6 +102,10 @@ struct StructInfo {
     name: String,
     members: Vec<MemberInfo>,
     value: Handle<naga::Type>,
+    /// Kept, because a walk over the members of members of members would grow without bound.
+    nesting: u32,
+    has_matrix: bool,
+    parts: Option<usize>,
 }
 
 enum State {
@@ -137,6 +142,7 @@ struct Lower<'a> {
     overrides: Vec<OverrideInfo>,
     func: Func,
     constants: HashMap<Const, Handle<naga::Constant>>,
+    stored: HashMap<(Ty, storage::Packing, bool), storage::Stored>,
     /// Builtin inputs as functions other than the entry point see them.
     inputs: Vec<(naga::BuiltIn, Handle<naga::GlobalVariable>)>,
     /// Variables of the module that must be computed before `main` begins.
@@ -163,6 +169,7 @@ pub(super) fn lower(unit: &Unit, names: &Names, specialization: &Specialization)
         overrides: Vec::new(),
         func: Func::default(),
         constants: HashMap::new(),
+        stored: HashMap::new(),
         inputs: Vec::new(),
         initializers: Vec::new(),
         group: declarations::Group::default(),

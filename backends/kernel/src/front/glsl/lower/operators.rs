@@ -192,6 +192,7 @@ impl Lower<'_> {
     }
 
     fn same(&mut self, left: &Value, right: &Value, at: At) -> Lowered<Value> {
+        self.check_size(at)?;
         let parts: Vec<(Value, Value)> = match &left.ty {
             Ty::Scalar(_) => return Ok(self.op(Op::Equal, left, right, BOOL, at)),
             Ty::Vector(_, n) => {
@@ -206,8 +207,10 @@ impl Lower<'_> {
                 (0..*length).map(pair).collect()
             }
             Ty::Struct(index) => {
-                let members: Vec<Ty> = self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
-                let pair = |(index, ty): (u32, Ty)| (self.extract(left, index, ty.clone(), at), self.extract(right, index, ty, at));
+                let members: Vec<Ty> =
+                    self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
+                let pair =
+                    |(index, ty): (u32, Ty)| (self.extract(left, index, ty.clone(), at), self.extract(right, index, ty, at));
                 (0..).zip(members).map(pair).collect()
             }
             ty => return Err((format!("two `{}` cannot be compared", self.spell(ty)), at)),

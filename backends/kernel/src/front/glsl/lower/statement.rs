@@ -60,7 +60,9 @@ impl Lower<'_> {
                 self.do_while(body, condition, at)?;
                 false
             }
-            StatementKind::Break => self.jump(self.func.breakable > 0, Ir::Break, "`break` stands in a loop or a `switch`", at)?,
+            StatementKind::Break => {
+                self.jump(self.func.breakable > 0, Ir::Break, "`break` stands in a loop or a `switch`", at)?
+            }
             StatementKind::Continue => self.jump(self.func.loops > 0, Ir::Continue, "`continue` stands in a loop", at)?,
             StatementKind::Return(value) => self.give_back(value.as_ref(), at)?,
             StatementKind::Empty => false,

@@ -13,12 +13,14 @@ use crate::front::glsl::types::{Scalar, Ty, UINT, vector_size};
 
 /// Elements of an array that is read or written as a value part by part.
 const MAX_PARTS: u32 = 4096;
+/// Expressions of a function past which nothing is written out part by part.
+const MAX_EXPRESSIONS: usize = 1 << 18;
 /// Bytes of a type.
 const MAX_BYTES: u64 = (1 << 31) - 1;
 /// Elements of an array.
 const MAX_ELEMENTS: u32 = 1 << 24;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Packing {
     /// Of values and of variables that no one outside sees.
     Value,
@@ -75,9 +77,15 @@ pub(super) enum Index {
 enum Part {
     Whole,
     /// A column of a matrix that lies by rows; the pointer is to the matrix, of so many columns.
-    Column { column: Index, columns: u8 },
+    Column {
+        column: Index,
+        columns: u8,
+    },
     /// Components of the vector.
-    Swizzle { components: Vec<u8>, of: Box<Place> },
+    Swizzle {
+        components: Vec<u8>,
+        of: Box<Place>,
+    },
 }
 
 /// Something that can be read, and often written.
@@ -120,9 +128,7 @@ impl Lower<'_> {
             Ty::Void => TypeInner::Scalar(naga::Scalar::U32),
             Ty::Scalar(scalar) => TypeInner::Scalar(scalar.to_naga()),
             Ty::Vector(scalar, n) => TypeInner::Vector { size: vector_size(*n), scalar: scalar.to_naga() },
-            Ty::Matrix(c, r) => {
-                TypeInner::Matrix { columns: vector_size(*c), rows: vector_size(*r), scalar: naga::Scalar::F32 }
-            }
+            Ty::Matrix(c, r) => TypeInner::Matrix { columns: vector_size(*c), rows: vector_size(*r), scalar: naga::Scalar::F32 },
             Ty::Struct(index) => match self.structs.get(*index) {
                 Some(found) => return found.value,
                 None => TypeInner::Scalar(naga::Scalar::U32),
@@ -135,6 +141,19 @@ impl Lower<'_> {
 
     /// The type in memory.
     pub(super) fn stored(&mut self, ty: &Ty, layout: &Layout, at: At) -> Lowered<Stored> {
+        if layout.marks.is_some() {
+            return self.stored_anew(ty, layout, at);
+        }
+        let key = (ty.clone(), layout.packing, layout.row_major);
+        if let Some(known) = self.stored.get(&key) {
+            return Ok(*known);
+        }
+        let made = self.stored_anew(ty, layout, at)?;
+        self.stored.insert(key, made);
+        Ok(made)
+    }
+
+    fn stored_anew(&mut self, ty: &Ty, layout: &Layout, at: At) -> Lowered<Stored> {
         let wide = layout.packing == Packing::Std140;
         let host = layout.packing != Packing::Value;
         let made = match ty {
@@ -219,14 +238,7 @@ impl Lower<'_> {
     }
 
     /// A structure in memory out of its members, with a least alignment.
-    pub(super) fn members(
-        &mut self,
-        name: String,
-        list: &[MemberInfo],
-        layout: &Layout,
-        least: u64,
-        at: At,
-    ) -> Lowered<Stored> {
+    pub(super) fn members(&mut self, name: String, list: &[MemberInfo], layout: &Layout, least: u64, at: At) -> Lowered<Stored> {
         let mut members = Vec::with_capacity(list.len());
         let mut align = least;
         let mut end = 0u64;
@@ -307,9 +319,10 @@ impl Lower<'_> {
                     Some(&component) => self.element(&of.clone(), Index::Known(component.into()), at),
                     None => Err(("the index is out of range".to_owned(), at)),
                 },
-                Index::Computed(_) => {
-                    Err(("a computed index into a choice of components cannot be written to; copy the vector first".to_owned(), at))
-                }
+                Index::Computed(_) => Err((
+                    "a computed index into a choice of components cannot be written to; copy the vector first".to_owned(),
+                    at,
+                )),
             },
             _ => Err((format!("`{}` has no elements", self.spell(&place.ty)), at)),
         }
@@ -366,11 +379,11 @@ impl Lower<'_> {
         Ok(!turned && self.stored(&place.ty, &place.layout, at)?.ty == self.value_type(&place.ty))
     }
 
-    fn has_matrix(&self, ty: &Ty) -> bool {
+    pub(super) fn has_matrix(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Matrix(..) => true,
             Ty::Array(base, _) => self.has_matrix(base),
-            Ty::Struct(index) => self.structs.get(*index).is_some_and(|s| s.members.iter().any(|m| self.has_matrix(&m.ty))),
+            Ty::Struct(index) => self.structs.get(*index).is_some_and(|s| s.has_matrix),
             _ => false,
         }
     }
@@ -416,7 +429,17 @@ impl Lower<'_> {
         Ok(self.value(test, place.ty.clone(), at))
     }
 
+    /// Keeps what is written out part by part bounded over all levels.
+    pub(super) fn check_size(&self, at: At) -> Lowered<()> {
+        if self.func.function.expressions.len() > MAX_EXPRESSIONS {
+            let message = "too much is copied or compared part by part in this function: copy less, or split the function";
+            return Err((message.to_owned(), at));
+        }
+        Ok(())
+    }
+
     fn parts(&mut self, place: &Place, at: At) -> Lowered<Vec<Place>> {
+        self.check_size(at)?;
         let count = match &place.ty {
             Ty::Struct(index) => {
                 let count = self.structs.get(*index).map_or(0, |s| s.members.len());

@@ -50,10 +50,9 @@ impl Parser<'_> {
         let deepest = |list: &[Expr]| list.iter().map(|e| e.depth).max().unwrap_or(0);
         let below = match &kind {
             ExprKind::Unary(_, e) | ExprKind::Length(e) | ExprKind::Member(e, _) | ExprKind::Step { target: e, .. } => e.depth,
-            ExprKind::Binary(_, a, b)
-            | ExprKind::Assign(_, a, b)
-            | ExprKind::Comma(a, b)
-            | ExprKind::Index(a, b) => a.depth.max(b.depth),
+            ExprKind::Binary(_, a, b) | ExprKind::Assign(_, a, b) | ExprKind::Comma(a, b) | ExprKind::Index(a, b) => {
+                a.depth.max(b.depth)
+            }
             ExprKind::Choose(a, b, c) => a.depth.max(b.depth).max(c.depth),
             ExprKind::Call(_, list) | ExprKind::Construct(_, list) | ExprKind::List(list) => deepest(list),
             _ => 0,

@@ -19,7 +19,8 @@ impl Parser<'_> {
     fn statement(&mut self) -> Parsed<Statement> {
         self.statements += 1;
         if self.statements > MAX_STATEMENTS {
-            let message = format!("this function is too long: at most {MAX_STATEMENTS} statements and blocks are allowed; split it");
+            let message =
+                format!("this function is too long: at most {MAX_STATEMENTS} statements and blocks are allowed; split it");
             return Err((message, self.here()));
         }
         self.blocks += 1;

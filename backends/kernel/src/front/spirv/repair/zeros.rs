@@ -2,8 +2,8 @@
 //! stored part by part, arrays in a loop.
 
 use naga::{
-    ArraySize, BinaryOperator, Block, Expression, Function, Handle, Literal, LocalVariable, Module, Range, Scalar, Span, Statement,
-    SwitchCase, Type, TypeInner,
+    ArraySize, BinaryOperator, Block, Expression, Function, Handle, Literal, LocalVariable, Module, Range, Scalar, Span,
+    Statement, SwitchCase, Type, TypeInner,
 };
 
 /// Splits the stores of a function.
@@ -110,7 +110,9 @@ impl Splitter<'_> {
                     self.zero(part, member.ty, out);
                 }
             }
-            TypeInner::Array { base, size: ArraySize::Constant(length), .. } => self.zero_array(pointer, *base, length.get(), out),
+            TypeInner::Array { base, size: ArraySize::Constant(length), .. } => {
+                self.zero_array(pointer, *base, length.get(), out)
+            }
             TypeInner::Atomic(scalar) => {
                 if let Some(literal) = Literal::zero(*scalar) {
                     let value = self.early(Expression::Literal(literal));
