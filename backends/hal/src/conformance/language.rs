@@ -1,7 +1,7 @@
 //! What kernels compute, bit for bit: the reports of the field that any device can get wrong. The rest of the language is the translators' tests.
 
 use super::bench::{Bench, ensure, part};
-use super::{Failed, Outcome, Subject};
+use super::{Outcome, Subject};
 
 const MIN: u32 = 0x8000_0000;
 
