@@ -50,7 +50,7 @@ impl Emitter<'_> {
         Ok(match (from, to) {
             _ if from == to => x,
             (_, Scalar::Bool) => self.is_not_zero(from, x),
-            (Scalar::Bool, _) => self.from_bool(to, x),
+            (Scalar::Bool, _) => self.bool_to_number(to, x),
             _ if from.is_float() && to.is_float() => return self.float_to_float(from, to, x),
             _ if from.is_float() => self.float_to_int(from, to, x),
             _ if to.is_float() => self.int_to_float(from, to, x),
@@ -66,7 +66,7 @@ impl Emitter<'_> {
         self.b.ins().icmp(IntCC::NotEqual, x, zero)
     }
 
-    fn from_bool(&mut self, to: Scalar, x: Value) -> Value {
+    fn bool_to_number(&mut self, to: Scalar, x: Value) -> Value {
         if to.is_integer() {
             return self.b.ins().uextend(to.register(), x);
         }

@@ -144,7 +144,7 @@ lines! {
     fn literals_have_their_type_and_value() {
         let body = "R[0] = u64(f32(1.5h * 2.0h)); R[1] = u64(-7li); R[2] = 0xffffffffffffffflu; R[3] = u64(1.0lf / 3.0lf * 3e3lf);
             R[4] = u64(0x1p4f + 0x1.8p1); R[5] = u64(i16(-3) + i16(5)); R[6] = u64(u16(65535));";
-        let got = run_typed::<u32, u64>("", &body, 1, &[0], 7);
+        let got = run_typed::<u32, u64>("", body, 1, &[0], 7);
         assert_eq!(got, [3, -7i64 as u64, 0x0fff_ffff_ffff_ffff, 1000, 19, 2, 65_535]);
     }
 

@@ -190,7 +190,7 @@ lines! {
     fn assignments_combine_with_every_operator() {
         let body = "var n = A[0]; n += 5u; n -= 1u; n *= 3u; n /= 2u; n %= 100u; n <<= 2u; n >>= 1u; n &= 0xffu; n |= 0x100u; n ^= 1u; n++; n--;
             var v = vec2(n); v.y += 1u; R[0] = v.x; R[1] = v.y;";
-        let n = (((10 + 5 - 1) * 3 / 2 % 100) << 2 >> 1 & 0xff | 0x100) ^ 1;
-        assert_eq!(run_typed::<u32, u32>("", body, 1, &[10], 2), [n, n + 1]);
+        let n = (((110 + 5 - 1) * 3 / 2 % 100) << 2 >> 1 & 0xff | 0x100) ^ 1;
+        assert_eq!(run_typed::<u32, u32>("", body, 1, &[110], 2), [n, n + 1]);
     }
 }
