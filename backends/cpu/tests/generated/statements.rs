@@ -139,7 +139,9 @@ impl Writer<'_> {
         if writable.is_empty() {
             return None;
         }
-        let place = self.random.pick(&writable).clone();
+        let counters: Vec<Place> = writable.iter().filter(|p| p.text.starts_with('n')).cloned().collect();
+        let from = if !counters.is_empty() && self.random.chance(20) { counters } else { writable };
+        let place = self.random.pick(&from).clone();
         let mut ty = place.ty.clone();
         for _ in 0..self.random.below(5) {
             let parts = ty.parts(&self.structs);
@@ -370,7 +372,7 @@ impl Writer<'_> {
         let saved = self.scope.clone();
         let ty = Type::Scalar(Scalar::U32);
         // A counter that the body changes may count for ever: then there are too many steps, and the kernel is left out.
-        let writable = !uniform && self.random.chance(15);
+        let writable = !uniform && self.random.chance(25);
         let space = writable.then_some("function");
         self.scope.push(Place { text: name.clone(), ty, writable, uniform, stored: false, space });
         let body = self.block(inner, 4);
