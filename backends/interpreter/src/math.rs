@@ -14,6 +14,11 @@ pub(crate) fn component(fun: MathFunction, a: &[Scalar]) -> Result<Scalar> {
 fn float(fun: MathFunction, a: &[Scalar]) -> Result<Scalar> {
     use MathFunction as M;
     let (first, x) = (a[0], a[0].float());
+    // What is one function with an accuracy or a constant of its own is evaluated as f32 for halves, and then rounded.
+    if first.width == 2 && matches!(fun, M::InverseSqrt | M::Radians | M::Degrees) {
+        let single = Scalar { width: 4, ..first }.round(x);
+        return Ok(first.round(float(fun, &[single])?.float()));
+    }
     Ok(match fun {
         M::Abs => Scalar { bits: first.bits & !(1 << (first.size() - 1)), ..first },
         M::Min => smaller(first, a[1]),

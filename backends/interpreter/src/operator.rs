@@ -75,7 +75,8 @@ fn integer(op: BinaryOperator, a: Scalar, b: Scalar) -> Result<Scalar> {
     Ok(a.wrap(match op {
         BinaryOperator::Add => x + y,
         BinaryOperator::Subtract => x - y,
-        BinaryOperator::Multiply => x * y,
+        // Two of 64 bits without a sign may not fit; the lowest bits are right all the same.
+        BinaryOperator::Multiply => x.wrapping_mul(y),
         BinaryOperator::Divide if y == 0 => x,
         BinaryOperator::Divide => x / y,
         BinaryOperator::Modulo if y == 0 => 0,

@@ -61,8 +61,23 @@ fn constant_source(section: &Section, rows: &[&Row]) -> Option<String> {
 fn launch(bench: &mut Bench, source: &str, groups: usize, input: Vec<u8>, output: usize) -> Result<Vec<u32>, String> {
     let module = bench::parse(source).map_err(|d| d.to_string())?;
     let entry = module.entry_point(None, &[]).map_err(|d| d.to_string())?;
-    let ran = bench.run(&entry, Bounds::Checked, [groups as u32, 1, 1], &[input, vec![0xee; output * 4]], &[])?;
-    Ok(ran.bindings[1].chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect())
+    let (grid, bindings) = ([groups as u32, 1, 1], vec![input, vec![0xee; output * 4]]);
+    let ran = bench.run(&entry, Bounds::Checked, grid, &bindings, &[])?;
+    let words = |bytes: &[u8]| bytes.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect::<Vec<_>>();
+    let got = words(&ran.bindings[1]);
+    let launch = compute_interpreter::Launch { grid, bindings, immediates: &[], steps: u64::MAX, reversed: false };
+    match compute_interpreter::run(&entry, launch) {
+        Ok(outcome) => {
+            let nan = |w: u32| f32::from_bits(w).is_nan();
+            let same = |(&a, &b): (&u32, &u32)| a == b || (nan(a) && nan(b));
+            let expected = words(&outcome.bindings[1].data);
+            assert!(expected.iter().zip(&got).all(same), "the interpreter has {expected:x?}, the device {got:x?}:\n{source}");
+        }
+        // Functions that no rounding rule fixes, as long as they have no definition of ours.
+        Err(compute_interpreter::Stop::Unsupported(_)) => {}
+        Err(stop) => panic!("{stop}\n{source}"),
+    }
+    Ok(got)
 }
 
 fn wrong_components(section: &Section, row: &Row, got: &[u32], how: &str, wrong: &mut Vec<String>) {

@@ -172,7 +172,8 @@ impl Type {
         if !value.is_finite() {
             return None;
         }
-        Some(format!("{}{suffix}", hexadecimal(value)))
+        // Hexadecimal literals of f16 with a fraction are refused by the front end; the shortest decimal one has the same value.
+        Some(if suffix == "h" { format!("{value:?}h") } else { format!("{}{suffix}", hexadecimal(value)) })
     }
 
     /// The value of a float.

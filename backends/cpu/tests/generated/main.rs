@@ -76,6 +76,7 @@ fn one(bench: &mut Bench, seed: u64, palette: &Palette, tally: &Mutex<Tally>) {
             let (small, text) = minimise::minimise(bench, program.clone(), setup, bounds_of(seed), wrong);
             let words: Vec<u32> =
                 setup.bindings[0].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap_or_default())).collect();
+            println!("seed {seed} is wrong: {wrong}");
             report = Some(format!(
                 "seed {seed}, {wrong}: {}\ngrid {:?}, input {words:x?}\n{}\n",
                 if text.is_empty() { detail } else { &text },

@@ -121,7 +121,8 @@ impl Writer<'_> {
         let ty = self.any_type(false);
         let statement;
         let name;
-        if self.random.chance(20) {
+        // What begins alike in all invocations may be kept once for all of them, until somebody makes it differ.
+        if self.random.chance(if context.uniform && context.barriers { 50 } else { 20 }) {
             name = self.fresh(context, outer, own);
             statement = text(format!("var {name}: {};", ty.name()));
         } else {
@@ -139,7 +140,9 @@ impl Writer<'_> {
         if writable.is_empty() {
             return None;
         }
-        let place = self.random.pick(&writable).clone();
+        let counters: Vec<Place> = writable.iter().filter(|p| p.text.starts_with('n')).cloned().collect();
+        let from = if !counters.is_empty() && self.random.chance(20) { counters } else { writable };
+        let place = self.random.pick(&from).clone();
         let mut ty = place.ty.clone();
         for _ in 0..self.random.below(5) {
             let parts = ty.parts(&self.structs);
@@ -370,7 +373,7 @@ impl Writer<'_> {
         let saved = self.scope.clone();
         let ty = Type::Scalar(Scalar::U32);
         // A counter that the body changes may count for ever: then there are too many steps, and the kernel is left out.
-        let writable = !uniform && self.random.chance(15);
+        let writable = !uniform && self.random.chance(25);
         let space = writable.then_some("function");
         self.scope.push(Place { text: name.clone(), ty, writable, uniform, stored: false, space });
         let body = self.block(inner, 4);
@@ -427,7 +430,16 @@ impl Writer<'_> {
     fn meeting(&mut self) -> Statement {
         let u32 = Type::Scalar(Scalar::U32);
         let name = self.name("x");
-        let (statement, ty, uniform) = match self.random.below(6) {
+        let (statement, ty, uniform) = match self.random.below(8) {
+            6 => {
+                let value = self.agreed();
+                self.names += 1;
+                let name = format!("g{}", self.names);
+                let statement = fill(&format!("var {name} = $;"), vec![value]);
+                self.scope.push(Place { text: name, ty: u32, writable: false, uniform: true, stored: false, space: None });
+                return statement;
+            }
+            7 => return self.agreed_assignment(),
             0 => {
                 let value = self.expression(&u32, 2);
                 let at = self.leaf(&u32, false);
@@ -461,6 +473,18 @@ impl Writer<'_> {
         };
         self.scope.push(Place { text: name, ty, writable: false, uniform, stored: false, space: None });
         statement
+    }
+
+    /// A variable that is the same in all invocations gets another such value.
+    fn agreed_assignment(&mut self) -> Statement {
+        let names: Vec<String> =
+            self.scope.iter().filter(|p| p.uniform && p.text.starts_with('g')).map(|p| p.text.clone()).collect();
+        if names.is_empty() {
+            return text(";");
+        }
+        let (name, value) = (self.random.pick(&names).clone(), self.agreed());
+        let operator = *self.random.pick(&["=", "+=", "^="]);
+        fill(&format!("{name} {operator} $;"), vec![value])
     }
 
     /// The arrays in workgroup memory, by name, with the type of their elements.
