@@ -454,7 +454,7 @@ static void bad_kernel_calls(void)
     WRONG(COMPUTE_ERROR_INVALID_UTF8, (desc.entry = "\xff", desc.entry_length = 1));
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.entry_length = 1);
     WRONG(COMPUTE_ERROR_INVALID_UTF8, (desc.label = "\xff", desc.label_length = 1));
-    WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.next = &desc);
+    WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.next = &desc);
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.constant_count = 1);
     WRONG(COMPUTE_ERROR_LIMIT, (desc.constants = &constant, desc.constant_count = SIZE_MAX));
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, (desc.constants = &constant, desc.constant_count = 2, desc.constant_stride = 1));

@@ -170,6 +170,27 @@ fn t6a_a_guarded_store_at_the_global_id_is_a_whole_write_in_glsl() {
     }
 }
 
+#[test]
+fn t6a_and_several_entry_points_work_in_spir_v() {
+    let source = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+        fn id(g: vec3<u32>) -> u32 { return g.x; }
+        @compute @workgroup_size(64) fn whole(@builtin(global_invocation_id) g: vec3<u32>) { if g.x < arrayLength(&b) { b[g.x] = 1u; } }
+        @compute @workgroup_size(32) fn part(@builtin(global_invocation_id) g: vec3<u32>) { b[id(g) * 2u] = 1u; }";
+    let words = common::mutate::spirv(source).expect("a module");
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let module = Module::parse(&Source::spirv(&bytes)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(module.entry_points(), ["whole", "part"]);
+    let covers = |name: &str, groups: u32| {
+        let kernel = module.entry_point(Some(name), &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(access(&kernel, 0), Access::Write);
+        let store = kernel.coverage().stores[0].clone();
+        store.is_some_and(|s| s.covers(kernel.reflection(), [groups, 1, 1], 512, &[], &|_| None))
+    };
+    assert!(covers("whole", 2) && !covers("whole", 1) && !covers("part", 4));
+    let found = module.entry_point(None, &[]).map(|_| ()).expect_err("two");
+    assert!(found.text.contains("`whole`, `part`"), "{found}");
+}
+
 /// Gives an answer within seconds on a small stack.
 fn survives(bytes: &[u8], language: Option<Language>) -> Option<Diagnostics> {
     let start = Instant::now();

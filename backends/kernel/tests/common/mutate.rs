@@ -43,7 +43,8 @@ pub fn corpus() -> Vec<Vec<u8>> {
     all
 }
 
-fn spirv(source: &str) -> Option<Vec<u32>> {
+/// A module that means what WGSL text means.
+pub fn spirv(source: &str) -> Option<Vec<u32>> {
     let module = naga::front::wgsl::parse_str(source).ok()?;
     let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
     let info = validator.validate(&module).ok()?;
@@ -152,6 +153,9 @@ fn mutate_text(bytes: &mut Vec<u8>, all: &[Vec<u8>], dice: &mut Dice) {
 /// Keeps the length a multiple of four, and mostly the lengths of instructions.
 fn mutate_words(bytes: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
     let words = bytes.len() / 4;
+    if words == 0 {
+        return;
+    }
     let at = dice.below(words) * 4;
     match dice.below(8) {
         0 => bytes.truncate(at),

@@ -25,7 +25,10 @@ pub(super) enum Kind {
 #[derive(Clone, Copy)]
 struct Known {
     kind: Kind,
+    /// At most.
     size: u64,
+    /// At least: what elements of an array may not overlap with.
+    least: u64,
     nesting: u32,
     /// Of the matrices that it consists of, if of those alone.
     rows: u32,
@@ -33,7 +36,7 @@ struct Known {
 
 impl Known {
     fn new(kind: Kind, size: u64, nesting: u32) -> Self {
-        Self { kind, size, nesting, rows: 0 }
+        Self { kind, size, least: size, nesting, rows: 0 }
     }
 }
 
@@ -41,6 +44,7 @@ impl Known {
 #[derive(Default)]
 struct Strides {
     arrays: HashMap<u32, u32>,
+    offsets: HashMap<(u32, u32), u32>,
     matrices: HashMap<(u32, u32), u32>,
 }
 
@@ -51,6 +55,9 @@ impl Strides {
             match (instruction.opcode, instruction.operands()) {
                 (71, [id, 6, stride]) => {
                     found.arrays.insert(*id, *stride);
+                }
+                (72, [id, member, 35, offset]) => {
+                    found.offsets.insert((*id, *member), *offset);
                 }
                 (72, [id, member, 7, stride]) => {
                     found.matrices.insert((*id, *member), *stride);
@@ -63,8 +70,8 @@ impl Strides {
 
     fn array(&self, id: u32, of: Known, at: usize) -> Result<(), Wrong> {
         match self.arrays.get(&id) {
-            Some(&stride) if u64::from(stride) < of.size => {
-                Err((format!("ArrayStride: elements of {} bytes every {stride} bytes are not supported", of.size), at))
+            Some(&stride) if u64::from(stride) < of.least => {
+                Err((format!("ArrayStride: elements of {} bytes every {stride} bytes are not supported", of.least), at))
             }
             _ => Ok(()),
         }
@@ -122,7 +129,7 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
                 if !matches!(of_type.kind, Kind::Bool | Kind::Int(..) | Kind::Float(_)) {
                     return Err(("OpTypeVector: a vector is made of scalars".to_owned(), at));
                 }
-                (*id, Known::new(Kind::Vector(*of, *count), of_type.size * u64::from(if *count == 3 { 4 } else { *count }), 1))
+                (*id, Known::new(Kind::Vector(*of, *count), of_type.size * u64::from(*count), 1))
             }
             (24, [id, of, count @ 2..=4]) => {
                 let of = types.get(*of, at)?;
@@ -143,9 +150,10 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
                     return Err((format!("OpTypeArray: {count} elements; at most {MAX_ELEMENTS} are allowed"), at));
                 }
                 strides.array(*id, of, at)?;
-                let stride = strides.arrays.get(id).copied().map_or(of.size.max(16), u64::from);
-                let size = stride.saturating_mul(u64::from(count));
-                (*id, Known { rows: of.rows, ..Known::new(Kind::Other, size, of.nesting + 1) })
+                let stride = strides.arrays.get(id).copied().map(u64::from);
+                let size = stride.unwrap_or(of.size.max(16)).saturating_mul(u64::from(count));
+                let least = stride.unwrap_or(of.least).saturating_mul(u64::from(count - 1)).saturating_add(of.least);
+                (*id, Known { least, rows: of.rows, ..Known::new(Kind::Other, size, of.nesting + 1) })
             }
             (29, [id, of]) => {
                 let of = types.get(*of, at)?;
@@ -157,7 +165,10 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
                 for (index, member) in (0..).zip(members) {
                     let member = types.get(*member, at)?;
                     strides.member(*id, index, member, at)?;
+                    let offset = strides.offsets.get(&(*id, index)).copied().map_or(0, u64::from);
+                    all.least = all.least.max(offset.saturating_add(member.least));
                     all.size = all.size.saturating_add(member.size.next_multiple_of(16));
+                    all.size = all.size.max(all.least.saturating_add(16));
                     all.nesting = all.nesting.max(member.nesting + 1);
                 }
                 if members.is_empty() {
