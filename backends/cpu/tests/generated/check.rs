@@ -57,6 +57,7 @@ fn immediates(entry: &EntryPoint, setup: &Setup) -> Vec<u8> {
     bytes
 }
 
+/// The same for an entry point, wherever it comes from: kernels that went through another language and back are checked here too.
 pub(crate) fn check_entry(bench: &mut Bench, entry: &Arc<EntryPoint>, setup: &Setup, bounds: Bounds) -> Verdict {
     let (given, immediates) = (bindings(entry, setup), immediates(entry, setup));
     let interpret = |reversed| {

@@ -148,11 +148,16 @@ fn words(ty: &Type, name: &str) -> Vec<String> {
 }
 
 /// A kernel that stores the expression as it is spelled, and as it is at run time.
-fn source(ty: &Type, leaves: &[(Scalar, String)], declaration: &str, run_time: &str, f16: bool) -> String {
+fn source(ty: &Type, leaves: &[(Scalar, String)], declaration: &str, run_time: &str, f16: bool, overrides: bool) -> String {
     let mut source = if f16 { "enable f16;\n".to_owned() } else { String::new() };
     source.push_str("@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n");
     for (i, (scalar, literal)) in leaves.iter().enumerate() {
-        let _ = writeln!(source, "var<private> p{i}: {0} = {literal};\noverride o{i}: {0} = {literal};", scalar.name());
+        let ty = scalar.name();
+        let _ = writeln!(source, "var<private> p{i}: {ty} = {literal};");
+        // Not all types can be overridden.
+        if overrides {
+            let _ = writeln!(source, "override o{i}: {ty} = {literal};");
+        }
     }
     let (once, again) = (words(ty, "r"), words(ty, "c"));
     let _ = writeln!(source, "@compute @workgroup_size(1) fn main() {{\n{declaration}\nlet r = {run_time};");
@@ -176,7 +181,7 @@ pub(crate) fn compare(bench: &mut Bench, seed: u64, palette: &Palette, compared:
     let overriding = spelled(&expression, |i| format!("o{i}"));
     let f16 = palette.stored.contains(&Scalar::F16);
     for (constant, declaration) in [(true, format!("const c = {literal};")), (false, format!("let c = {overriding};"))] {
-        let source = source(&ty, &leaves, &declaration, &run_time, f16);
+        let source = source(&ty, &leaves, &declaration, &run_time, f16, !constant);
         let entry = match crate::bench::parse(&source).and_then(|m| m.entry_point(None, &[])) {
             Ok(entry) => entry,
             Err(d) if d.refusal => {

@@ -265,6 +265,10 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
             kept.push(place.clone());
             self.scope.push(place);
         }
+        if self.random.chance(30) {
+            let store = self.linear();
+            body.push(store);
+        }
         self.budget = 18;
         let context = Context { uniform: true, barriers, in_loop: None, breakable: None, result: None, depth: 3 };
         let inner = self.block(context, 12);

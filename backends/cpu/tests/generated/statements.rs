@@ -260,7 +260,7 @@ impl Writer<'_> {
     }
 
     /// A store that may be one that covers its binding.
-    fn linear(&mut self) -> Statement {
+    pub(crate) fn linear(&mut self) -> Statement {
         let value = self.expression(&Type::Scalar(Scalar::U32), 2);
         let line = *self.random.pick(&[
             "line[gid.x] = $;",
@@ -435,9 +435,16 @@ impl Writer<'_> {
                 let value = self.agreed();
                 self.names += 1;
                 let name = format!("g{}", self.names);
-                let statement = fill(&format!("var {name} = $;"), vec![value]);
-                self.scope.push(Place { text: name, ty: u32, writable: false, uniform: true, stored: false, space: None });
-                return statement;
+                let (pattern, parts) = if self.random.chance(50) {
+                    (format!("var {name} = $;"), vec![""])
+                } else {
+                    (format!("var {name} = vec2<u32>($, im.a);"), vec![".x", ".y"])
+                };
+                for part in parts {
+                    let (text, ty) = (format!("{name}{part}"), u32.clone());
+                    self.scope.push(Place { text, ty, writable: false, uniform: true, stored: false, space: None });
+                }
+                return fill(&pattern, vec![value]);
             }
             7 => return self.agreed_assignment(),
             0 => {
