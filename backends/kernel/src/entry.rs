@@ -13,11 +13,11 @@ use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, unifo
 
 /// Makes one entry point. Call on a large stack.
 pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
-    let refuse = |finding: Finding| diagnostics::refuse(&parsed.source, vec![finding]);
-    let refuse_all = |findings| diagnostics::refuse(&parsed.source, findings);
+    let refuse = |finding: Finding| parsed.refuse(vec![finding]);
+    let refuse_all = |findings| parsed.refuse(findings);
     let name = choose(parsed, name).map_err(refuse)?;
     let values = values(parsed, constants).map_err(refuse_all)?;
-    let at = scan::find_entry(&parsed.source, &name);
+    let at = scan::find_entry(parsed.text.as_str(), &name);
 
     let mut pipeline = naga::back::PipelineConstants::default();
     pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
@@ -41,8 +41,8 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         return Err(refuse_all(findings));
     }
     let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
-    let hash = digest(&parsed.source, &name, &values);
-    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: Arc::clone(&parsed.source) })
+    let hash = digest(parsed.text.written(), &name, &values);
+    Ok(EntryPoint { module, info, index, reflection, coverage, hash, text: Arc::clone(&parsed.text) })
 }
 
 fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {

@@ -17,7 +17,9 @@ mod reflect;
 pub mod reflection;
 mod scan;
 mod support;
+mod text;
 mod uniformity;
+mod wgsl;
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ pub use naga;
 
 use parse::Parsed;
 use reflection::{Coverage, Location, Reflection};
+use text::Text;
 
 /// The languages of portable kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +50,7 @@ pub struct EntryPoint {
     reflection: Reflection,
     coverage: Coverage,
     hash: [u8; 32],
-    source: Arc<str>,
+    text: Arc<Text>,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.
@@ -64,7 +67,7 @@ impl Module {
     /// and time. Works on a thread of its own, so the caller's stack may be small.
     pub fn parse(language: Language, source: &str) -> Result<Arc<Self>, Diagnostics> {
         let parsed = match language {
-            Language::Wgsl => parse::on_large_stack(|| parse::wgsl(source))?,
+            Language::Wgsl => parse::on_large_stack(|| wgsl::parse(source))?,
         };
         Ok(Arc::new(Self { parsed }))
     }
@@ -113,7 +116,7 @@ impl EntryPoint {
     /// Where in the source a span of the IR is; zeros when it is nowhere.
     pub fn location(&self, span: naga::Span) -> Location {
         match span.to_range() {
-            Some(range) => diagnostics::location(&self.source, range.start),
+            Some(range) => diagnostics::location(self.text.written(), self.text.original(&range).start),
             None => Location::default(),
         }
     }

@@ -9,16 +9,30 @@ use std::thread;
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
-use crate::{limits, scan, support};
+use crate::support;
+use crate::text::Text;
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
 
 /// A validated module, overrides still open.
 pub(crate) struct Parsed {
-    pub(crate) source: Arc<str>,
+    /// The spans of the module are bytes of its edited text.
+    pub(crate) text: Arc<Text>,
     pub(crate) module: naga::Module,
     pub(crate) info: ModuleInfo,
+}
+
+impl Parsed {
+    /// Shows findings where the caller wrote what they are about.
+    pub(crate) fn refuse(&self, findings: Vec<Finding>) -> Diagnostics {
+        refuse(&self.text, findings)
+    }
+}
+
+/// The same without a module.
+pub(crate) fn refuse(text: &Text, findings: Vec<Finding>) -> Diagnostics {
+    diagnostics::refuse(text.written(), findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect())
 }
 
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
@@ -42,51 +56,8 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("for no known reason")
 }
 
-/// Parses and validates WGSL. Call on a large stack.
-pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
-    let refuse = |findings| Err(diagnostics::refuse(source, findings));
-    let findings = scan::check(source);
-    if !findings.is_empty() {
-        return refuse(findings);
-    }
-    let module = match naga::front::wgsl::parse_str(source) {
-        Ok(module) => module,
-        Err(error) => return refuse(vec![parse_error(source, &error)]),
-    };
-    let findings = support::check(&module, source);
-    if !findings.is_empty() {
-        return refuse(findings);
-    }
-    let info = match validator().validate(&module) {
-        Ok(info) => info,
-        Err(error) => return refuse(vec![validation_error(&error)]),
-    };
-    let findings = limits::check(&module, &info);
-    if !findings.is_empty() {
-        return refuse(findings);
-    }
-    Ok(Parsed { source: source.into(), module, info })
-}
-
 pub(crate) fn validator() -> Validator {
     Validator::new(ValidationFlags::all(), support::CAPABILITIES)
-}
-
-fn parse_error(source: &str, error: &naga::front::wgsl::ParseError) -> Finding {
-    let mut labels = error.labels();
-    let (span, label) = labels.next().unwrap_or_default();
-    let word = span.to_range().and_then(|r| source.get(r)).unwrap_or_default().trim();
-    if let Some(construct) = support::unsupported_word(word) {
-        return Finding::span(support::not_supported(construct), span).note(error.message());
-    }
-    let mut finding = Finding::span(plain(error.message()), span).label(label);
-    for (span, label) in labels {
-        if let Some(range) = span.to_range() {
-            let place = diagnostics::location(source, range.start);
-            finding = finding.note(format!("line {}, column {}: {label}", place.line, place.column));
-        }
-    }
-    error.notes().fold(finding, Finding::note)
 }
 
 /// The innermost cause is the message; what it happened in follows. Of the places the narrowest is the closest to it.
@@ -107,7 +78,7 @@ pub(crate) fn validation_error(error: &naga::WithSpan<ValidationError>) -> Findi
 }
 
 /// Numbers of the IR mean nothing to a reader: "Expression [3] is invalid" becomes "Expression is invalid".
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find(" [") {

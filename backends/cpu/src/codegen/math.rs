@@ -150,7 +150,8 @@ impl Emitter<'_> {
     fn float_function(&mut self, function: F, x: Value) -> Result<Value> {
         Ok(match function {
             F::Radians => self.scaled(x, std::f32::consts::PI / 180.0),
-            F::Degrees => self.scaled(x, 180.0 / std::f32::consts::PI),
+            // The quotient rounded once; dividing floats rounds the divisor first.
+            F::Degrees => self.scaled(x, (180.0 / std::f64::consts::PI) as f32),
             F::Ceil => self.b.ins().ceil(x),
             F::Floor => self.b.ins().floor(x),
             F::Round => self.b.ins().nearest(x),

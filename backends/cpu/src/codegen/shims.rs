@@ -31,7 +31,16 @@ macro_rules! unary {
     ($($name:ident)*) => { $(extern "C" fn $name(x: f32) -> f32 { x.$name() })* };
 }
 
-unary!(cos cosh sin sinh tan tanh acos asin atan asinh acosh atanh exp exp2 ln log2);
+unary!(cos cosh sin sinh tan tanh acos asin atan atanh exp exp2 ln log2);
+
+/// In double width: the squares of large numbers have no place in the narrow one.
+extern "C" fn asinh(x: f32) -> f32 {
+    f64::from(x).asinh() as f32
+}
+
+extern "C" fn acosh(x: f32) -> f32 {
+    f64::from(x).acosh() as f32
+}
 
 /// The functions of one number that are calls.
 pub(super) fn unary(function: MathFunction) -> Option<Unary> {
