@@ -118,6 +118,38 @@ fn declaration(scanned: &Scanned<'_>, tokens: Range<usize>) -> Declaration {
     Declaration { name: name.filter(|n| scanned.kind(*n) == Some(Kind::Word)), body: open.zip(close).filter(|(o, c)| o < c), tokens }
 }
 
+/// A function with fewer `}` than `{`.
+pub(super) struct Unclosed {
+    /// Bytes of its first `{` that nothing closes.
+    pub(super) brace: Range<usize>,
+    /// Where it ends, and how many are missing.
+    pub(super) end: usize,
+    pub(super) missing: usize,
+}
+
+/// Functions that the next declaration, or the end, comes too early for.
+pub(super) fn unclosed(scanned: &Scanned<'_>) -> Vec<Unclosed> {
+    let mut list = Vec::new();
+    for declaration in declarations(scanned) {
+        let mut open = Vec::new();
+        for at in declaration.tokens.clone() {
+            match scanned.kind(at) {
+                Some(Kind::OpenBrace) => open.push(at),
+                Some(Kind::CloseBrace) => {
+                    open.pop();
+                }
+                _ => {}
+            }
+        }
+        let function = declaration.tokens.clone().any(|at| scanned.text(at) == "fn");
+        let places = open.last().and_then(|at| scanned.range(*at)).zip(declaration.tokens.end.checked_sub(1).and_then(|at| scanned.range(at)));
+        if let (true, Some((brace, last))) = (function, places) {
+            list.push(Unclosed { brace, end: last.end, missing: open.len() });
+        }
+    }
+    list
+}
+
 /// Takes the statement at a token out; a declaration where there is no statement. `syntax` when the tokens before are as likely to be wrong.
 pub(super) fn smallest(source: &str, scanned: &Scanned<'_>, token: usize, syntax: bool) -> Option<Cut> {
     let all = declarations(scanned);

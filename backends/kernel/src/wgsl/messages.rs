@@ -32,19 +32,19 @@ pub(super) fn parse_error(text: &str, scanned: &Scanned<'_>, error: &ParseError)
     if let Some(construct) = support::unsupported_word(word) {
         return (Finding::new(support::not_supported(construct), at), Mistake::Meaning);
     }
-    let case = Case { text, scanned, at, word, message: error.message() };
+    let related = labels.next().and_then(|(span, label)| Some((span.to_range()?, plain(label))));
+    let case = Case { text, scanned, at, word, message: error.message(), related };
     if let Some(found) = case.unknown().or_else(|| case.expected()) {
         return found;
     }
+    if let Some(finding) = case.typed().or_else(|| case.assigned()) {
+        return (finding, Mistake::Meaning);
+    }
     let mut finding = case.meaning().label(plain(label));
-    if finding.label == finding.message || finding.label == "see msg" {
+    if finding.label.eq_ignore_ascii_case(&finding.message) || finding.label == "see msg" {
         finding.label.clear();
     }
-    for (span, label) in labels {
-        if let (Some(range), None) = (span.to_range(), &finding.related) {
-            finding.related = Some(Box::new((range, plain(label))));
-        }
-    }
+    finding.related = case.related.map(Box::new);
     (error.notes().fold(finding, Finding::note), Mistake::Meaning)
 }
 
@@ -54,6 +54,8 @@ struct Case<'a> {
     at: Option<Range<usize>>,
     word: &'a str,
     message: &'a str,
+    /// The second place of the error and what it is.
+    related: Option<(Range<usize>, String)>,
 }
 
 impl Case<'_> {
@@ -122,6 +124,23 @@ impl Case<'_> {
 
     /// Declarations and operators of C.
     fn foreign_syntax(&self, token: usize, expected: &str) -> Option<Finding> {
+        let word = self.scanned.text(token);
+        if word == "#" {
+            return Some(self.finding("there is no preprocessor").note("use `const` for constants, `override` for those given at run time"));
+        }
+        let function = self.scanned.kind(token + 1) == Some(Kind::Word) && self.scanned.text(token + 2) == "(";
+        if function && expected.starts_with("global item") && !is_keyword(word) {
+            let name = self.scanned.text(token + 1);
+            let range = self.scanned.range(token)?.start..self.scanned.range(token + 1)?.end;
+            let hint = if word == "void" { format!("write `fn {name}(...)`") } else { format!("write `fn {name}(...) -> {}`", c_type(word)) };
+            return Some(Finding::new("functions begin with `fn`, and their type stands behind", Some(range)).note(hint));
+        }
+        if word == ":" && expected == "`{`" {
+            return Some(self.finding("the type that a function returns stands behind `->`"));
+        }
+        if word == "}" && expected.starts_with("global item") {
+            return Some(self.finding("this `}` closes nothing"));
+        }
         let before = token.checked_sub(1)?;
         let (type_word, name) = (self.scanned.text(before), self.scanned.text(token));
         let after = self.scanned.text(token + 1);
@@ -140,27 +159,63 @@ impl Case<'_> {
         if name == "?" {
             return Some(self.finding("there is no operator `?:`").note("use `select(value_if_false, value_if_true, condition)`"));
         }
-        if name == "#" {
-            return Some(self.finding("there is no preprocessor").note("use `const` for constants and `override` for those given at run time"));
-        }
         if matches!(name, "+" | "-") && self.scanned.text(token + 1) == name && expected == "expression" {
             return Some(self.finding(format!("`{name}{name}` stands behind the variable, as a statement of its own: `x{name}{name};`")));
         }
         None
     }
 
+    /// A value of another type than its place.
+    fn typed(&self) -> Option<Finding> {
+        if self.message.starts_with("the type of `") && self.message.contains("is expected to be") {
+            let (name, expected, found) = (self.quoted(0), type_word(self.quoted(1)), type_word(self.quoted(2)));
+            let declared = self.at.clone()?;
+            let mut finding = Finding::new(format!("expected {expected}, found {found}"), self.initial(declared.end).or(self.at.clone()));
+            finding.label = format!("this is {found}");
+            finding.related = Some(Box::new((declared, format!("`{name}` is declared as {expected}"))));
+            return Some(finding);
+        }
+        if !self.message.starts_with("automatic conversions cannot convert") {
+            return None;
+        }
+        let (found, expected) = (type_word(self.quoted(0)), type_word(self.quoted(1)));
+        let at = self.related.as_ref().map(|r| r.0.clone()).or_else(|| self.at.clone());
+        let mut finding = Finding::new(format!("expected {expected}, found {found}"), at).label(format!("this is {found}"));
+        finding.related = self.at.clone().map(|place| Box::new((place, format!("this needs {expected}"))));
+        Some(finding)
+    }
+
+    /// What stands between the `=` after a byte and the `;`.
+    fn initial(&self, after: usize) -> Option<Range<usize>> {
+        let first = self.scanned.at_byte(after);
+        let equal = (first..self.scanned.len()).find(|i| matches!(self.scanned.text(*i), "=" | ";"))?;
+        let end = (equal..self.scanned.len()).find(|i| self.scanned.text(*i) == ";")?;
+        Some(self.scanned.range(equal + 1)?.start..self.scanned.range(end.checked_sub(1)?)?.end).filter(|r| r.start < r.end)
+    }
+
+    fn assigned(&self) -> Option<Finding> {
+        if self.message != "invalid left-hand side of assignment" {
+            return None;
+        }
+        let Some((declared, _)) = &self.related else {
+            let finding = self.finding("this cannot be assigned to");
+            let swizzle = self.word.rsplit_once('.').is_some_and(|(_, m)| m.len() > 1 && m.bytes().all(|b| b"xyzwrgba".contains(&b)));
+            return Some(if swizzle { finding.note("several components cannot be assigned at once: assign each of them") } else { finding });
+        };
+        let name = self.text.get(declared.clone()).unwrap_or_default();
+        let keyword = self.scanned.at_byte(declared.start).checked_sub(1).map_or("", |i| self.scanned.text(i));
+        let (what, hint) = match keyword {
+            "let" => ("a `let`", format!("declare `{name}` with `var`")),
+            "const" => ("a constant", format!("declare `{name}` with `var`")),
+            _ => ("a parameter", format!("copy it first: `var copy = {name};`")),
+        };
+        let mut finding = self.finding(format!("`{name}` cannot be assigned to: it is {what}"));
+        finding.related = Some(Box::new((declared.clone(), "declared here".to_owned())));
+        Some(finding.note(hint))
+    }
+
     fn meaning(&self) -> Finding {
         let message = self.message;
-        if let Some(rest) = message.strip_prefix("the type of ") {
-            let (name, expected, found) = (self.quoted(0), self.quoted(1), self.quoted(2));
-            if rest.contains("is expected to be") {
-                return self.finding(format!("expected `{expected}`, found `{found}`: `{name}` is declared with that type"));
-            }
-        }
-        if message.starts_with("automatic conversions cannot convert") {
-            let (found, expected) = (self.quoted(0), self.quoted(1));
-            return self.finding(format!("expected `{expected}`, found `{found}`"));
-        }
         if let Some(numbers) = message.strip_prefix("wrong number of arguments: expected ") {
             return self.finding(format!("wrong number of arguments: expected {}", numbers));
         }
@@ -181,6 +236,13 @@ impl Case<'_> {
         if message == "local declaration cannot be called" {
             return self.finding("this is a variable and cannot be called");
         }
+        if let Some(name) = message.strip_prefix("invalid field accessor ") {
+            return self.finding(format!("there is no member or component {name} here"));
+        }
+        if message.starts_with("inconsistent type passed as argument #") {
+            let number = message.split('#').nth(1).and_then(|t| t.split(' ').next()).unwrap_or_default();
+            return self.finding(format!("argument {number} of `{}` has another type than the one before", self.quoted(0)));
+        }
         if message.starts_with("unused return value") {
             return self.finding("the result of this call must be used").note("write `_ = f();` where it is not wanted");
         }
@@ -188,6 +250,15 @@ impl Case<'_> {
             return self.finding("this was not understood");
         }
         self.finding(lower_first(&plain(message)))
+    }
+}
+
+/// A type as the front end names it, with backticks; the abstract ones in words.
+fn type_word(name: &str) -> String {
+    match name {
+        "{AbstractFloat}" => "a number with a fraction".to_owned(),
+        "{AbstractInt}" => "an integer without a type".to_owned(),
+        name => format!("`{name}`"),
     }
 }
 

@@ -5,6 +5,7 @@
 mod attributes;
 mod cut;
 mod fold;
+mod invalid;
 mod lets;
 mod messages;
 mod recover;

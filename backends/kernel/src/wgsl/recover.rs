@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 
 use super::cut::{self, Cut};
+use super::invalid;
 use super::lets;
 use super::messages::{self, Mistake};
 use crate::diagnostics::{Diagnostics, Finding, MOST};
 use crate::scan::Scanned;
 use crate::text::{Edit, Text};
-use crate::{parse, support, uniformity};
+use crate::{support, uniformity};
 
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
@@ -39,12 +40,24 @@ struct Recovery {
 
 impl Recovery {
     fn run(&mut self) {
+        self.close_functions();
         let Some(module) = self.parsed() else { return };
         let unsupported = support::check(&module, self.text.as_str());
         for finding in &unsupported {
             self.note(finding.clone());
         }
         self.validate(module, !unsupported.is_empty());
+    }
+
+    /// A function that is not closed takes what follows it along: that is told first.
+    fn close_functions(&mut self) {
+        let source = self.text.as_str().to_owned();
+        let open = cut::unclosed(&Scanned::new(&source));
+        for function in &open {
+            let finding = Finding::new("this `{` is never closed: a `}` is missing", Some(function.brace.clone()));
+            self.note(finding.label("opened here"));
+        }
+        self.text.apply(open.into_iter().map(|f| Edit::new(f.end..f.end, "}".repeat(f.missing))).collect());
     }
 
     /// Notes a finding, unless it has been noted.
@@ -151,7 +164,7 @@ impl Recovery {
                 }
                 Err(error) => error,
             };
-            let finding = parse::validation_error(&error);
+            let finding = invalid::finding(&module, &error);
             let at = finding.at.clone();
             self.note(finding);
             let source = self.text.as_str().to_owned();

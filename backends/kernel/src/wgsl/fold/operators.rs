@@ -113,7 +113,7 @@ pub(super) fn scalars(operator: Operator, x: Scalar, y: Scalar) -> Result<Scalar
                 Operator::Remainder => x % y,
                 _ => return Err(No::Unknown),
             };
-            if z.is_finite() { Ok(Scalar::F32(z)) } else { Err(No::Unknown) }
+            if z.is_finite() { Ok(Scalar::F32(z)) } else { Err(No::infinite()) }
         }
         (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) => {
             let z = match operator {
@@ -124,7 +124,7 @@ pub(super) fn scalars(operator: Operator, x: Scalar, y: Scalar) -> Result<Scalar
                 Operator::Remainder => x % y,
                 _ => return Err(No::Unknown),
             };
-            if z.is_finite() { Ok(Scalar::AbstractFloat(z)) } else { Err(No::Unknown) }
+            if z.is_finite() { Ok(Scalar::AbstractFloat(z)) } else { Err(No::infinite()) }
         }
         _ => Err(No::Unknown),
     }

@@ -12,6 +12,12 @@ pub(super) enum No {
     Wrong(String),
 }
 
+impl No {
+    pub(super) fn infinite() -> Self {
+        Self::Wrong("this constant expression has no value: a result is infinite or no number".to_owned())
+    }
+}
+
 pub(super) type Result<T> = std::result::Result<T, No>;
 
 /// Arrays that are larger are not evaluated here.
@@ -162,7 +168,7 @@ impl Scalar {
     /// As source text that reads back as this very value. `None` for what no literal says.
     fn write(self, out: &mut String) -> Result<()> {
         if !self.finite() {
-            return Err(No::Wrong("this constant expression has no value: the result is infinite or no number".to_owned()));
+            return Err(No::infinite());
         }
         let _ = match self {
             Self::Bool(b) => write!(out, "{b}"),
