@@ -335,6 +335,16 @@ pub struct compute_table {
     pub kernel_desc_init: unsafe extern "C" fn(desc: *mut compute_kernel_desc),
     /// `compute_launch_desc_init`
     pub launch_desc_init: unsafe extern "C" fn(desc: *mut compute_launch_desc),
+    /// `compute_error_diagnostic`
+    pub error_diagnostic: unsafe extern "C" fn(
+        error: compute_error,
+        index: u32,
+        line: *mut u32,
+        column: *mut u32,
+        text: *mut c_char,
+        capacity: usize,
+        needed: *mut usize,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -418,6 +428,7 @@ static TABLE: compute_table = compute_table {
     buffer_desc_init: descriptors::compute_buffer_desc_init,
     kernel_desc_init: descriptors::compute_kernel_desc_init,
     launch_desc_init: descriptors::compute_launch_desc_init,
+    error_diagnostic: error::compute_error_diagnostic,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -66,7 +66,10 @@ impl Finding {
     /// With its places put through a function.
     pub(crate) fn moved(mut self, to: impl Fn(&Range<usize>) -> Range<usize>) -> Self {
         self.at = self.at.map(|range| to(&range));
-        self.related = self.related.map(|related| { let (range, label) = *related; Box::new((to(&range), label)) });
+        self.related = self.related.map(|related| {
+            let (range, label) = *related;
+            Box::new((to(&range), label))
+        });
         self
     }
 

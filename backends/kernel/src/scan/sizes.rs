@@ -81,7 +81,8 @@ fn declarations(scanned: &Scanned<'_>, name: &str) -> usize {
     let declares = |at: &usize| {
         let before = at.checked_sub(1).map_or("", |i| scanned.text(i));
         scanned.text(*at) == name
-            && (matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">") || scanned.text(at + 1) == ":")
+            && (matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">")
+                || scanned.text(at + 1) == ":")
     };
     (0..scanned.len()).filter(declares).count()
 }

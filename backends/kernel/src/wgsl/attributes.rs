@@ -11,7 +11,9 @@ pub(super) fn check(scanned: &Scanned<'_>) -> Vec<Edit> {
         match scanned.kind(at) {
             Some(Kind::OpenBrace) => blocks += 1,
             Some(Kind::CloseBrace) => blocks = blocks.saturating_sub(1),
-            Some(Kind::Operator) if scanned.text(at) == "@" && scanned.text(at + 1) == "diagnostic" && scanned.text(at + 2) == "(" => {
+            Some(Kind::Operator)
+                if scanned.text(at) == "@" && scanned.text(at + 1) == "diagnostic" && scanned.text(at + 2) == "(" =>
+            {
                 // Before a block that is a function's body, or a statement.
                 let close = (at + 3..(at + 12).min(scanned.len())).find(|i| scanned.text(*i) == ")");
                 let places = close.and_then(|close| scanned.range(at).zip(scanned.range(close)));

@@ -115,7 +115,11 @@ fn declaration(scanned: &Scanned<'_>, tokens: Range<usize>) -> Declaration {
     let function = keyword.filter(|k| scanned.text(*k) == "fn");
     let open = function.and_then(|k| (k..tokens.end).find(|i| scanned.kind(*i) == Some(Kind::OpenBrace)));
     let close = tokens.end.checked_sub(1).filter(|i| scanned.kind(*i) == Some(Kind::CloseBrace));
-    Declaration { name: name.filter(|n| scanned.kind(*n) == Some(Kind::Word)), body: open.zip(close).filter(|(o, c)| o < c), tokens }
+    Declaration {
+        name: name.filter(|n| scanned.kind(*n) == Some(Kind::Word)),
+        body: open.zip(close).filter(|(o, c)| o < c),
+        tokens,
+    }
 }
 
 /// A function with fewer `}` than `{`.
@@ -125,6 +129,7 @@ pub(super) struct Unclosed {
     /// Where it ends, and how many are missing.
     pub(super) end: usize,
     pub(super) missing: usize,
+    pub(super) name: Option<String>,
 }
 
 /// Functions that the next declaration, or the end, comes too early for.
@@ -142,9 +147,17 @@ pub(super) fn unclosed(scanned: &Scanned<'_>) -> Vec<Unclosed> {
             }
         }
         let function = declaration.tokens.clone().any(|at| scanned.text(at) == "fn");
-        let places = open.last().and_then(|at| scanned.range(*at)).zip(declaration.tokens.end.checked_sub(1).and_then(|at| scanned.range(at)));
+        let places = open
+            .last()
+            .and_then(|at| scanned.range(*at))
+            .zip(declaration.tokens.end.checked_sub(1).and_then(|at| scanned.range(at)));
         if let (true, Some((brace, last))) = (function, places) {
-            list.push(Unclosed { brace, end: last.end, missing: open.len() });
+            list.push(Unclosed {
+                brace,
+                end: last.end,
+                missing: open.len(),
+                name: declaration.name.map(|n| scanned.text(n).to_owned()),
+            });
         }
     }
     list
@@ -177,6 +190,12 @@ pub(super) fn larger(source: &str, scanned: &Scanned<'_>, token: usize) -> Optio
     let inside = declaration.body.is_some_and(|(open, close)| open < token && token <= close);
     let stub = if inside { body(source, scanned, declaration) } else { None };
     stub.or_else(|| whole(source, scanned, declaration))
+}
+
+/// Takes the declaration out that a token is in.
+pub(super) fn whole_at(source: &str, scanned: &Scanned<'_>, token: usize) -> Option<Cut> {
+    let all = declarations(scanned);
+    whole(source, scanned, at_token(&all, token)?)
 }
 
 /// Replaces the body of a function by one without meaning.
@@ -218,6 +237,10 @@ fn body(source: &str, scanned: &Scanned<'_>, declaration: &Declaration) -> Optio
     });
     let with = ty.map_or(String::new(), |ty| format!("var zero: {}; return zero;", ty.trim()));
     let name = declaration.name.map(|n| scanned.text(n).to_owned());
+    if open + 1 == close && !with.is_empty() {
+        let end = scanned.range(open)?.end;
+        return Some(Cut { edit: Edit::new(end..end, with), lost: Vec::new(), within: name, global: false });
+    }
     cut(source, scanned, open + 1..close, with, Vec::new(), name, false)
 }
 

@@ -1,6 +1,8 @@
 //! The validator's errors in words that help. It speaks of its IR: types and names are put back here. What is not known here is told as it comes.
 
-use naga::valid::{CallError, EntryPointError, ExpressionError, FunctionError, GlobalVariableError, ValidationError, VaryingError};
+use naga::valid::{
+    CallError, EntryPointError, ExpressionError, FunctionError, GlobalVariableError, ValidationError, VaryingError,
+};
 use naga::{AddressSpace, BinaryOperator, Expression, Function, Handle, Module, Scalar, ScalarKind, Type, TypeInner, VectorSize};
 
 use crate::diagnostics::Finding;
@@ -11,12 +13,14 @@ pub(super) fn finding(module: &Module, error: &naga::WithSpan<ValidationError>) 
     let plain = parse::validation_error(error);
     let told = match error.as_inner() {
         ValidationError::Function { handle, source, .. } => in_function(module, &module.functions[*handle], source),
-        ValidationError::EntryPoint { name, source, .. } => match (module.entry_points.iter().find(|e| e.name == *name), source) {
-            (Some(entry), EntryPointError::Function(source)) => in_function(module, &entry.function, source),
-            (Some(entry), EntryPointError::Argument(index, source)) => argument(module, &entry.function, *index, source),
-            (_, EntryPointError::BindingCollision(variable)) => Some(collision(module, *variable)),
-            _ => None,
-        },
+        ValidationError::EntryPoint { name, source, .. } => {
+            match (module.entry_points.iter().find(|e| e.name == *name), source) {
+                (Some(entry), EntryPointError::Function(source)) => in_function(module, &entry.function, source),
+                (Some(entry), EntryPointError::Argument(index, source)) => argument(module, &entry.function, *index, source),
+                (_, EntryPointError::BindingCollision(variable)) => Some(collision(module, *variable)),
+                _ => None,
+            }
+        }
         ValidationError::GlobalVariable { handle, source, .. } => global(module, *handle, source),
         _ => None,
     };
@@ -31,6 +35,14 @@ pub(super) fn finding(module: &Module, error: &naga::WithSpan<ValidationError>) 
     }
 }
 
+/// The function that may end without returning what it should.
+pub(super) fn unreturned(error: &naga::WithSpan<ValidationError>) -> Option<&str> {
+    match error.as_inner() {
+        ValidationError::Function { name, source: FunctionError::InvalidReturnType { expression: None, .. }, .. } => Some(name),
+        _ => None,
+    }
+}
+
 fn in_function(module: &Module, function: &Function, error: &FunctionError) -> Option<Finding> {
     let at = |handle: Handle<Expression>| function.expressions.get_span(handle).to_range();
     let name = function.name.as_deref().unwrap_or("this function");
@@ -38,12 +50,13 @@ fn in_function(module: &Module, function: &Function, error: &FunctionError) -> O
         FunctionError::Expression { source, .. } => return expression(module, function, source),
         FunctionError::InvalidCall { function: callee, error } => return call(module, function, *callee, error),
         FunctionError::InvalidReturnType { expression: Some(found), expected_ty } => {
-            let expected = expected_ty.map(|ty| format!("`{}`", type_name(module, ty)));
-            let message = match expected {
-                Some(expected) => format!("`{name}` returns {expected}, not {}", found_type(module, function, *found)),
-                None => format!("`{name}` returns nothing: declare a type behind `->`"),
+            let Some(ty) = expected_ty else {
+                return Some(Finding::new(format!("`{name}` returns nothing: declare a type behind `->`"), at(*found)));
             };
-            Finding::new(message, at(*found))
+            let expected = type_name(module, *ty);
+            let finding =
+                Finding::new(format!("expected `{expected}`, found {}", found_type(module, function, *found)), at(*found));
+            finding.label(format!("`{name}` returns `{expected}`"))
         }
         FunctionError::InvalidReturnType { expression: None, expected_ty: Some(ty) } => {
             Finding::new(format!("`{name}` returns `{}`, but not on every way through it", type_name(module, *ty)), None)
@@ -61,12 +74,14 @@ fn in_function(module: &Module, function: &Function, error: &FunctionError) -> O
             Finding::new(format!("{found} cannot be stored here: the variable has another type"), at(*value))
         }
         FunctionError::InvalidArgumentPointerSpace { index, name, space } => {
-            let message = format!("`{name}` is a pointer to {} memory; such pointers cannot be parameters yet", space_name(*space));
+            let message =
+                format!("`{name}` is a pointer to {} memory; such pointers cannot be parameters yet", space_name(*space));
             let place = function.expressions.iter().find_map(|(h, e)| match e {
                 Expression::FunctionArgument(i) if usize::try_from(*i) == Ok(*index) => at(h),
                 _ => None,
             });
-            Finding::new(message, place).note("pass an index, or use the variable itself: functions see all variables of the module")
+            Finding::new(message, place)
+                .note("pass an index, or use the variable itself: functions see all variables of the module")
         }
         FunctionError::MissingDefaultCase => Finding::new("this `switch` has no `default`", None),
         FunctionError::BreakOutsideOfLoopOrSwitch => Finding::new("`break` outside of a loop or `switch`", None),
@@ -82,15 +97,18 @@ fn expression(module: &Module, function: &Function, error: &ExpressionError) -> 
             let (left, right) = (inner_name(module, lhs_type), inner_name(module, rhs_type));
             let place = at(*lhs_expr).zip(at(*rhs_expr)).map(|(l, r)| l.start.min(r.start)..r.end.max(l.end));
             let finding = Finding::new(format!("`{}` cannot work with `{left}` and `{right}`", symbol(*op)), place);
-            if left == right { finding } else { finding.note("there are no implicit conversions: write `f32(x)`, `i32(x)` or `u32(x)`") }
+            if left == right {
+                finding
+            } else {
+                finding.note("there are no implicit conversions: write `f32(x)`, `i32(x)` or `u32(x)`")
+            }
         }
         ExpressionError::InvalidUnaryOperandType(_, operand) => {
             Finding::new(format!("this operator cannot work with {}", found_type(module, function, *operand)), at(*operand))
         }
         ExpressionError::DivideByZero => Finding::new("this divides by zero", None),
-        ExpressionError::ShiftAmountTooLarge { rhs_expr, .. } => {
-            Finding::new("this shifts by 32 bits or more", at(*rhs_expr)).note("only a count that is known at run time alone is taken modulo 32")
-        }
+        ExpressionError::ShiftAmountTooLarge { rhs_expr, .. } => Finding::new("this shifts by 32 bits or more", at(*rhs_expr))
+            .note("only a count that is known at run time alone is taken modulo 32"),
         ExpressionError::IndexOutOfBounds(_, index) => Finding::new(format!("the index {index} is past the end"), None),
         ExpressionError::NegativeIndex(_) => Finding::new("this index is negative", None),
         _ => return None,
@@ -110,7 +128,10 @@ fn call(module: &Module, function: &Function, callee: Handle<Function>, error: &
             let parameter = called.arguments.get(*index).and_then(|a| a.name.as_deref()).unwrap_or("?");
             let found = found_type(module, function, *seen_expression);
             let at = function.expressions.get_span(*seen_expression).to_range();
-            Finding::new(format!("expected `{}` for the parameter `{parameter}` of `{name}`, found {found}", type_name(module, *required)), at)
+            Finding::new(
+                format!("expected `{}` for the parameter `{parameter}` of `{name}`, found {found}", type_name(module, *required)),
+                at,
+            )
         }
         _ => return None,
     };
@@ -170,7 +191,9 @@ fn global(module: &Module, handle: Handle<naga::GlobalVariable>, error: &GlobalV
         GlobalVariableError::MissingTypeFlags { .. } => {
             Finding::new(format!("`{}` cannot be the type of a {space} variable", type_name(module, variable.ty)), at)
         }
-        GlobalVariableError::InitializerNotAllowed(_) => Finding::new(format!("a {space} variable cannot have an initial value"), at),
+        GlobalVariableError::InitializerNotAllowed(_) => {
+            Finding::new(format!("a {space} variable cannot have an initial value"), at)
+        }
         _ => return None,
     })
 }
@@ -245,10 +268,12 @@ fn found_type(module: &Module, function: &Function, handle: Handle<Expression>) 
         },
         Expression::Load { pointer } => pointee(module, function, *pointer).map(|ty| type_name(module, ty)),
         Expression::AccessIndex { base, .. } | Expression::Access { base, .. } => match &function.expressions[*base] {
-            Expression::FunctionArgument(i) => function.arguments.get(*i as usize).and_then(|a| match &module.types[a.ty].inner {
-                TypeInner::Vector { scalar, .. } => scalar_name(*scalar).map(str::to_owned),
-                _ => None,
-            }),
+            Expression::FunctionArgument(i) => {
+                function.arguments.get(*i as usize).and_then(|a| match &module.types[a.ty].inner {
+                    TypeInner::Vector { scalar, .. } => scalar_name(*scalar).map(str::to_owned),
+                    _ => None,
+                })
+            }
             _ => None,
         },
         _ => None,
@@ -293,7 +318,9 @@ fn inner_name(module: &Module, inner: &TypeInner) -> String {
         TypeInner::Array { base, size: naga::ArraySize::Constant(n), .. } => format!("array<{}, {n}>", type_name(module, *base)),
         TypeInner::Array { base, .. } => format!("array<{}>", type_name(module, *base)),
         TypeInner::Pointer { base, space } => format!("ptr<{}, {}>", space_name(*space), type_name(module, *base)),
-        TypeInner::ValuePointer { size: Some(n), scalar: s, space } => format!("ptr<{}, vec{}<{}>>", space_name(*space), size(*n), scalar(*s)),
+        TypeInner::ValuePointer { size: Some(n), scalar: s, space } => {
+            format!("ptr<{}, vec{}<{}>>", space_name(*space), size(*n), scalar(*s))
+        }
         TypeInner::ValuePointer { scalar: s, space, .. } => format!("ptr<{}, {}>", space_name(*space), scalar(*s)),
         _ => "this type".to_owned(),
     }

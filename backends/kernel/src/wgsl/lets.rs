@@ -3,9 +3,11 @@
 //! type, which it does not look through.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use naga::{BinaryOperator, Expression, Function, Handle, Module, ScalarKind, TypeInner, VectorSize};
 
+use crate::scan::Scanned;
 use crate::text::Edit;
 
 /// Edits that hide the values of `let`s wherever the front end would judge them.
@@ -19,11 +21,34 @@ pub(super) fn check(module: &Module, text: &str) -> Vec<Edit> {
             }
         }
     }
-    let edit = |(start, end, ty): (usize, usize, String)| {
-        let value = text.get(start..end)?;
-        Some(Edit::new(start..end, format!("bitcast<{ty}>({ty}({value}))")))
+    let scanned = Scanned::new(text);
+    let mut edits = Vec::new();
+    for (start, end, ty) in places {
+        for range in written(&scanned, start..end) {
+            let Some(value) = text.get(range.clone()) else { continue };
+            edits.push(Edit::new(range, format!("bitcast<{ty}>({ty}({value}))")));
+        }
+    }
+    edits
+}
+
+/// Where the values of `let`s are written that stand for the value written at a place. A local constant shares its value with the `let`s that are
+/// made of it: then it is they that are no constants.
+fn written(scanned: &Scanned<'_>, value: Range<usize>) -> Vec<Range<usize>> {
+    let mut keyword = scanned.at_byte(value.start);
+    while keyword > 0 && !matches!(scanned.text(keyword), "const" | "let" | ";" | "{" | "}") {
+        keyword -= 1;
+    }
+    if scanned.text(keyword) != "const" {
+        return vec![value];
+    }
+    let name = scanned.text(keyword + 1);
+    let alone = |at: &usize| scanned.text(*at) == name && scanned.text(at + 1) == ";" && scanned.text(at.wrapping_sub(1)) == "=";
+    let of_let = |at: &usize| {
+        let before = (0..*at).rev().find(|i| matches!(scanned.text(*i), ";" | "{" | "}"));
+        scanned.text(before.map_or(0, |i| i + 1)) == "let"
     };
-    places.into_iter().filter_map(edit).collect()
+    (keyword..scanned.len()).filter(alone).filter(of_let).filter_map(|at| scanned.range(at)).collect()
 }
 
 /// The operand that the validator judges by its value.

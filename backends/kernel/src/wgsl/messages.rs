@@ -94,10 +94,12 @@ impl Case<'_> {
         }
         if let (true, Some(before)) = (expected == "`;`" && self.ends_statement(token), before) {
             let place = before.end.saturating_sub(1).max(before.start)..before.end;
-            let finding = Finding::new("expected `;` at the end of this statement", Some(place)).label("`;` is missing after this");
+            let finding =
+                Finding::new("expected `;` at the end of this statement", Some(place)).label("`;` is missing after this");
             return Some((finding, Mistake::Semicolon(before.end)));
         }
-        let shown = if self.word.is_empty() { "the end of the source".to_owned() } else { format!("`{}`", first_line(self.word)) };
+        let shown =
+            if self.word.is_empty() { "the end of the source".to_owned() } else { format!("`{}`", first_line(self.word)) };
         let _ = found;
         let expected = match expected {
             "LHS expression (identifier component_or_swizzle_specifier?, (`lhs_expression`) component_or_swizzle_specifier?, &`lhs_expression`, *`lhs_expression`)" => {
@@ -119,20 +121,31 @@ impl Case<'_> {
         let between = token.checked_sub(1).and_then(|i| self.scanned.range(i)).zip(self.scanned.range(token));
         let line = between.is_some_and(|(a, b)| self.text.get(a.end..b.start).is_some_and(|t| t.contains('\n')));
         let word = self.scanned.text(token);
-        line || word == "}" || matches!(word, "let" | "var" | "const" | "return" | "if" | "for" | "while" | "loop" | "switch" | "break" | "continue")
+        line || word == "}"
+            || matches!(
+                word,
+                "let" | "var" | "const" | "return" | "if" | "for" | "while" | "loop" | "switch" | "break" | "continue"
+            )
     }
 
     /// Declarations and operators of C.
     fn foreign_syntax(&self, token: usize, expected: &str) -> Option<Finding> {
         let word = self.scanned.text(token);
         if word == "#" {
-            return Some(self.finding("there is no preprocessor").note("use `const` for constants, `override` for those given at run time"));
+            return Some(
+                self.finding("there is no preprocessor")
+                    .note("use `const` for constants, `override` for those given at run time"),
+            );
         }
         let function = self.scanned.kind(token + 1) == Some(Kind::Word) && self.scanned.text(token + 2) == "(";
         if function && expected.starts_with("global item") && !is_keyword(word) {
             let name = self.scanned.text(token + 1);
             let range = self.scanned.range(token)?.start..self.scanned.range(token + 1)?.end;
-            let hint = if word == "void" { format!("write `fn {name}(...)`") } else { format!("write `fn {name}(...) -> {}`", c_type(word)) };
+            let hint = if word == "void" {
+                format!("write `fn {name}(...)`")
+            } else {
+                format!("write `fn {name}(...) -> {}`", c_type(word))
+            };
             return Some(Finding::new("functions begin with `fn`, and their type stands behind", Some(range)).note(hint));
         }
         if word == ":" && expected == "`{`" {
@@ -157,10 +170,14 @@ impl Case<'_> {
             return Some(Finding::new("the type stands behind the name, not before it", Some(start..end)).note(hint));
         }
         if name == "?" {
-            return Some(self.finding("there is no operator `?:`").note("use `select(value_if_false, value_if_true, condition)`"));
+            return Some(
+                self.finding("there is no operator `?:`").note("use `select(value_if_false, value_if_true, condition)`"),
+            );
         }
         if matches!(name, "+" | "-") && self.scanned.text(token + 1) == name && expected == "expression" {
-            return Some(self.finding(format!("`{name}{name}` stands behind the variable, as a statement of its own: `x{name}{name};`")));
+            return Some(
+                self.finding(format!("`{name}{name}` stands behind the variable, as a statement of its own: `x{name}{name};`")),
+            );
         }
         None
     }
@@ -170,7 +187,8 @@ impl Case<'_> {
         if self.message.starts_with("the type of `") && self.message.contains("is expected to be") {
             let (name, expected, found) = (self.quoted(0), type_word(self.quoted(1)), type_word(self.quoted(2)));
             let declared = self.at.clone()?;
-            let mut finding = Finding::new(format!("expected {expected}, found {found}"), self.initial(declared.end).or(self.at.clone()));
+            let mut finding =
+                Finding::new(format!("expected {expected}, found {found}"), self.initial(declared.end).or(self.at.clone()));
             finding.label = format!("this is {found}");
             finding.related = Some(Box::new((declared, format!("`{name}` is declared as {expected}"))));
             return Some(finding);
@@ -199,8 +217,13 @@ impl Case<'_> {
         }
         let Some((declared, _)) = &self.related else {
             let finding = self.finding("this cannot be assigned to");
-            let swizzle = self.word.rsplit_once('.').is_some_and(|(_, m)| m.len() > 1 && m.bytes().all(|b| b"xyzwrgba".contains(&b)));
-            return Some(if swizzle { finding.note("several components cannot be assigned at once: assign each of them") } else { finding });
+            let swizzle =
+                self.word.rsplit_once('.').is_some_and(|(_, m)| m.len() > 1 && m.bytes().all(|b| b"xyzwrgba".contains(&b)));
+            return Some(if swizzle {
+                finding.note("several components cannot be assigned at once: assign each of them")
+            } else {
+                finding
+            });
         };
         let name = self.text.get(declared.clone()).unwrap_or_default();
         let keyword = self.scanned.at_byte(declared.start).checked_sub(1).map_or("", |i| self.scanned.text(i));
@@ -279,8 +302,30 @@ fn c_type(word: &str) -> &str {
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,
-        "alias" | "break" | "case" | "const" | "const_assert" | "continue" | "continuing" | "default" | "diagnostic" | "discard" | "else"
-            | "enable" | "fn" | "for" | "if" | "let" | "loop" | "override" | "requires" | "return" | "struct" | "switch" | "var" | "while"
+        "alias"
+            | "break"
+            | "case"
+            | "const"
+            | "const_assert"
+            | "continue"
+            | "continuing"
+            | "default"
+            | "diagnostic"
+            | "discard"
+            | "else"
+            | "enable"
+            | "fn"
+            | "for"
+            | "if"
+            | "let"
+            | "loop"
+            | "override"
+            | "requires"
+            | "return"
+            | "struct"
+            | "switch"
+            | "var"
+            | "while"
     )
 }
 
@@ -292,7 +337,9 @@ fn first_line(text: &str) -> &str {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
-        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => first.to_lowercase().chain(chars).collect(),
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(chars).collect()
+        }
         _ => text.to_owned(),
     }
 }

@@ -8,6 +8,7 @@ mod fold;
 mod invalid;
 mod lets;
 mod messages;
+pub(crate) mod overrides;
 mod recover;
 mod suggest;
 
@@ -18,7 +19,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Va
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::parse::{self, Parsed};
 use crate::scan::{self, Scanned};
-use crate::text::Text;
+use crate::text::{Edit, Text};
 use crate::{limits, support};
 
 pub(crate) use fold::count;
@@ -26,15 +27,20 @@ pub(crate) use fold::count;
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn parse(source: &str) -> Result<Parsed, Diagnostics> {
     let mut text = Text::new(source);
-    let findings = scan::check(source);
+    if source.starts_with('\u{feff}') {
+        text.apply(vec![Edit::new(0..'\u{feff}'.len_utf8(), "")]);
+    }
+    let findings = scan::check(text.as_str());
     if !findings.is_empty() {
         return Err(parse::refuse(&text, findings));
     }
-    let scanned = Scanned::new(source);
+    let scanned = Scanned::new(text.as_str());
     let (mut edits, findings) = fold::check(&scanned);
     edits.extend(attributes::check(&scanned));
     text.apply(edits);
-    if findings.is_empty() && let Some((module, info)) = whole(&mut text) {
+    if findings.is_empty()
+        && let Some((module, info)) = whole(&mut text)
+    {
         return Ok(Parsed { text: Arc::new(text), module, info });
     }
     let findings = findings.into_iter().map(|f| f.moved(|range| text.edited(range))).collect();

@@ -2,6 +2,7 @@
 //! taken out, and the rest is tried again, until nothing is wrong with what is left. What the cuts themselves make wrong is not told.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::cut::{self, Cut};
 use super::invalid;
@@ -19,8 +20,16 @@ const MAX_BYTES: u64 = 8 << 20;
 
 /// All that can be told of a source that is refused. `findings` are those known already, in bytes of the present text.
 pub(super) fn everything(text: Text, findings: Vec<Finding>) -> Diagnostics {
-    let written = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
-    let mut recovery = Recovery { text, findings: written, lost: HashSet::new(), touched: HashSet::new(), rounds: 0, bytes: 0 };
+    let written: Vec<Finding> = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
+    let mut recovery = Recovery {
+        text,
+        known: written.iter().filter_map(|f| f.at.clone()).collect(),
+        findings: written,
+        lost: HashSet::new(),
+        touched: HashSet::new(),
+        rounds: 0,
+        bytes: 0,
+    };
     recovery.run();
     let Recovery { text, findings, .. } = recovery;
     crate::diagnostics::refuse(text.written(), findings)
@@ -30,6 +39,8 @@ struct Recovery {
     text: Text,
     /// In bytes of what was written.
     findings: Vec<Finding>,
+    /// The places of what was found before anything was parsed: the front end would say it again in other words.
+    known: Vec<Range<usize>>,
     /// Names whose declaration was taken out: by function, or for the whole module.
     lost: HashSet<(Option<String>, String)>,
     /// Functions that a statement was taken from.
@@ -57,12 +68,17 @@ impl Recovery {
             let finding = Finding::new("this `{` is never closed: a `}` is missing", Some(function.brace.clone()));
             self.note(finding.label("opened here"));
         }
+        self.touched.extend(open.iter().filter_map(|f| f.name.clone()));
         self.text.apply(open.into_iter().map(|f| Edit::new(f.end..f.end, "}".repeat(f.missing))).collect());
     }
 
     /// Notes a finding, unless it has been noted.
     fn note(&mut self, finding: Finding) {
         let finding = finding.moved(|range| self.text.original(range));
+        let inside = |outer: &Range<usize>| finding.at.as_ref().is_some_and(|at| outer.contains(&at.start));
+        if self.known.iter().any(inside) {
+            return;
+        }
         if !self.findings.iter().any(|f| f.message == finding.message && f.at == finding.at) {
             self.findings.push(finding);
         }
@@ -133,21 +149,23 @@ impl Recovery {
     fn without_bodies(&mut self, functions: impl IntoIterator<Item = String>) -> Option<naga::Module> {
         for function in functions {
             let source = self.text.as_str().to_owned();
-            let cut = cut::stub(&source, &Scanned::new(&source), &function)?;
-            self.text.apply(vec![cut.edit]);
+            // A body that is gone already, or went with its declaration, is none to replace.
+            if let Some(cut) = cut::stub(&source, &Scanned::new(&source), &function) {
+                self.text.apply(vec![cut.edit]);
+            }
         }
         naga::front::wgsl::parse_str(self.text.as_str()).ok()
     }
 
-    /// Validates until nothing is wrong any more. Functions that something was taken from are left out: what they are now is nobody's fault.
+    /// Takes a declaration out, and what needs it.
+    fn without(&mut self, source: &str, scanned: &Scanned<'_>, token: usize) -> Option<naga::Module> {
+        self.take_out(cut::whole_at(source, scanned, token)?);
+        self.parsed()
+    }
+
+    /// Validates until nothing is wrong any more.
     fn validate(&mut self, module: naga::Module, unsupported: bool) {
-        let touched = std::mem::take(&mut self.touched);
-        let mut module = if touched.is_empty() { module } else {
-            match self.without_bodies(touched) {
-                Some(module) => module,
-                None => return,
-            }
-        };
+        let mut module = module;
         let edits = lets::check(&module, self.text.as_str());
         if !edits.is_empty() {
             self.text.apply(edits);
@@ -156,6 +174,7 @@ impl Recovery {
                 Err(_) => return,
             }
         }
+        let mut stubs = HashSet::new();
         loop {
             let error = match super::judge(&module, unsupported) {
                 Ok(findings) => {
@@ -166,17 +185,20 @@ impl Recovery {
             };
             let finding = invalid::finding(&module, &error);
             let at = finding.at.clone();
-            self.note(finding);
+            // The statement that returned may be one that was taken out.
+            let returns = invalid::unreturned(&error).is_some_and(|name| self.touched.contains(name));
+            if !returns {
+                self.note(finding);
+            }
             let source = self.text.as_str().to_owned();
             let scanned = Scanned::new(&source);
-            let function = at.and_then(|at| cut::function_at(&scanned, scanned.at_byte(at.start)));
-            if !self.goes_on() {
-                return;
-            }
-            match function.and_then(|function| self.without_bodies([function])) {
-                Some(changed) => module = changed,
-                None => return,
-            }
+            let Some(token) = at.map(|at| scanned.at_byte(at.start)).filter(|_| self.goes_on()) else { return };
+            let left = match cut::function_at(&scanned, token).filter(|function| stubs.insert(function.clone())) {
+                Some(function) => self.without_bodies([function]),
+                None => self.without(&source, &scanned, token),
+            };
+            let Some(changed) = left else { return };
+            module = changed;
         }
         for index in 0..module.entry_points.len() {
             uniformity::check(&module, index).into_iter().for_each(|f| self.note(f));

@@ -4,8 +4,8 @@ use super::*;
 
 /// Operands of one type, as words: corners first.
 const FLOATS: &[f32] = &[
-    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 0.1, 100.25, 1e-3, 7.0, -7.0, 2.0, 3.0, 1e10, -1e10, 1e-40, 3.0e38, 1e-20,
-    0.7853982, 8388609.0, 16777217.0, 0.333333,
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 0.1, 100.25, 1e-3, 7.0, -7.0, 2.0, 3.0, 1e10, -1e10, 1e-40,
+    3.0e38, 1e-20, 0.7853982, 8388609.0, 16777217.0, 0.333333,
 ];
 const SIGNED: &[i32] =
     &[0, 1, -1, 2, 3, 7, -7, 31, i32::MAX, i32::MIN, 46, 6, -128, 255, 0x1234_5678, -0x1234_5678, 1 << 20, i32::MAX - 1];
@@ -230,8 +230,16 @@ fn run(kernel: &Kernel, input: &[u32]) -> Vec<u32> {
 }
 
 /// What the language says has no value as a constant.
-const NO_VALUE: &[&str] =
-    &["infinite", "NaN", "out of valid range", "overflowed", "division by zero", "remainder by zero", "`low` is greater", "has no value"];
+const NO_VALUE: &[&str] = &[
+    "infinite",
+    "NaN",
+    "out of valid range",
+    "overflowed",
+    "division by zero",
+    "remainder by zero",
+    "`low` is greater",
+    "has no value",
+];
 
 #[test]
 fn kt24_constants_have_the_bits_of_run_time() {

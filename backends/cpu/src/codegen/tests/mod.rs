@@ -7,6 +7,7 @@ mod barriers;
 mod basics;
 mod bounds;
 mod folding;
+mod language;
 mod random;
 mod speed;
 

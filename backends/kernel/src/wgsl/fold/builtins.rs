@@ -83,7 +83,8 @@ fn float(s: Scalar, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) ->
 }
 
 fn truths(name: &str, v: &Value) -> Result<Value> {
-    let truths = v.lanes()?.iter().map(|s| if let Scalar::Bool(b) = s { Ok(*b) } else { Err(No::Unknown) }).collect::<Result<Vec<_>>>()?;
+    let truths =
+        v.lanes()?.iter().map(|s| if let Scalar::Bool(b) = s { Ok(*b) } else { Err(No::Unknown) }).collect::<Result<Vec<_>>>()?;
     let mut truths = truths.into_iter();
     Ok(Value::Scalar(Scalar::Bool(if name == "all" { truths.all(|b| b) } else { truths.any(|b| b) })))
 }
@@ -94,7 +95,8 @@ fn select(no: &Value, yes: &Value, which: &Value) -> Result<Value> {
     match which {
         Value::Scalar(Scalar::Bool(b)) => Ok(if *b { yes } else { no }),
         Value::Vector(b) if b.len() == no.lanes()?.len() && b.len() == yes.lanes()?.len() => {
-            let picked = no.lanes()?.iter().zip(yes.lanes()?).zip(b).map(|((n, y), b)| if *b == Scalar::Bool(true) { *y } else { *n });
+            let picked =
+                no.lanes()?.iter().zip(yes.lanes()?).zip(b).map(|((n, y), b)| if *b == Scalar::Bool(true) { *y } else { *n });
             Ok(Value::of(picked.collect()))
         }
         _ => Err(No::Unknown),
@@ -191,7 +193,8 @@ fn two(name: &str, x: Scalar, y: Scalar) -> Result<Scalar> {
         "pow" | "atan2" => match (x, y) {
             (Scalar::F32(x), Scalar::F32(y)) => Ok(Scalar::F32(if name == "pow" { x.powf(y) } else { x.atan2(y) })),
             _ => {
-                let (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) = (x.convert(Kind::AbstractFloat)?, y.convert(Kind::AbstractFloat)?)
+                let (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) =
+                    (x.convert(Kind::AbstractFloat)?, y.convert(Kind::AbstractFloat)?)
                 else {
                     return Err(No::Unknown);
                 };

@@ -304,9 +304,13 @@ impl<'a> Eval<'_, 'a> {
     }
 
     fn zero(&mut self, ty: &Type) -> Result<Value> {
-        let scalar = |kind: Option<Kind>, without: Kind| Scalar::AbstractInt(0).convert(kind.unwrap_or(without)).or({
-            if kind == Some(Kind::Bool) { Ok(Scalar::Bool(false)) } else { Err(No::Unknown) }
-        });
+        let scalar = |kind: Option<Kind>, without: Kind| {
+            Scalar::AbstractInt(0).convert(kind.unwrap_or(without)).or(if kind == Some(Kind::Bool) {
+                Ok(Scalar::Bool(false))
+            } else {
+                Err(No::Unknown)
+            })
+        };
         Ok(match ty {
             Type::Scalar(kind) => Value::Scalar(scalar(Some(*kind), *kind)?),
             Type::Vector(n, kind) => Value::Vector(vec![scalar(*kind, Kind::AbstractInt)?; *n]),
@@ -330,7 +334,9 @@ impl<'a> Eval<'_, 'a> {
 /// An abstract integer has the bits of an i32, or of a u32 where only that holds it.
 fn bitcast_source(s: Scalar, to: Kind) -> Result<Scalar> {
     match s {
-        Scalar::AbstractInt(_) => s.convert(if to == Kind::U32 { Kind::U32 } else { Kind::I32 }).or_else(|_| s.convert(Kind::I32)),
+        Scalar::AbstractInt(_) => {
+            s.convert(if to == Kind::U32 { Kind::U32 } else { Kind::I32 }).or_else(|_| s.convert(Kind::I32))
+        }
         _ => Ok(s),
     }
 }
@@ -359,7 +365,9 @@ fn matrix(columns: usize, rows: usize, kind: Option<Kind>, a: &[Value]) -> Resul
     let scalars: Vec<Scalar> = a.iter().flat_map(Value::scalars).collect();
     let shaped = match a {
         [Value::Matrix(m)] => m.len() == columns && m.iter().all(|c| c.len() == rows),
-        _ => a.iter().all(|v| matches!(v, Value::Scalar(_))) || a.iter().all(|v| matches!(v, Value::Vector(l) if l.len() == rows)),
+        _ => {
+            a.iter().all(|v| matches!(v, Value::Scalar(_))) || a.iter().all(|v| matches!(v, Value::Vector(l) if l.len() == rows))
+        }
     };
     if !shaped || scalars.len() != columns * rows {
         return Err(No::Unknown);

@@ -70,7 +70,8 @@ impl<'s, 'a> Walk<'s, 'a> {
     /// Whether the name at a token is being declared there.
     fn declares(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map_or("", |i| self.scanned.text(i));
-        matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">") || self.scanned.text(at + 1) == ":"
+        matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">")
+            || self.scanned.text(at + 1) == ":"
     }
 
     fn run(&mut self) {

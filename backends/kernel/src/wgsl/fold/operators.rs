@@ -101,7 +101,9 @@ pub(super) fn scalars(operator: Operator, x: Scalar, y: Scalar) -> Result<Scalar
             Operator::And | Operator::BitAnd => x && y,
             _ => return Err(No::Unknown),
         })),
-        (Scalar::AbstractInt(x), Scalar::AbstractInt(y)) => abstract_int(operator, x, y).map(Scalar::AbstractInt).ok_or(No::Unknown),
+        (Scalar::AbstractInt(x), Scalar::AbstractInt(y)) => {
+            abstract_int(operator, x, y).map(Scalar::AbstractInt).ok_or(No::Unknown)
+        }
         (Scalar::I32(x), Scalar::I32(y)) => signed(operator, x, y).map(Scalar::I32).ok_or(No::Unknown),
         (Scalar::U32(x), Scalar::U32(y)) => unsigned(operator, x, y).map(Scalar::U32).ok_or(No::Unknown),
         (Scalar::F32(x), Scalar::F32(y)) => {
@@ -221,7 +223,11 @@ fn matrix(operator: Operator, left: &Value, right: &Value) -> Result<Value> {
     match (&left, &right, operator) {
         (Value::Matrix(x), Value::Matrix(y), Operator::Add | Operator::Subtract) if x.len() == y.len() => {
             let columns = x.iter().zip(y).map(|(x, y)| {
-                if x.len() == y.len() { x.iter().zip(y).map(|(x, y)| scalars(operator, *x, *y)).collect() } else { Err(No::Unknown) }
+                if x.len() == y.len() {
+                    x.iter().zip(y).map(|(x, y)| scalars(operator, *x, *y)).collect()
+                } else {
+                    Err(No::Unknown)
+                }
             });
             Ok(Value::Matrix(columns.collect::<Result<_>>()?))
         }

@@ -195,7 +195,13 @@ pub(super) fn common(kinds: impl Iterator<Item = Kind>) -> Result<Kind> {
         found = Some(match found {
             None => kind,
             Some(other) if other == kind => kind,
-            Some(other) if rank(other) < 2 || rank(kind) < 2 => if rank(other) >= rank(kind) { other } else { kind },
+            Some(other) if rank(other) < 2 || rank(kind) < 2 => {
+                if rank(other) >= rank(kind) {
+                    other
+                } else {
+                    kind
+                }
+            }
             Some(_) => return Err(No::Unknown),
         });
     }
@@ -253,7 +259,9 @@ impl Value {
     pub(super) fn to_type(&self, ty: &Type) -> Result<Self> {
         match (self, ty) {
             (Self::Scalar(_), Type::Scalar(kind)) => self.to_kind(*kind),
-            (Self::Vector(v), Type::Vector(n, kind)) if v.len() == *n => kind.map_or_else(|| Ok(self.clone()), |k| self.to_kind(k)),
+            (Self::Vector(v), Type::Vector(n, kind)) if v.len() == *n => {
+                kind.map_or_else(|| Ok(self.clone()), |k| self.to_kind(k))
+            }
             (Self::Matrix(m), Type::Matrix(columns, rows, kind)) if m.len() == *columns && m.iter().all(|c| c.len() == *rows) => {
                 kind.map_or_else(|| Ok(self.clone()), |k| self.to_kind(k))
             }
