@@ -708,6 +708,7 @@ int main(int argc, char **argv)
     RUN(t6a_an_indirect_launch_is_never_a_whole_write);
     RUN(t7_a_kernel_that_fails_to_compile_at_its_launch_claims_the_outputs);
     RUN(t7_a_source_that_does_not_parse_fails_at_creation_with_its_place);
+    RUN(t7_everything_that_is_wrong_with_a_source_is_listed);
     RUN(t8_several_failures_are_told_each_once_in_the_order_found);
     RUN(t8_sync_over_views_tells_what_claims_them_and_sync_over_none_does_not);
     RUN(t8_an_asynchronous_read_of_claimed_bytes_gives_its_error_through_the_event_or_the_call);

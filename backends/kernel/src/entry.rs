@@ -7,9 +7,9 @@ use naga::Handle;
 use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::edits::Edited;
 use crate::parse::{self, Parsed};
 use crate::reflection::{Coverage, OverrideType, Reflection};
-use crate::text::Text;
 use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity, wgsl};
 
 /// Makes one entry point. Call on a large stack.
@@ -49,7 +49,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
 }
 
 /// Another way to resolve, where the front end does not evaluate what the overrides are made of.
-fn again(parsed: &Parsed, values: &[(String, f64)], name: &str) -> Option<(Arc<Text>, naga::Module)> {
+fn again(parsed: &Parsed, values: &[(String, f64)], name: &str) -> Option<(Arc<Edited>, naga::Module)> {
     let (text, module, info) = wgsl::overrides::with_values(&parsed.text, &parsed.module, values)?;
     let stage = naga::ShaderStage::Compute;
     let (module, _) = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default()).ok()?;
@@ -135,11 +135,8 @@ fn override_error(parsed: &Parsed, error: &PipelineConstantError, at: Option<std
 
 fn missing_value(parsed: &Parsed, key: &str) -> Finding {
     let id = key.parse::<u16>().ok();
-    let missing = parsed
-        .module
-        .overrides
-        .iter()
-        .find(|(_, o)| if o.id.is_some() { o.id == id } else { o.name.as_deref() == Some(key) });
+    let missing =
+        parsed.module.overrides.iter().find(|(_, o)| if o.id.is_some() { o.id == id } else { o.name.as_deref() == Some(key) });
     let name = missing.and_then(|(_, o)| o.name.clone()).unwrap_or_else(|| key.to_owned());
     let span = missing.and_then(|(handle, _): (Handle<_>, _)| parsed.module.overrides.get_span(handle).to_range());
     Finding::new(format!("the override constant `{name}` has no default: give it a value"), span)

@@ -10,6 +10,7 @@
 mod access;
 mod coverage;
 mod diagnostics;
+mod edits;
 mod entry;
 mod limits;
 mod parse;
@@ -17,7 +18,6 @@ mod reflect;
 pub mod reflection;
 mod scan;
 mod support;
-mod text;
 mod uniformity;
 mod wgsl;
 
@@ -26,9 +26,9 @@ use std::sync::Arc;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use naga;
 
+use edits::Edited;
 use parse::Parsed;
 use reflection::{Coverage, Location, Reflection};
-use text::Text;
 
 /// The languages of portable kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ pub struct EntryPoint {
     reflection: Reflection,
     coverage: Coverage,
     hash: [u8; 32],
-    text: Arc<Text>,
+    text: Arc<Edited>,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.

@@ -9,8 +9,8 @@ use std::thread;
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::edits::Edited;
 use crate::support;
-use crate::text::Text;
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -18,7 +18,7 @@ const STACK: usize = 128 << 20;
 /// A validated module, overrides still open.
 pub(crate) struct Parsed {
     /// The spans of the module are bytes of its edited text.
-    pub(crate) text: Arc<Text>,
+    pub(crate) text: Arc<Edited>,
     pub(crate) module: naga::Module,
     pub(crate) info: ModuleInfo,
 }
@@ -31,7 +31,7 @@ impl Parsed {
 }
 
 /// The same without a module.
-pub(crate) fn refuse(text: &Text, findings: Vec<Finding>) -> Diagnostics {
+pub(crate) fn refuse(text: &Edited, findings: Vec<Finding>) -> Diagnostics {
     diagnostics::refuse(text.written(), findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect())
 }
 

@@ -1,7 +1,7 @@
 //! `@diagnostic(...)` in front of statements filters warnings that only other stages give. The front end does not know it there, so it is left out.
 
+use crate::edits::Edit;
 use crate::scan::{Kind, Scanned};
-use crate::text::Edit;
 
 /// Leaves out diagnostic attributes inside of functions.
 pub(super) fn check(scanned: &Scanned<'_>) -> Vec<Edit> {

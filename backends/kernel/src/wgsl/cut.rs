@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use crate::edits::Edit;
 use crate::scan::{Kind, Scanned};
-use crate::text::Edit;
 
 /// What is taken out, and the names that are lost with it.
 #[derive(Debug)]

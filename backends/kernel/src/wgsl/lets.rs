@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use naga::{BinaryOperator, Expression, Function, Handle, Module, ScalarKind, TypeInner, VectorSize};
 
+use crate::edits::Edit;
 use crate::scan::Scanned;
-use crate::text::Edit;
 
 /// Edits that hide the values of `let`s wherever the front end would judge them.
 pub(super) fn check(module: &Module, text: &str) -> Vec<Edit> {

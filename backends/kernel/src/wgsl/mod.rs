@@ -17,16 +17,16 @@ use std::sync::Arc;
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{Diagnostics, Finding};
+use crate::edits::{Edit, Edited};
 use crate::parse::{self, Parsed};
 use crate::scan::{self, Scanned};
-use crate::text::{Edit, Text};
 use crate::{limits, support};
 
 pub(crate) use fold::count;
 
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn parse(source: &str) -> Result<Parsed, Diagnostics> {
-    let mut text = Text::new(source);
+    let mut text = Edited::new(source);
     if source.starts_with('\u{feff}') {
         text.apply(vec![Edit::new(0..'\u{feff}'.len_utf8(), "")]);
     }
@@ -48,7 +48,7 @@ pub(crate) fn parse(source: &str) -> Result<Parsed, Diagnostics> {
 }
 
 /// The module of a source without mistakes.
-fn whole(text: &mut Text) -> Option<(naga::Module, ModuleInfo)> {
+fn whole(text: &mut Edited) -> Option<(naga::Module, ModuleInfo)> {
     let mut module = naga::front::wgsl::parse_str(text.as_str()).ok()?;
     if !support::check(&module, text.as_str()).is_empty() {
         return None;

@@ -5,12 +5,12 @@ use naga::valid::ModuleInfo;
 use naga::{Module, Scalar, ScalarKind, TypeInner};
 
 use super::fold;
+use crate::edits::{Edit, Edited};
 use crate::parse;
 use crate::scan::{Kind, Scanned};
-use crate::text::{Edit, Text};
 
 /// The module with its override constants made constants. `values` are by id in decimal, or by name where there is none.
-pub(crate) fn with_values(text: &Text, module: &Module, values: &[(String, f64)]) -> Option<(Text, Module, ModuleInfo)> {
+pub(crate) fn with_values(text: &Edited, module: &Module, values: &[(String, f64)]) -> Option<(Edited, Module, ModuleInfo)> {
     let mut text = text.clone();
     let source = text.as_str().to_owned();
     let scanned = Scanned::new(&source);

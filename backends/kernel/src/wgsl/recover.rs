@@ -9,17 +9,19 @@ use super::invalid;
 use super::lets;
 use super::messages::{self, Mistake};
 use crate::diagnostics::{Diagnostics, Finding, MOST};
-use crate::scan::Scanned;
-use crate::text::{Edit, Text};
+use crate::edits::{Edit, Edited};
+use crate::scan::{Kind, Scanned};
 use crate::{support, uniformity};
 
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
 /// What all attempts may cost, in bytes of source. A large source with many mistakes is told of the first ones.
-const MAX_BYTES: u64 = 8 << 20;
+const MAX_COST: u64 = 8 << 20;
+/// The front end's time grows with the square of a function's statements: this many pairs take it as long as one byte.
+const PAIRS_PER_BYTE: u64 = 32;
 
 /// All that can be told of a source that is refused. `findings` are those known already, in bytes of the present text.
-pub(super) fn everything(text: Text, findings: Vec<Finding>) -> Diagnostics {
+pub(super) fn everything(text: Edited, findings: Vec<Finding>) -> Diagnostics {
     let written: Vec<Finding> = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
     let mut recovery = Recovery {
         text,
@@ -28,7 +30,7 @@ pub(super) fn everything(text: Text, findings: Vec<Finding>) -> Diagnostics {
         lost: HashSet::new(),
         touched: HashSet::new(),
         rounds: 0,
-        bytes: 0,
+        cost: 0,
     };
     recovery.run();
     let Recovery { text, findings, .. } = recovery;
@@ -36,7 +38,7 @@ pub(super) fn everything(text: Text, findings: Vec<Finding>) -> Diagnostics {
 }
 
 struct Recovery {
-    text: Text,
+    text: Edited,
     /// In bytes of what was written.
     findings: Vec<Finding>,
     /// The places of what was found before anything was parsed: the front end would say it again in other words.
@@ -46,7 +48,7 @@ struct Recovery {
     /// Functions that a statement was taken from.
     touched: HashSet<String>,
     rounds: u64,
-    bytes: u64,
+    cost: u64,
 }
 
 impl Recovery {
@@ -87,8 +89,8 @@ impl Recovery {
     /// Whether another attempt is allowed.
     fn goes_on(&mut self) -> bool {
         self.rounds += 1;
-        self.bytes += self.text.as_str().len() as u64;
-        self.findings.len() < MOST && self.rounds <= MAX_ROUNDS && self.bytes <= MAX_BYTES
+        self.cost += cost(self.text.as_str());
+        self.findings.len() < MOST && self.rounds <= MAX_ROUNDS && self.cost <= MAX_COST
     }
 
     /// Parses until nothing is wrong any more.
@@ -204,4 +206,15 @@ impl Recovery {
             uniformity::check(&module, index).into_iter().for_each(|f| self.note(f));
         }
     }
+}
+
+/// What one attempt costs.
+fn cost(source: &str) -> u64 {
+    let scanned = Scanned::new(source);
+    let pairs = cut::declarations(&scanned).into_iter().map(|declaration| {
+        let ends = |at: &usize| matches!(scanned.kind(*at), Some(Kind::Semicolon | Kind::OpenBrace));
+        let statements = declaration.tokens.filter(ends).count() as u64;
+        statements * statements
+    });
+    source.len() as u64 + pairs.sum::<u64>() / PAIRS_PER_BYTE
 }

@@ -11,8 +11,8 @@ mod value;
 use std::ops::Range;
 
 use crate::diagnostics::Finding;
+use crate::edits::Edit;
 use crate::scan::{Kind as Token, Scanned};
-use crate::text::Edit;
 use eval::Eval;
 use names::{Declared, Names, Scope};
 use value::{No, Scalar, Value};

@@ -25,14 +25,14 @@ struct Piece {
 
 /// An edited source.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct Edited {
     written: Arc<str>,
     text: String,
     /// In order, without overlap.
     pieces: Vec<Piece>,
 }
 
-impl Text {
+impl Edited {
     pub(crate) fn new(text: &str) -> Self {
         Self { written: text.into(), text: text.to_owned(), pieces: Vec::new() }
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn edits_map_back_to_what_was_written() {
-        let mut text = Text::new("abc def ghi");
+        let mut text = Edited::new("abc def ghi");
         text.apply(vec![Edit::new(8..11, "z"), Edit::new(0..3, "longer")]);
         assert_eq!(text.as_str(), "longer def z");
         assert_eq!(text.original(&(7..10)), 4..7);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_edit_at_the_start_of_a_place_does_not_take_the_place_before_along() {
-        let mut text = Text::new("f(1)+2");
+        let mut text = Edited::new("f(1)+2");
         text.apply(vec![Edit::new(0..4, "10.5")]);
         assert_eq!(text.original(&(4..5)), 4..5);
         assert_eq!(text.original(&(5..6)), 5..6);
