@@ -250,6 +250,7 @@ static void bad_errors(void)
         BAD_PLAIN(COMPUTE_ERROR_INVALID_HANDLE, compute_error_root(h, &out));
         BAD_PLAIN(COMPUTE_ERROR_INVALID_HANDLE, compute_error_chain(h, 0, &entry));
         BAD_PLAIN(COMPUTE_ERROR_INVALID_HANDLE, compute_error_member(h, 0, &out));
+        BAD_PLAIN(COMPUTE_ERROR_INVALID_HANDLE, compute_error_diagnostic(h, 0, NULL, NULL, text, sizeof text, NULL));
         compute_error_release(h);
     }
     BAD_PLAIN(COMPUTE_ERROR_INVALID_ENUM, compute_error_format(error_object, 2, text, sizeof text, NULL));
@@ -260,6 +261,7 @@ static void bad_errors(void)
     BAD_PLAIN(COMPUTE_ERROR_INVALID_ARGUMENT, compute_error_root(error_object, NULL));
     BAD_PLAIN(COMPUTE_ERROR_INVALID_ARGUMENT, compute_error_member(error_object, 0, NULL));
     BAD_PLAIN(COMPUTE_ERROR_OUT_OF_RANGE, compute_error_member(error_object, 0, &out));
+    BAD_PLAIN(COMPUTE_ERROR_OUT_OF_RANGE, compute_error_diagnostic(error_object, 0, NULL, NULL, NULL, 0, NULL));
     BAD_PLAIN(COMPUTE_ERROR_OUT_OF_RANGE, compute_error_chain(error_object, 0, &entry));
     BAD_PLAIN(COMPUTE_ERROR_OUT_OF_RANGE, compute_error_chain(error_object, UINT32_MAX, &entry));
     BAD_PLAIN(COMPUTE_ERROR_INVALID_ARGUMENT, compute_error_get_info(error_object, NULL));

@@ -455,6 +455,7 @@ static int every_call_in_the_child(void)
     FORKED_PLAIN(api.error_root(held, &error));
     FORKED_PLAIN(api.error_chain(held, 0, &entry));
     FORKED_PLAIN(api.error_member(held, 0, &error));
+    FORKED_PLAIN(api.error_diagnostic(held, 0, NULL, NULL, text, sizeof text, &count));
     close_session(s);
     api.event_release(pending);
     api.error_release(held);

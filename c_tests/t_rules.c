@@ -529,6 +529,29 @@ TEST(t7_a_source_that_does_not_parse_fails_at_creation_with_its_place)
     CHECK(error_says("nonsense"));
 }
 
+TEST(t7_everything_that_is_wrong_with_a_source_is_listed)
+{
+    set_up();
+    compute_kernel kernel = NULL;
+    compute_kernel_desc desc = kernel_desc("@compute @workgroup_size(1)\nfn main() {\n  let x = nonsense + 1;\n  let y: f32 = 1u;\n}\nfn f() { oops(); }\n", "broken");
+    IS(COMPUTE_ERROR_COMPILE, compute_kernel_create(device, &desc, &kernel, E));
+    static const uint32_t lines[3] = { 3, 4, 6 }, columns[3] = { 11, 16, 10 };
+    static const char *const words[3] = { "nonsense", "expected `f32`, found `u32`", "oops" };
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t line = 0, column = 0;
+        char text[256];
+        size_t needed = 0;
+        CHECK_EQ(compute_error_diagnostic(last_error, i, &line, &column, text, sizeof text, &needed), COMPUTE_OK);
+        CHECK_EQ(line, lines[i]);
+        CHECK_EQ(column, columns[i]);
+        CHECK(strstr(text, words[i]) != NULL);
+        CHECK_EQ(needed, strlen(text) + 1);
+    }
+    uint32_t line = 7;
+    CHECK_EQ(compute_error_diagnostic(last_error, 3, &line, NULL, NULL, 0, NULL), COMPUTE_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(line, 0);
+}
+
 /* ---- T8, T9 ---- */
 
 TEST(t8_several_failures_are_told_each_once_in_the_order_found)
@@ -685,6 +708,7 @@ int main(int argc, char **argv)
     RUN(t6a_an_indirect_launch_is_never_a_whole_write);
     RUN(t7_a_kernel_that_fails_to_compile_at_its_launch_claims_the_outputs);
     RUN(t7_a_source_that_does_not_parse_fails_at_creation_with_its_place);
+    RUN(t7_everything_that_is_wrong_with_a_source_is_listed);
     RUN(t8_several_failures_are_told_each_once_in_the_order_found);
     RUN(t8_sync_over_views_tells_what_claims_them_and_sync_over_none_does_not);
     RUN(t8_an_asynchronous_read_of_claimed_bytes_gives_its_error_through_the_event_or_the_call);

@@ -975,6 +975,14 @@ typedef struct compute_table {
     compute_status (*kernel_wait)(compute_kernel kernel, uint64_t timeout_ns, compute_error *out_error);
     /* `compute_include_desc_init` */
     void (*include_desc_init)(struct compute_include_desc *desc);
+    /* `compute_error_diagnostic` */
+    compute_status (*error_diagnostic)(compute_error error,
+                                       uint32_t index,
+                                       uint32_t *line,
+                                       uint32_t *column,
+                                       char *text,
+                                       size_t capacity,
+                                       size_t *needed);
 } compute_table;
 
 /* Success. */
@@ -1669,8 +1677,8 @@ compute_status compute_error_kernel(compute_error error, char *text, size_t capa
 compute_status compute_error_driver_name(compute_error error, char *text, size_t capacity, size_t *needed);
 
 /* The whole error for people (`COMPUTE_FORMAT_TEXT`: what was asked, then why, newest first, down to the root) or for programs
- * (`COMPUTE_FORMAT_JSON`: an object with `status`, `name`, `message`, `answers`, and as far as they apply `about`, `location`, `driver`,
- * `failure`, `untouched`, `claimed_buffers`, `chain` (`total`, `dropped`, `entries`), `root`, `members`). As `compute_error_message`.
+ * (`COMPUTE_FORMAT_JSON`: an object with `status`, `name`, `message`, `answers`, and as far as they apply `about`, `location`, `diagnostics`,
+ * `driver`, `failure`, `untouched`, `claimed_buffers`, `chain` (`total`, `dropped`, `entries`), `root`, `members`). As `compute_error_message`.
  *
  * Pointers: As `compute_error_message`. */
 compute_status compute_error_format(compute_error error,
@@ -1697,6 +1705,19 @@ compute_status compute_error_chain(compute_error error, uint32_t index, struct c
 compute_status compute_error_member(compute_error error,
                                     uint32_t index,
                                     compute_error *out);
+
+/* One thing that is wrong with a kernel's source, by its index in the order of the source: its place (both may be NULL; 0 when it is about no
+ * place) and what is wrong. The first one's place is that of the info. Past the last one, and for errors that are about something else:
+ * `COMPUTE_ERROR_OUT_OF_RANGE`. The text is given as by `compute_error_message`, which has all of them with their lines of source.
+ *
+ * Pointers: As `compute_error_message`; when not NULL, `line` and `column` are writable. */
+compute_status compute_error_diagnostic(compute_error error,
+                                        uint32_t index,
+                                        uint32_t *line,
+                                        uint32_t *column,
+                                        char *text,
+                                        size_t capacity,
+                                        size_t *needed);
 
 /* Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller
  * knows with zeros. `*needed` (may be NULL) is told the size that the library has. `abi` is the header's `COMPUTE_ABI`.

@@ -363,6 +363,16 @@ pub struct compute_table {
         unsafe extern "C" fn(kernel: compute_kernel, timeout_ns: u64, out_error: *mut compute_error) -> compute_status,
     /// `compute_include_desc_init`
     pub include_desc_init: unsafe extern "C" fn(desc: *mut compute_include_desc),
+    /// `compute_error_diagnostic`
+    pub error_diagnostic: unsafe extern "C" fn(
+        error: compute_error,
+        index: u32,
+        line: *mut u32,
+        column: *mut u32,
+        text: *mut c_char,
+        capacity: usize,
+        needed: *mut usize,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -452,6 +462,7 @@ static TABLE: compute_table = compute_table {
     kernel_poll: kernel::compute_kernel_poll,
     kernel_wait: kernel::compute_kernel_wait,
     include_desc_init: descriptors::compute_include_desc_init,
+    error_diagnostic: error::compute_error_diagnostic,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

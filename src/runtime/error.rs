@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compute_hal::{DeviceError, FaultCause, LateCause};
 use compute_kernel::Diagnostics;
-use compute_trust::{About, Answers, DriverCode, Error, Failure, Location, Report};
+use compute_trust::{About, Answers, Diagnostic, DriverCode, Error, Failure, Location, Report};
 
 use super::code;
 
@@ -58,7 +58,7 @@ impl std::error::Error for Failed {}
 pub(crate) fn error(code: i32, message: impl Into<String>) -> Error {
     let (refusal, reclaimable) = (matches!(code, code::LIMIT | code::UNSUPPORTED), code == code::OUT_OF_MEMORY);
     let answers = Answers { refusal, reclaimable, ..Answers::default() };
-    Error { code, message: message.into(), answers, driver: None, about: None, location: None }
+    Error { code, message: message.into(), answers, driver: None, about: None, location: None, diagnostics: Vec::new() }
 }
 
 /// Result of a check of a request. Boxed, since the launch path passes it on at every step.
@@ -85,6 +85,11 @@ pub(crate) fn from_diagnostics(found: Diagnostics) -> Error {
     Error {
         answers: Answers { refusal: found.refusal, ..Answers::default() },
         location: at,
+        diagnostics: found
+            .list
+            .iter()
+            .map(|d| Diagnostic { message: d.message.clone(), location: d.location.as_ref().and_then(location) })
+            .collect(),
         ..error(if found.refusal { code::COMPILE } else { code::INTERNAL }, found.text)
     }
 }

@@ -75,6 +75,17 @@ pub struct Error {
     pub about: Option<About>,
     /// Where in the kernel's source.
     pub location: Option<Location>,
+    /// Everything that was found wrong with that source, in its order; empty when it is about something else.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One thing that is wrong with a kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong, what was expected.
+    pub message: String,
+    /// Where, if it is about a place.
+    pub location: Option<Location>,
 }
 
 impl fmt::Display for Error {

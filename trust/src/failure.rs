@@ -84,6 +84,7 @@ static NO_MEMORY: LazyLock<Arc<Failure>> = LazyLock::new(|| {
         driver: None,
         about: None,
         location: None,
+        diagnostics: Vec::new(),
     };
     Failure::new(Arc::new(error), false)
 });
@@ -114,7 +115,10 @@ impl Failure {
     /// A failure made in advance, for paths that must not allocate. All its answers are no.
     pub fn prepared(code: i32, message: &str) -> Arc<Failure> {
         let (answers, driver, about, location) = (Answers::default(), None, None, None);
-        Failure::new(Arc::new(Error { code, message: message.into(), answers, driver, about, location }), false)
+        Failure::new(
+            Arc::new(Error { code, message: message.into(), answers, driver, about, location, diagnostics: Vec::new() }),
+            false,
+        )
     }
 
     /// The failure that claims a whole map when memory for a claim cannot be had (T3). One in the process; exists as soon as a map does.
@@ -155,6 +159,7 @@ impl Failure {
             driver: None,
             about: None,
             location: None,
+            diagnostics: Vec::new(),
         };
         Failure::build(Arc::new(error), false, true, members, dropped)
     }

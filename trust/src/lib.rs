@@ -21,7 +21,7 @@ mod report;
 mod room;
 mod sync;
 
-pub use error::{About, Answers, DriverCode, Error, Location};
+pub use error::{About, Answers, Diagnostic, DriverCode, Error, Location};
 pub use failure::{Buffer, Failure, KEPT_MEMBERS, KEPT_SKIPS, Skip, codes};
 pub use journal::{Entry, Journal, LateClaim, Touch, Watch};
 pub use map::{MAX_RANGES, Map};

@@ -39,7 +39,7 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// More than this many are of no help to anybody.
-const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 /// A line longer than this is shown in part.
 const WIDEST: usize = 160;
 
@@ -53,7 +53,7 @@ pub(crate) struct Finding {
     /// What stands beside the caret.
     pub(crate) label: String,
     /// Another place that explains it, and what it is.
-    pub(crate) related: Option<Box<(Range<usize>, &'static str)>>,
+    pub(crate) related: Option<Box<(Range<usize>, String)>>,
     /// Further lines under it.
     pub(crate) notes: Vec<String>,
 }
@@ -65,6 +65,16 @@ impl Finding {
 
     pub(crate) fn span(message: impl Into<String>, span: naga::Span) -> Self {
         Self::new(message, span.to_range())
+    }
+
+    /// With its places put through a function.
+    pub(crate) fn moved(mut self, to: impl Fn(&Range<usize>) -> Range<usize>) -> Self {
+        self.at = self.at.map(|range| to(&range));
+        self.related = self.related.map(|related| {
+            let (range, label) = *related;
+            Box::new((to(&range), label))
+        });
+        self
     }
 
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
@@ -146,7 +156,7 @@ fn render(text: &mut String, finding: &Finding, place: Option<&Place<'_>>, relat
         mark(text, "-->", place, &finding.label);
     }
     if let (Some(place), Some(related)) = (related, finding.related.as_ref()) {
-        mark(text, ":::", place, related.1);
+        mark(text, ":::", place, &related.1);
     }
     for note in &finding.notes {
         let _ = writeln!(text, "  = {note}");

@@ -1,24 +1,25 @@
 //! From a parsed module and values for its override constants to one resolved entry point.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use naga::Handle;
 use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::edits::Edited;
 use crate::parse::{self, Origin, Parsed};
 use crate::reflection::{Coverage, OverrideInfo, OverrideType, Reflection};
-use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity};
+use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity, wgsl};
 
 /// Makes one entry point. Call on a large stack.
 pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant]) -> Result<EntryPoint, Diagnostics> {
-    let source = &parsed.source;
-    let refuse = |finding: Finding| diagnostics::refuse(source, vec![finding]);
-    let refuse_all = |findings| diagnostics::refuse(source, findings);
+    let refuse = |finding: Finding| parsed.refuse(vec![finding]);
+    let refuse_all = |findings| parsed.refuse(findings);
     let origin = &parsed.origin;
     let name = choose(parsed, name).map_err(refuse)?;
     let values = values(parsed, constants).map_err(refuse_all)?;
-    let at = scan::find_entry(&parsed.source, &name);
+    let at = scan::find_entry(parsed.text.as_str(), &name);
 
     let specialization = values.iter().filter_map(|(key, value)| Some((key.parse().ok()?, *value))).collect();
     let specialized = parse::specialize(parsed, &specialization)?;
@@ -28,9 +29,12 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
     }
     let stage = naga::ShaderStage::Compute;
-    let (module, _) = process_overrides(&parsed.module, &parsed.info, Some((stage, &name)), &pipeline)
-        .map_err(|error| refuse(override_error(parsed, &error, at.clone())))?;
-    let module = module.into_owned();
+    let (text, module) = match process_overrides(&parsed.module, &parsed.info, Some((stage, &name)), &pipeline) {
+        Ok((module, _)) => (Arc::clone(&parsed.text), module.into_owned()),
+        Err(error) => again(parsed, &values, &name)
+            .filter(|_| matches!(origin, Origin::Wgsl))
+            .ok_or_else(|| refuse(missing(parsed, &values).unwrap_or_else(|| override_error(parsed, &error, at.clone()))))?,
+    };
     let info = parse::validator().validate_resolved_overrides(&module).map_err(|e| refuse(parse::validation_error(&e)))?;
     let Some(index) = module.entry_points.iter().position(|e| e.name == name) else {
         return Err(diagnostics::internal(format!("entry point `{name}` was lost while its constants were resolved")));
@@ -42,13 +46,21 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         return Err(refuse_all(findings));
     }
 
-    let findings = uniformity::check(&module, index, parsed.source.len());
+    let findings = uniformity::check(&module, index, text.as_str().len());
     if !findings.is_empty() {
         return Err(refuse_all(findings));
     }
     let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
-    let hash = digest(origin, source, &name, &values);
-    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: source.clone() })
+    let hash = digest(origin, text.written(), &name, &values);
+    Ok(EntryPoint { module, info, index, reflection, coverage, hash, text })
+}
+
+/// Another way to resolve, where the front end does not evaluate what the overrides are made of.
+fn again(parsed: &Parsed, values: &[(String, f64)], name: &str) -> Option<(Arc<Edited>, naga::Module)> {
+    let (text, module, info) = wgsl::overrides::with_values(&parsed.text, &parsed.module, values)?;
+    let stage = naga::ShaderStage::Compute;
+    let (module, _) = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default()).ok()?;
+    Some((Arc::new(text), module.into_owned()))
 }
 
 fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {
@@ -128,21 +140,28 @@ fn shown(constant: &OverrideInfo) -> String {
 
 fn override_error(parsed: &Parsed, error: &PipelineConstantError, at: Option<std::ops::Range<usize>>) -> Finding {
     match error {
-        PipelineConstantError::MissingValue(key) => {
-            let id = key.parse::<u16>().ok();
-            let missing = parsed
-                .module
-                .overrides
-                .iter()
-                .find(|(_, o)| if o.id.is_some() { o.id == id } else { o.name.as_ref() == Some(key) });
-            let name = missing.and_then(|(_, o)| o.name.clone()).unwrap_or_else(|| key.clone());
-            let span = missing.and_then(|(handle, _): (Handle<_>, _)| parsed.module.overrides.get_span(handle).to_range());
-            Finding::new(format!("the override constant `{name}` has no default: give it a value"), span)
-        }
+        PipelineConstantError::MissingValue(key) => missing_value(parsed, key),
         PipelineConstantError::ValidationError(error) => parse::validation_error(error),
         PipelineConstantError::NegativeWorkgroupSize => Finding::new("the workgroup size must be at least 1 on every axis", at),
         other => Finding::new(format!("the override constants cannot be resolved: {other}"), at),
     }
+}
+
+fn missing_value(parsed: &Parsed, key: &str) -> Finding {
+    let id = key.parse::<u16>().ok();
+    let missing =
+        parsed.module.overrides.iter().find(|(_, o)| if o.id.is_some() { o.id == id } else { o.name.as_deref() == Some(key) });
+    let name = missing.and_then(|(_, o)| o.name.clone()).unwrap_or_else(|| key.to_owned());
+    let span = missing.and_then(|(handle, _): (Handle<_>, _)| parsed.module.overrides.get_span(handle).to_range());
+    Finding::new(format!("the override constant `{name}` has no default: give it a value"), span)
+}
+
+/// The first override constant that has neither a default nor a value.
+fn missing(parsed: &Parsed, values: &[(String, f64)]) -> Option<Finding> {
+    let key = |o: &naga::Override| o.id.map(|id| id.to_string()).or_else(|| o.name.clone()).unwrap_or_default();
+    let open = |o: &&naga::Override| o.init.is_none() && !values.iter().any(|(k, _)| *k == key(o));
+    let found = parsed.module.overrides.iter().map(|(_, o)| o).find(open)?;
+    Some(missing_value(parsed, &key(found)))
 }
 
 fn describe(

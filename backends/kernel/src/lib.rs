@@ -11,6 +11,7 @@ mod access;
 mod bitcast;
 mod coverage;
 mod diagnostics;
+mod edits;
 mod entry;
 mod front;
 mod limits;
@@ -23,6 +24,7 @@ mod subgroups;
 mod support;
 mod text;
 mod uniformity;
+mod wgsl;
 
 use std::sync::Arc;
 
@@ -30,6 +32,7 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use front::{Include, IncludeRequest, Included, Language, Source};
 pub use naga;
 
+use edits::Edited;
 use parse::Parsed;
 use reflection::{Coverage, Location, Reflection};
 
@@ -46,7 +49,7 @@ pub struct EntryPoint {
     reflection: Reflection,
     coverage: Coverage,
     hash: [u8; 32],
-    source: text::Text,
+    text: Arc<Edited>,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.
@@ -65,7 +68,7 @@ impl Module {
         let parsed = match source.language() {
             Language::Wgsl => {
                 let text = front::wgsl(source)?;
-                parse::on_large_stack(|| parse::wgsl(text))?
+                parse::on_large_stack(|| wgsl::parse(text))?
             }
             Language::Glsl => {
                 let read = front::glsl::preprocess(source)?;
@@ -120,7 +123,7 @@ impl EntryPoint {
     /// Where in the source a span of the IR is; zeros when it is nowhere.
     pub fn location(&self, span: naga::Span) -> Location {
         match span.to_range() {
-            Some(range) => self.source.place(range.start).location,
+            Some(range) => self.text.written().place(self.text.original(&range).start).location,
             None => Location::default(),
         }
     }

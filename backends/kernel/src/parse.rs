@@ -3,24 +3,26 @@
 
 use std::any::Any;
 use std::error::Error as _;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::{panic, thread};
 
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::edits::Edited;
 use crate::front::glsl::Specialization;
 use crate::front::{glsl, spirv};
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
-use crate::{bitcast, limits, reflect, scan, subgroups, support};
+use crate::{limits, subgroups, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
 
 /// A validated module, overrides still open.
 pub(crate) struct Parsed {
-    pub(crate) source: Text,
+    /// The spans of the module are bytes of its edited text.
+    pub(crate) text: Arc<Edited>,
     pub(crate) module: naga::Module,
     pub(crate) info: ModuleInfo,
     /// What an entry point may be given values for.
@@ -52,6 +54,18 @@ fn silence() {
     });
 }
 
+impl Parsed {
+    /// Shows findings where the caller wrote what they are about.
+    pub(crate) fn refuse(&self, findings: Vec<Finding>) -> Diagnostics {
+        refuse(&self.text, findings)
+    }
+}
+
+/// The same without a module.
+pub(crate) fn refuse(text: &Edited, findings: Vec<Finding>) -> Diagnostics {
+    diagnostics::refuse(text.written(), findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect())
+}
+
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, Diagnostics> + Send) -> Result<T, Diagnostics> {
     silence();
@@ -72,24 +86,6 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("for no known reason")
-}
-
-/// Parses and validates WGSL. Call on a large stack.
-pub(crate) fn wgsl(source: Text) -> Result<Parsed, Diagnostics> {
-    let findings = scan::check(&source);
-    if !findings.is_empty() {
-        return Err(diagnostics::refuse(&source, findings));
-    }
-    match naga::front::wgsl::parse_str(&subgroups::prepare(&source)) {
-        Ok(module) => {
-            let overrides = reflect::overrides(&module);
-            validate(source, module, overrides, Origin::Wgsl)
-        }
-        Err(error) => {
-            let finding = parse_error(&source, &error);
-            Err(diagnostics::refuse(&source, vec![finding]))
-        }
-    }
 }
 
 /// Parses and validates GLSL. Call on a large stack.
@@ -122,7 +118,7 @@ pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Opt
     validate(text, module, overrides, Origin::Wgsl).map(Some)
 }
 
-/// What every language's IR has to pass.
+/// What the IR has to pass that our own front ends make.
 fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>, origin: Origin) -> Result<Parsed, Diagnostics> {
     let mut findings = subgroups::normalise(&mut module);
     findings.extend(support::check(&module, &source));
@@ -133,40 +129,15 @@ fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>
         Ok(info) => info,
         Err(error) => return Err(diagnostics::refuse(&source, vec![validation_error(&error)])),
     };
-    let findings = bitcast::check(&module, &info, &source);
-    if !findings.is_empty() {
-        return Err(diagnostics::refuse(&source, findings));
-    }
     let findings = limits::check(&module, &info);
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }
-    Ok(Parsed { source, module, info, overrides, origin })
+    Ok(Parsed { text: Arc::new(Edited::new(source)), module, info, overrides, origin })
 }
 
 pub(crate) fn validator() -> Validator {
     Validator::new(ValidationFlags::all(), support::CAPABILITIES)
-}
-
-fn parse_error(source: &Text, error: &naga::front::wgsl::ParseError) -> Finding {
-    let mut labels = error.labels();
-    let (span, label) = labels.next().unwrap_or_default();
-    let word = span.to_range().and_then(|r| source.get(r)).unwrap_or_default().trim();
-    if let Some(construct) = support::unsupported_word(word) {
-        return Finding::span(support::not_supported(construct), span).note(error.message());
-    }
-    let mut finding = Finding::span(plain(error.message()), span).label(label);
-    for (span, label) in labels {
-        if let Some(range) = span.to_range() {
-            let place = source.place(range.start).location;
-            finding = finding.note(format!("line {}, column {}: {label}", place.line, place.column));
-        }
-    }
-    let line = span.to_range().map(|range| source.line_start(range.start)).and_then(|start| source.get(start..)?.lines().next());
-    if line.is_some_and(bitcast::mentioned) {
-        finding = finding.note(bitcast::ADVICE);
-    }
-    error.notes().fold(finding, Finding::note)
 }
 
 /// The innermost cause is the message; what it happened in follows. Of the places the narrowest is the closest to it.
@@ -187,7 +158,7 @@ pub(crate) fn validation_error(error: &naga::WithSpan<ValidationError>) -> Findi
 }
 
 /// Numbers of the IR mean nothing to a reader: "Expression [3] is invalid" becomes "Expression is invalid".
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find(" [") {

@@ -124,6 +124,13 @@ fn put_details(map: &mut Map<String, Value>, error: &Error) {
     if let Some(Location { line, column }) = error.location {
         map.insert("location".into(), json!({ "line": line, "column": column }));
     }
+    if !error.diagnostics.is_empty() {
+        let diagnostics = error.diagnostics.iter().map(|found| {
+            let Location { line, column } = found.location.unwrap_or_default();
+            json!({ "message": found.message, "line": line, "column": column })
+        });
+        map.insert("diagnostics".into(), diagnostics.collect());
+    }
     if let Some(DriverCode { code, name }) = &error.driver {
         map.insert("driver".into(), json!({ "code": code, "name": name }));
     }

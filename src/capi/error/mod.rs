@@ -12,7 +12,7 @@ use compute_trust::{Answers, Error};
 
 pub(crate) use object::Object;
 
-use super::boundary::{Answer, Complaint, Out, OutStruct, field, guard_status, guard_void, refuse, write_text};
+use super::boundary::{Answer, Complaint, Out, OutStruct, field, guard_status, guard_void, refuse, set_optional, write_text};
 use super::handle::{Counted, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
@@ -236,8 +236,8 @@ pub unsafe extern "C" fn compute_error_driver_name(
 }
 
 /// The whole error for people (`COMPUTE_FORMAT_TEXT`: what was asked, then why, newest first, down to the root) or for programs
-/// (`COMPUTE_FORMAT_JSON`: an object with `status`, `name`, `message`, `answers`, and as far as they apply `about`, `location`, `driver`,
-/// `failure`, `untouched`, `claimed_buffers`, `chain` (`total`, `dropped`, `entries`), `root`, `members`). As `compute_error_message`.
+/// (`COMPUTE_FORMAT_JSON`: an object with `status`, `name`, `message`, `answers`, and as far as they apply `about`, `location`, `diagnostics`,
+/// `driver`, `failure`, `untouched`, `claimed_buffers`, `chain` (`total`, `dropped`, `entries`), `root`, `members`). As `compute_error_message`.
 ///
 /// # Safety
 /// As `compute_error_message`.
@@ -333,6 +333,42 @@ pub unsafe extern "C" fn compute_error_member(error: compute_error, index: u32, 
                 Ok(COMPUTE_OK)
             }
             _ => refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "the error has no member {index}"),
+        }
+    })
+}
+
+/// One thing that is wrong with a kernel's source, by its index in the order of the source: its place (both may be NULL; 0 when it is about no
+/// place) and what is wrong. The first one's place is that of the info. Past the last one, and for errors that are about something else:
+/// `COMPUTE_ERROR_OUT_OF_RANGE`. The text is given as by `compute_error_message`, which has all of them with their lines of source.
+///
+/// # Safety
+/// As `compute_error_message`; when not NULL, `line` and `column` are writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_error_diagnostic(
+    error: compute_error,
+    index: u32,
+    line: *mut u32,
+    column: *mut u32,
+    text: *mut c_char,
+    capacity: usize,
+    needed: *mut usize,
+) -> compute_status {
+    guard_status(|| {
+        // SAFETY: as our own caller says.
+        unsafe {
+            set_optional(line, 0);
+            set_optional(column, 0);
+        }
+        let object = ask(error)?;
+        let Some(found) = object.error().and_then(|error| error.diagnostics.get(index as usize)) else {
+            return refuse!(COMPUTE_ERROR_OUT_OF_RANGE, "the error has no diagnostic {index}");
+        };
+        let place = found.location.unwrap_or_default();
+        // SAFETY: as our own caller says.
+        unsafe {
+            set_optional(line, place.line);
+            set_optional(column, place.column);
+            write_text(&found.message, text, capacity, needed)
         }
     })
 }

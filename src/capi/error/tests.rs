@@ -22,6 +22,7 @@ fn root() -> Error {
         driver: Some(DriverCode { code: 719, name: "LAUNCH_FAILED".into() }),
         about: Some(about(7, "blur", "second pass")),
         location: Some(Location { line: 12, column: 5 }),
+        diagnostics: Vec::new(),
     }
 }
 

@@ -13,7 +13,8 @@ use std::ops::Range;
 
 use crate::diagnostics::Finding;
 pub(crate) use directives::{declares, directives};
-use lexer::{Kind, Token};
+pub(crate) use lexer::Kind;
+use lexer::Token;
 
 /// Bytes of a source.
 pub(crate) const MAX_SOURCE: usize = 1 << 20;
@@ -41,21 +42,36 @@ fn begins_declaration(word: &str) -> bool {
 }
 
 /// The tokens of a source with its text.
-struct Scanned<'a> {
+pub(crate) struct Scanned<'a> {
     source: &'a str,
     tokens: Vec<Token>,
 }
 
 impl<'a> Scanned<'a> {
-    fn text(&self, index: usize) -> &'a str {
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self { source, tokens: lexer::tokens(source) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The text of a token, empty past the end.
+    pub(crate) fn text(&self, index: usize) -> &'a str {
         self.tokens.get(index).and_then(|t| self.source.get(t.start..t.end)).unwrap_or_default()
     }
 
-    fn kind(&self, index: usize) -> Option<Kind> {
+    pub(crate) fn kind(&self, index: usize) -> Option<Kind> {
         self.tokens.get(index).map(|t| t.kind)
     }
 
-    fn range(&self, index: usize) -> Option<Range<usize>> {
+    /// The first token that ends after a byte; past the last one when there is none.
+    pub(crate) fn at_byte(&self, at: usize) -> usize {
+        self.tokens.partition_point(|t| t.end <= at)
+    }
+
+    /// Its bytes.
+    pub(crate) fn range(&self, index: usize) -> Option<Range<usize>> {
         self.tokens.get(index).map(|t| t.start..t.end)
     }
 }
@@ -66,7 +82,7 @@ pub(crate) fn check(source: &str) -> Vec<Finding> {
         let message = format!("the source has {} bytes; at most {MAX_SOURCE} are allowed", source.len());
         return vec![Finding::new(message, None)];
     }
-    let scanned = Scanned { source, tokens: lexer::tokens(source) };
+    let scanned = Scanned::new(source);
     let (mut findings, arrays) = Nesting::new(&scanned).run();
     let mut elements = HashMap::new();
     if findings.is_empty() {
@@ -86,7 +102,7 @@ pub(crate) fn find_word(source: &str, is: impl Fn(&str) -> bool) -> Option<Range
 
 /// Where the name of a function is declared. For messages only.
 pub(crate) fn find_entry(source: &str, name: &str) -> Option<Range<usize>> {
-    let scanned = Scanned { source, tokens: lexer::tokens(source) };
+    let scanned = Scanned::new(source);
     (1..scanned.tokens.len()).find(|&i| scanned.text(i) == name && scanned.text(i - 1) == "fn").and_then(|i| scanned.range(i))
 }
 

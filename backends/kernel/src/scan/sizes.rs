@@ -23,7 +23,10 @@ pub(super) fn check(scanned: &Scanned<'_>, arrays: &[ArrayType]) -> (Vec<Finding
     let mut sizes = Sizes { constants: constants(scanned), known: HashMap::new() };
     let (mut findings, mut elements) = (Vec::new(), HashMap::new());
     for array in arrays {
-        let value = sizes.evaluate(scanned, array.count.clone(), 0);
+        let value = match sizes.evaluate(scanned, array.count.clone(), 0) {
+            Value::Unknown => sizes.with_functions(scanned, array.count.clone()),
+            value => value,
+        };
         findings.extend(finding(scanned, &array.count, value));
         if let Value::Known(n) = value {
             elements.insert(array.word, (u64::try_from(n).unwrap_or(0), array.close));
@@ -73,6 +76,17 @@ fn constants<'a>(scanned: &Scanned<'a>) -> Constants<'a> {
     found
 }
 
+/// How often a name is declared, as whatever.
+fn declarations(scanned: &Scanned<'_>, name: &str) -> usize {
+    let declares = |at: &usize| {
+        let before = at.checked_sub(1).map_or("", |i| scanned.text(i));
+        scanned.text(*at) == name
+            && (matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">")
+                || scanned.text(at + 1) == ":")
+    };
+    (0..scanned.len()).filter(declares).count()
+}
+
 /// The tokens between `=` and `;`.
 fn value_of(scanned: &Scanned<'_>, declaration: usize) -> Option<Range<usize>> {
     let mut start = None;
@@ -109,6 +123,18 @@ impl<'a> Sizes<'a> {
         let mut parser = Parser { sizes: self, scanned, at: tokens.start, end: tokens.end, chain };
         let value = parser.binary(0);
         if parser.at == parser.end { value } else { Value::Unknown }
+    }
+
+    /// With everything that constants may be made of, when each name in it stands for one thing only wherever it is mentioned.
+    fn with_functions(&self, scanned: &Scanned<'a>, tokens: Range<usize>) -> Value {
+        let words = || tokens.clone().filter(|i| scanned.kind(*i) == Some(Kind::Word)).map(|i| scanned.text(i));
+        if words().any(|word| self.constants.overrides.contains(&word)) {
+            return Value::Later;
+        }
+        if words().any(|word| declarations(scanned, word) > 1) {
+            return Value::Unknown;
+        }
+        crate::wgsl::count(scanned, tokens).map_or(Value::Unknown, Value::Known)
     }
 
     fn name(&mut self, scanned: &Scanned<'a>, name: &'a str, chain: u32) -> Value {

@@ -199,7 +199,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             format!("{what} may be reached by a part of the workgroup only: control flow depends on {}", split.because),
             span,
         );
-        finding.related = split.at.to_range().map(|at| Box::new((at, "control flow is not uniform from here")));
+        finding.related = split.at.to_range().map(|at| Box::new((at, "control flow is not uniform from here".to_owned())));
         self.analysis.findings.push(finding);
     }
 

@@ -6,6 +6,7 @@ mod arithmetic;
 mod barriers;
 mod basics;
 mod bounds;
+mod folding;
 mod glsl;
 mod language;
 mod random;

@@ -1,0 +1,180 @@
+//! Evaluates calls of builtin functions with constant arguments where the front end does not, or not to the bits that they have at run time, and
+//! writes their values in their place. Works on tokens: what is declared where is followed, so that a name that hides a function is left alone.
+//! Whatever is not understood is left to the front end, which refuses it or leaves it to run time.
+
+mod builtins;
+mod eval;
+mod names;
+mod operators;
+mod value;
+
+use std::ops::Range;
+
+use crate::diagnostics::Finding;
+use crate::edits::Edit;
+use crate::scan::{Kind as Token, Scanned};
+use eval::Eval;
+use names::{Declared, Names, Scope};
+use value::{No, Scalar, Value};
+
+/// The values of calls, and calls that have none by the rules of the language.
+pub(crate) fn check(scanned: &Scanned<'_>) -> (Vec<Edit>, Vec<Finding>) {
+    let mut walk = Walk::new(scanned);
+    if !walk.writes_types() {
+        return (Vec::new(), Vec::new());
+    }
+    walk.run();
+    (walk.edits, walk.findings)
+}
+
+/// The value of an integer expression that mentions nothing but constants of the module.
+pub(crate) fn count(scanned: &Scanned<'_>, tokens: Range<usize>) -> Option<i128> {
+    let mut names = Names::of(scanned);
+    match Eval::whole(scanned, &mut names, tokens).ok()? {
+        Value::Scalar(Scalar::AbstractInt(n)) => Some(n.into()),
+        Value::Scalar(Scalar::I32(n)) => Some(n.into()),
+        Value::Scalar(Scalar::U32(n)) => Some(n.into()),
+        _ => None,
+    }
+}
+
+/// A declaration whose name counts from its end on.
+struct Pending<'a> {
+    name: &'a str,
+    constant: Option<(Option<Range<usize>>, Range<usize>)>,
+}
+
+struct Walk<'s, 'a> {
+    scanned: &'s Scanned<'a>,
+    names: Names<'a>,
+    pending: Vec<Pending<'a>>,
+    edits: Vec<Edit>,
+    findings: Vec<Finding>,
+}
+
+impl<'s, 'a> Walk<'s, 'a> {
+    fn new(scanned: &'s Scanned<'a>) -> Self {
+        Self { scanned, names: Names::of(scanned), pending: Vec::new(), edits: Vec::new(), findings: Vec::new() }
+    }
+
+    /// Whether the names that values are written with mean what they should.
+    fn writes_types(&self) -> bool {
+        let built = ["array", "bool", "f32", "i32", "u32", "vec2", "vec3", "vec4"];
+        let own = |i: usize| {
+            let word = self.scanned.text(i);
+            (built.contains(&word) || word.starts_with("mat")) && self.declares(i)
+        };
+        !(0..self.scanned.len()).any(own)
+    }
+
+    /// Whether the name at a token is being declared there.
+    fn declares(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or("", |i| self.scanned.text(i));
+        matches!(before, "let" | "var" | "const" | "override" | "fn" | "struct" | "alias" | ">")
+            || self.scanned.text(at + 1) == ":"
+    }
+
+    fn run(&mut self) {
+        let mut at = 0;
+        while at < self.scanned.len() {
+            at = self.token(at).max(at + 1);
+        }
+    }
+
+    /// Takes the token at `at` and returns the next one.
+    fn token(&mut self, at: usize) -> usize {
+        match self.scanned.kind(at) {
+            Some(Token::OpenBrace) => self.open(),
+            Some(Token::CloseBrace) => self.close(),
+            Some(Token::Semicolon) => self.declare_pending(),
+            Some(Token::Word) => return self.word(at),
+            _ => {}
+        }
+        at + 1
+    }
+
+    fn open(&mut self) {
+        self.names.scopes.push(Scope::default());
+        // Parameters of a function.
+        for pending in std::mem::take(&mut self.pending) {
+            self.names.declare(pending.name, Declared::Other);
+        }
+    }
+
+    fn close(&mut self) {
+        self.pending.clear();
+        self.names.scopes.pop();
+        if self.names.scopes.last().is_some_and(|s| s.header) {
+            self.names.scopes.pop();
+        }
+    }
+
+    fn declare_pending(&mut self) {
+        for Pending { name, constant } in std::mem::take(&mut self.pending) {
+            let value = constant.and_then(|(ty, value)| self.names.initial(self.scanned, ty, value).ok());
+            self.names.declare(name, value.map_or(Declared::Other, Declared::Value));
+        }
+    }
+
+    fn word(&mut self, at: usize) -> usize {
+        match self.scanned.text(at) {
+            "fn" => return self.parameters(at),
+            "for" => self.names.scopes.push(Scope { header: true, ..Scope::default() }),
+            keyword @ ("let" | "var" | "const") if !self.names.scopes.is_empty() => {
+                let constant = if keyword == "const" { names::constant(self.scanned, at) } else { None };
+                self.pending.push(Pending { name: self.scanned.text(self.declared(at)), constant });
+                return at + 1;
+            }
+            word if builtins::replaced(word) => return self.call(at, word),
+            _ => {}
+        }
+        at + 1
+    }
+
+    /// The name after `var`, past a template list.
+    fn declared(&self, at: usize) -> usize {
+        if self.scanned.text(at + 1) != "<" {
+            return at + 1;
+        }
+        (at + 1..(at + 8).min(self.scanned.len())).find(|i| self.scanned.text(*i) == ">").map_or(at + 1, |i| i + 1)
+    }
+
+    /// The names of parameters wait for the body. Attributes and types between them hold no calls to evaluate.
+    fn parameters(&mut self, at: usize) -> usize {
+        let mut next = at + 1;
+        while next < self.scanned.len() && !matches!(self.scanned.kind(next), Some(Token::OpenBrace | Token::Semicolon)) {
+            if self.scanned.text(next + 1) == ":" {
+                self.pending.push(Pending { name: self.scanned.text(next), constant: None });
+            }
+            next += 1;
+        }
+        next
+    }
+
+    fn call(&mut self, at: usize, word: &str) -> usize {
+        let called = matches!(self.scanned.text(at + 1), "(" | "<");
+        let member = at.checked_sub(1).is_some_and(|i| matches!(self.scanned.text(i), "." | "fn"));
+        if !called || member || self.names.look_up(word).is_some() || self.names.is_global(word) {
+            return at + 1;
+        }
+        let mut eval = Eval { scanned: self.scanned, names: &mut self.names, at, end: self.scanned.len() };
+        // The results of frexp and modf have no name to write: with their member they are numbers.
+        let found = if matches!(word, "frexp" | "modf") { eval.postfix() } else { eval.primary() };
+        let end = eval.at;
+        let (Some(first), Some(last)) = (self.scanned.range(at), end.checked_sub(1).and_then(|i| self.scanned.range(i))) else {
+            return at + 1;
+        };
+        let mut text = String::new();
+        match found.and_then(|value| value.write(&mut text)) {
+            Ok(()) => {
+                self.edits.push(Edit::new(first.start..last.end, text));
+                end
+            }
+            Err(No::Unknown) => at + 1,
+            Err(No::Wrong(message)) => {
+                self.findings.push(Finding::new(message, Some(first.start..last.end)));
+                at + 1
+            }
+        }
+    }
+}

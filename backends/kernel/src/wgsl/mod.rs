@@ -1,0 +1,91 @@
+//! WGSL in, a validated module out. The front end proper is naga's; around it stand bounds before anything recursive (`scan`), repairs of what it
+//! folds wrongly or refuses although the language allows it (`fold`, `lets`, `attributes`), and the search for everything else that is wrong once
+//! something is (`recover`).
+
+mod attributes;
+mod cut;
+mod fold;
+mod invalid;
+mod lets;
+mod messages;
+pub(crate) mod overrides;
+mod recover;
+mod suggest;
+
+use std::sync::Arc;
+
+use naga::front::wgsl::ParseError;
+use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
+
+use crate::diagnostics::{Diagnostics, Finding};
+use crate::edits::Edited;
+use crate::parse::{self, Origin, Parsed};
+use crate::scan::{self, Scanned};
+use crate::text::Text;
+use crate::{bitcast, limits, reflect, subgroups, support};
+
+pub(crate) use fold::count;
+
+/// Parses and validates WGSL. Call on a large stack.
+pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
+    let mut text = Edited::new(source);
+    let findings = scan::check(text.as_str());
+    if !findings.is_empty() {
+        return Err(parse::refuse(&text, findings));
+    }
+    let scanned = Scanned::new(text.as_str());
+    let (mut edits, findings) = fold::check(&scanned);
+    edits.extend(attributes::check(&scanned));
+    text.apply(edits);
+    if findings.is_empty()
+        && let Some((module, info)) = whole(&mut text)
+    {
+        let overrides = reflect::overrides(&module);
+        return Ok(Parsed { text: Arc::new(text), module, info, overrides, origin: Origin::Wgsl });
+    }
+    let findings = findings.into_iter().map(|f| f.moved(|range| text.edited(range))).collect();
+    Err(recover::everything(text, findings))
+}
+
+/// The module of a source without mistakes.
+fn whole(text: &mut Edited) -> Option<(naga::Module, ModuleInfo)> {
+    let (mut module, findings) = read(text.as_str()).ok()?;
+    if !findings.is_empty() || !support::check(&module, text.as_str()).is_empty() {
+        return None;
+    }
+    let mut info = parse::validator().validate(&module);
+    if info.is_err() {
+        let edits = lets::check(&module, text.as_str());
+        if !edits.is_empty() {
+            text.apply(edits);
+            module = read(text.as_str()).ok()?.0;
+            info = parse::validator().validate(&module);
+        }
+    }
+    let info = info.ok()?;
+    if beyond(&module, &info, text.as_str()).is_empty() { Some((module, info)) } else { None }
+}
+
+/// What the front end proper makes of a text, and what is wrong with the subgroup operations in it. Every byte keeps its place.
+fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
+    let mut module = naga::front::wgsl::parse_str(&subgroups::prepare(text))?;
+    let findings = subgroups::normalise(&mut module);
+    Ok((module, findings))
+}
+
+/// What is wrong with a module that the validator lets through.
+fn beyond(module: &naga::Module, info: &ModuleInfo, text: &str) -> Vec<Finding> {
+    let mut findings = bitcast::check(module, info, text);
+    findings.extend(limits::check(module, info));
+    findings
+}
+
+/// What is over a bound in a valid module, or the first thing that the validator finds. What is not supported was told already: then it is valid here.
+fn judge(module: &naga::Module, text: &str, unsupported: bool) -> Result<Vec<Finding>, Box<naga::WithSpan<ValidationError>>> {
+    let mut validator =
+        if unsupported { Validator::new(ValidationFlags::all(), Capabilities::all()) } else { parse::validator() };
+    match validator.validate(module) {
+        Ok(info) => Ok(beyond(module, &info, text)),
+        Err(error) => Err(Box::new(error)),
+    }
+}

@@ -1,0 +1,223 @@
+//! Finds everything that is wrong with a source. The front end stops at its first error: here that error is noted, the least that holds it is
+//! taken out, and the rest is tried again, until nothing is wrong with what is left. What the cuts themselves make wrong is not told.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::cut::{self, Cut};
+use super::invalid;
+use super::lets;
+use super::messages::{self, Mistake};
+use crate::diagnostics::{Diagnostics, Finding, MOST};
+use crate::edits::{Edit, Edited};
+use crate::scan::{Kind, Scanned};
+use crate::{support, uniformity};
+
+/// Attempts, those included that find nothing new.
+const MAX_ROUNDS: u64 = 200;
+/// What all attempts may cost, in bytes of source. A large source with many mistakes is told of the first ones.
+const MAX_COST: u64 = 8 << 20;
+/// The front end's time grows with the square of a function's statements: this many pairs take it as long as one byte.
+const PAIRS_PER_BYTE: u64 = 32;
+
+/// All that can be told of a source that is refused. `findings` are those known already, in bytes of the present text.
+pub(super) fn everything(text: Edited, findings: Vec<Finding>) -> Diagnostics {
+    let written: Vec<Finding> = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
+    let mut recovery = Recovery {
+        text,
+        known: written.iter().filter_map(|f| f.at.clone()).collect(),
+        findings: written,
+        lost: HashSet::new(),
+        touched: HashSet::new(),
+        rounds: 0,
+        cost: 0,
+    };
+    recovery.run();
+    let Recovery { text, findings, .. } = recovery;
+    crate::diagnostics::refuse(text.written(), findings)
+}
+
+struct Recovery {
+    text: Edited,
+    /// In bytes of what was written.
+    findings: Vec<Finding>,
+    /// The places of what was found before anything was parsed: the front end would say it again in other words.
+    known: Vec<Range<usize>>,
+    /// Names whose declaration was taken out: by function, or for the whole module.
+    lost: HashSet<(Option<String>, String)>,
+    /// Functions that a statement was taken from.
+    touched: HashSet<String>,
+    rounds: u64,
+    cost: u64,
+}
+
+impl Recovery {
+    fn run(&mut self) {
+        self.close_functions();
+        let Some(module) = self.parsed() else { return };
+        let unsupported = support::check(&module, self.text.as_str());
+        for finding in &unsupported {
+            self.note(finding.clone());
+        }
+        self.validate(module, !unsupported.is_empty());
+    }
+
+    /// A function that is not closed takes what follows it along: that is told first.
+    fn close_functions(&mut self) {
+        let source = self.text.as_str().to_owned();
+        let open = cut::unclosed(&Scanned::new(&source));
+        for function in &open {
+            let finding = Finding::new("this `{` is never closed: a `}` is missing", Some(function.brace.clone()));
+            self.note(finding.label("opened here"));
+        }
+        self.touched.extend(open.iter().filter_map(|f| f.name.clone()));
+        self.text.apply(open.into_iter().map(|f| Edit::new(f.end..f.end, "}".repeat(f.missing))).collect());
+    }
+
+    /// Notes a finding, unless it has been noted.
+    fn note(&mut self, finding: Finding) {
+        let finding = finding.moved(|range| self.text.original(range));
+        let inside = |outer: &Range<usize>| finding.at.as_ref().is_some_and(|at| outer.contains(&at.start));
+        if self.known.iter().any(inside) {
+            return;
+        }
+        if !self.findings.iter().any(|f| f.message == finding.message && f.at == finding.at) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Whether another attempt is allowed.
+    fn goes_on(&mut self) -> bool {
+        self.rounds += 1;
+        self.cost += cost(self.text.as_str());
+        self.findings.len() < MOST && self.rounds <= MAX_ROUNDS && self.cost <= MAX_COST
+    }
+
+    /// Parses until nothing is wrong any more.
+    fn parsed(&mut self) -> Option<naga::Module> {
+        loop {
+            let error = match super::read(self.text.as_str()) {
+                Ok((module, findings)) => {
+                    findings.into_iter().for_each(|f| self.note(f));
+                    return Some(module);
+                }
+                Err(error) => error,
+            };
+            let source = self.text.as_str().to_owned();
+            let scanned = Scanned::new(&source);
+            let (finding, mistake) = messages::parse_error(&source, &scanned, &error);
+            let at = finding.at.clone();
+            let token = scanned.at_byte(error.labels().next().and_then(|l| l.0.to_range()).map_or(source.len(), |r| r.start));
+            if !self.follows(&scanned, token, &mistake) {
+                self.note(finding);
+            }
+            if at.is_none() || !self.goes_on() || !self.mend(&source, &scanned, token, &mistake) {
+                return None;
+            }
+        }
+    }
+
+    /// Whether an error is there only because of what was taken out.
+    fn follows(&self, scanned: &Scanned<'_>, token: usize, mistake: &Mistake) -> bool {
+        let Mistake::Unknown(name) = mistake else { return false };
+        let function = cut::function_at(scanned, token);
+        self.lost.contains(&(None, name.clone())) || self.lost.contains(&(function, name.clone()))
+    }
+
+    /// Takes a mistake out of the text. False when that cannot be done.
+    fn mend(&mut self, source: &str, scanned: &Scanned<'_>, token: usize, mistake: &Mistake) -> bool {
+        if let Mistake::Semicolon(at) = mistake {
+            self.text.apply(vec![Edit::new(*at..*at, ";")]);
+            return true;
+        }
+        let syntax = *mistake == Mistake::Syntax;
+        let found = cut::smallest(source, scanned, token, syntax).or_else(|| cut::larger(source, scanned, token));
+        match found {
+            Some(cut) => {
+                self.take_out(cut);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_out(&mut self, cut: Cut) {
+        let function = if cut.global { None } else { cut.within.clone() };
+        self.lost.extend(cut.lost.into_iter().map(|name| (function.clone(), name)));
+        if let (false, Some(function)) = (cut.global, cut.within) {
+            self.touched.insert(function);
+        }
+        self.text.apply(vec![cut.edit]);
+    }
+
+    /// Replaces the bodies of functions, and parses again.
+    fn without_bodies(&mut self, functions: impl IntoIterator<Item = String>) -> Option<naga::Module> {
+        for function in functions {
+            let source = self.text.as_str().to_owned();
+            // A body that is gone already, or went with its declaration, is none to replace.
+            if let Some(cut) = cut::stub(&source, &Scanned::new(&source), &function) {
+                self.text.apply(vec![cut.edit]);
+            }
+        }
+        naga::front::wgsl::parse_str(self.text.as_str()).ok()
+    }
+
+    /// Takes a declaration out, and what needs it.
+    fn without(&mut self, source: &str, scanned: &Scanned<'_>, token: usize) -> Option<naga::Module> {
+        self.take_out(cut::whole_at(source, scanned, token)?);
+        self.parsed()
+    }
+
+    /// Validates until nothing is wrong any more.
+    fn validate(&mut self, module: naga::Module, unsupported: bool) {
+        let mut module = module;
+        let edits = lets::check(&module, self.text.as_str());
+        if !edits.is_empty() {
+            self.text.apply(edits);
+            match super::read(self.text.as_str()) {
+                Ok((changed, _)) => module = changed,
+                Err(_) => return,
+            }
+        }
+        let mut stubs = HashSet::new();
+        loop {
+            let error = match super::judge(&module, self.text.as_str(), unsupported) {
+                Ok(findings) => {
+                    findings.into_iter().for_each(|f| self.note(f));
+                    break;
+                }
+                Err(error) => error,
+            };
+            let finding = invalid::finding(&module, &error);
+            let at = finding.at.clone();
+            // The statement that returned may be one that was taken out.
+            let returns = invalid::unreturned(&error).is_some_and(|name| self.touched.contains(name));
+            if !returns {
+                self.note(finding);
+            }
+            let source = self.text.as_str().to_owned();
+            let scanned = Scanned::new(&source);
+            let Some(token) = at.map(|at| scanned.at_byte(at.start)).filter(|_| self.goes_on()) else { return };
+            let left = match cut::function_at(&scanned, token).filter(|function| stubs.insert(function.clone())) {
+                Some(function) => self.without_bodies([function]),
+                None => self.without(&source, &scanned, token),
+            };
+            let Some(changed) = left else { return };
+            module = changed;
+        }
+        for index in 0..module.entry_points.len() {
+            uniformity::check(&module, index, self.text.as_str().len()).into_iter().for_each(|f| self.note(f));
+        }
+    }
+}
+
+/// What one attempt costs.
+fn cost(source: &str) -> u64 {
+    let scanned = Scanned::new(source);
+    let pairs = cut::declarations(&scanned).into_iter().map(|declaration| {
+        let ends = |at: &usize| matches!(scanned.kind(*at), Some(Kind::Semicolon | Kind::OpenBrace));
+        let statements = declaration.tokens.filter(ends).count() as u64;
+        statements * statements
+    });
+    source.len() as u64 + pairs.sum::<u64>() / PAIRS_PER_BYTE
+}
