@@ -143,7 +143,7 @@ impl Kernel {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let _guard = self.device.guard();
-            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, label: &self.label };
+            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, print_room: 0, label: &self.label };
             match self.device.native.compile(&request) {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
                 Err(failed) => Err(failed),

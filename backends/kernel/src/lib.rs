@@ -12,7 +12,9 @@ mod coverage;
 mod diagnostics;
 mod entry;
 mod limits;
+pub mod lower;
 mod parse;
+mod range;
 mod reflect;
 pub mod reflection;
 mod scan;
@@ -48,6 +50,9 @@ pub struct EntryPoint {
     coverage: Coverage,
     hash: [u8; 32],
     source: Arc<str>,
+    /// What the source prints, and the names of the functions that stand for it: this and a number.
+    prints: Arc<[lower::Print]>,
+    print_prefix: Option<Arc<str>>,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.

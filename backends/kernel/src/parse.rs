@@ -19,6 +19,9 @@ pub(crate) struct Parsed {
     pub(crate) source: Arc<str>,
     pub(crate) module: naga::Module,
     pub(crate) info: ModuleInfo,
+    /// See [`crate::EntryPoint`].
+    pub(crate) prints: Arc<[crate::lower::Print]>,
+    pub(crate) print_prefix: Option<Arc<str>>,
 }
 
 /// Runs `work` with a stack that is large enough whatever the caller's is. A panic in it is an internal failure, not a crash.
@@ -65,7 +68,7 @@ pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
     if !findings.is_empty() {
         return refuse(findings);
     }
-    Ok(Parsed { source: source.into(), module, info })
+    Ok(Parsed { source: source.into(), module, info, prints: Arc::new([]), print_prefix: None })
 }
 
 pub(crate) fn validator() -> Validator {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use compute_kernel::{Language, Module};
 
 use super::Subject;
+use crate::kernel::lower::PRINT_ROOM;
 use crate::kernel::reflection::Bounds;
 use crate::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Grid, HostTarget, KernelId, Launch, MemoryId, Position, Queue,
@@ -138,7 +139,7 @@ pub(super) fn read(queue: &dyn Queue, at: Position, from: Region) -> Result<Vec<
 pub(super) fn compile(device: &dyn Device, source: &str, bounds: Bounds, cancellable: bool) -> Result<KernelId, Failed> {
     let refused = |diagnostics: compute_kernel::Diagnostics| Failed(diagnostics.text);
     let entry = Module::parse(Language::Wgsl, source).map_err(refused)?.entry_point(None, &[]).map_err(refused)?;
-    Ok(device.compile(&CompileRequest { source: CompileSource::Portable(&entry), bounds, cancellable, label: "conformance" })?)
+    Ok(device.compile(&CompileRequest { source: CompileSource::Portable(&entry), bounds, cancellable, print_room: PRINT_ROOM, label: "conformance" })?)
 }
 
 /// Bytes that differ from their neighbours and from call to call.
