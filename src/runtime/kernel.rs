@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
+use compute_kernel::lower::{MAX_PRINT_ROOM, PRINT_ROOM};
 use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_kernel::{Constant, EntryPoint, Language, Module};
 use once_cell::sync::OnceCell;
@@ -13,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use super::code;
 use super::device::Device;
 use super::error::{Checked, Failed, Result, fail, from_device, from_diagnostics, refusal};
+use super::log;
 
 /// How to make a kernel.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct KernelOptions {
     pub lazy: bool,
     /// Nanoseconds after which a launch is stopped; 0: never.
     pub time_limit: u64,
+    /// Bytes of room for what one launch prints; 0: [`PRINT_ROOM`].
+    pub print_size: u32,
 }
 
 /// A kernel. Launches in flight keep the compiled code, not the kernel, so it may be dropped at any time (F7).
@@ -43,6 +47,8 @@ pub struct Kernel {
     pub(crate) label: String,
     pub(crate) time_limit: u64,
     pub(crate) fails_late: bool,
+    /// Bytes of room for what a launch prints; 0 when it prints nothing, or nobody listened when it was made.
+    pub(crate) print_room: u32,
     bounds: Bounds,
     slot: Arc<Slot>,
 }
@@ -53,6 +59,7 @@ struct Key {
     content: [u8; 32],
     bounds: Bounds,
     cancellable: bool,
+    print_room: u32,
 }
 
 /// A place for one compiled kernel: filled by whoever needs it first, while others who need it wait.
@@ -111,13 +118,24 @@ impl Kernel {
         check_abilities(device, options)?;
         check_limits(device, entry.reflection()).map_err(|made| Failed::of(*made))?;
         let cancellable = options.time_limit != 0;
-        let key = Key { content: entry.hash(), bounds: options.bounds, cancellable };
+        if options.print_size > MAX_PRINT_ROOM {
+            let message =
+                format!("room of {} bytes for prints was asked for; at most {MAX_PRINT_ROOM} are possible", options.print_size);
+            return fail(code::LIMIT, &message);
+        }
+        let print_room = match options.print_size {
+            _ if !entry.prints() || !log::hears_prints() => 0,
+            0 => PRINT_ROOM,
+            size => size,
+        };
+        let key = Key { content: entry.hash(), bounds: options.bounds, cancellable, print_room };
         let kernel = Arc::new(Self {
             slot: device.kernels.slot(key, device),
             device: Arc::clone(device),
             name: entry.reflection().entry.as_str().into(),
             label: options.label.clone(),
             time_limit: options.time_limit,
+            print_room,
             fails_late: cancellable || options.bounds == Bounds::Validate,
             bounds: options.bounds,
             entry,
@@ -143,7 +161,13 @@ impl Kernel {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let _guard = self.device.guard();
-            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.time_limit != 0, print_room: 0, label: &self.label };
+            let request = CompileRequest {
+                source,
+                bounds: self.bounds,
+                cancellable: self.time_limit != 0,
+                print_room: self.print_room,
+                label: &self.label,
+            };
             match self.device.native.compile(&request) {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
                 Err(failed) => Err(failed),

@@ -21,6 +21,7 @@ mod launch;
 pub mod log;
 mod memory;
 mod place;
+mod prints;
 mod queue;
 mod section;
 mod stream;

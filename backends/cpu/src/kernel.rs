@@ -37,18 +37,13 @@ impl Kernel {
             return Err(DeviceError::Unsupported("kernels other than portable ones on the cpu device"));
         };
         // Violations are reported at once: code that is never reached costs less here than a variable that is looked at in the end.
-        let lowering = Lowering { bounds: request.bounds, deferred: false, print_room: request.print_room };
+        let lowering = Lowering { bounds: request.bounds, deferred: false, print_room: request.print_room, names: None };
         let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
         let code = CompiledKernel::compile(lowered, request.bounds, request.cancellable)?;
         Self::new(Code::Compiled(code), entry.reflection().clone(), request.cancellable, scratches)
     }
 
-    pub(crate) fn new(
-        code: Code,
-        reflection: Reflection,
-        cancellable: bool,
-        scratches: &Scratches,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(code: Code, reflection: Reflection, cancellable: bool, scratches: &Scratches) -> Result<Self, DeviceError> {
         let scratch = scratches.class(code.scratch_size())?;
         let bound = code.cost().map(|cost| (cost.saturating_mul(INSTRUCTION_EIGHTHS) / 8).max(1));
         Ok(Self { reflection, cancellable, code, scratch, bound, measured: AtomicU64::new(0) })

@@ -252,7 +252,7 @@ impl Run {
         if self.cancelled() {
             return Some(LateFailure { position, cause: LateCause::TimeLimit { limit: self.prepared.time_limit } });
         }
-        let violation = self.prepared.kernel.reports().violation(&self.recorded())?;
+        let violation = self.prepared.kernel.reports().violation(&self.head())?;
         let Violation { location, what, index, length, invocation } = violation;
         Some(LateFailure { position, cause: LateCause::OutOfBounds { location, index, length, invocation, what } })
     }
@@ -263,7 +263,9 @@ impl Run {
         if !reports.prints() {
             return None;
         }
-        let output = reports.printed(&self.recorded());
+        let used = usize::try_from(reports.used(&self.head())).unwrap_or(usize::MAX);
+        let record: Vec<u8> = self.prepared.record.iter().take(used.div_ceil(4)).flat_map(bytes).collect();
+        let output = reports.printed(&record);
         (output.lost > 0 || !output.lines.is_empty()).then_some(Printed { position, output })
     }
 
@@ -272,13 +274,19 @@ impl Run {
         if record.is_empty() { ptr::null_mut() } else { record.as_ptr().cast_mut().cast() }
     }
 
-    /// The bytes of the record that are in use.
-    fn recorded(&self) -> Vec<u8> {
-        let word = |word: &AtomicU32| word.load(Ordering::Acquire).to_le_bytes();
-        let head: Vec<u8> = self.prepared.record.iter().take(RECORD_HEAD as usize / 4).flat_map(word).collect();
-        let used = usize::try_from(self.prepared.kernel.reports().used(&head)).unwrap_or(usize::MAX);
-        self.prepared.record.iter().take(used.div_ceil(4)).flat_map(word).collect()
+    /// The beginning of the record, zeros where there is none.
+    fn head(&self) -> [u8; RECORD_HEAD as usize] {
+        let mut head = [0; RECORD_HEAD as usize];
+        for (to, from) in head.iter_mut().zip(self.prepared.record.iter().flat_map(bytes)) {
+            *to = from;
+        }
+        head
     }
+}
+
+/// A word of a record as the device wrote it.
+fn bytes(word: &AtomicU32) -> [u8; 4] {
+    word.load(Ordering::Acquire).to_le_bytes()
 }
 
 fn new_record(kernel: &Kernel) -> Result<Vec<AtomicU32>, DeviceError> {

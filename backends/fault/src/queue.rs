@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
-    Waited,
+    Device, DeviceError, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
+    Region, Waited,
 };
 use parking_lot::Mutex;
 

@@ -42,7 +42,17 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     }
     let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
     let hash = digest(&parsed.source, &name, &values);
-    Ok(EntryPoint { module, info, index, reflection, coverage, hash, source: Arc::clone(&parsed.source), prints: Arc::clone(&parsed.prints), print_prefix: parsed.print_prefix.clone() })
+    Ok(EntryPoint {
+        module,
+        info,
+        index,
+        reflection,
+        coverage,
+        hash,
+        source: Arc::clone(&parsed.source),
+        prints: Arc::clone(&parsed.prints),
+        print_prefix: parsed.print_prefix.clone(),
+    })
 }
 
 fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {

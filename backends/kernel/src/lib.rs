@@ -14,6 +14,7 @@ mod entry;
 mod limits;
 pub mod lower;
 mod parse;
+mod print;
 mod range;
 mod reflect;
 pub mod reflection;
@@ -106,6 +107,10 @@ impl EntryPoint {
     /// Types and uniformity of the IR's expressions.
     pub fn info(&self) -> &naga::valid::ModuleInfo {
         &self.info
+    }
+    /// Whether its source prints anywhere.
+    pub fn prints(&self) -> bool {
+        !self.prints.is_empty()
     }
     /// The entry point in the IR.
     pub fn function(&self) -> &naga::EntryPoint {

@@ -9,6 +9,7 @@ use std::thread;
 use naga::valid::{ModuleInfo, ValidationError, ValidationFlags, Validator};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
+use crate::print::{self, Dialect};
 use crate::{limits, scan, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
@@ -47,16 +48,24 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
-    let refuse = |findings| Err(diagnostics::refuse(source, findings));
-    let findings = scan::check(source);
+    let rewritten = print::rewrite(source, Dialect::Wgsl).map_err(|findings| diagnostics::refuse(source, findings))?;
+    let text = rewritten.text.as_str();
+    let refuse = |mut findings: Vec<Finding>| {
+        for finding in &mut findings {
+            finding.at = finding.at.take().map(|at| rewritten.original(at));
+        }
+        Err(diagnostics::refuse(source, findings))
+    };
+    let findings = scan::check(text);
     if !findings.is_empty() {
         return refuse(findings);
     }
-    let module = match naga::front::wgsl::parse_str(source) {
+    let module = match naga::front::wgsl::parse_str(text) {
         Ok(module) => module,
-        Err(error) => return refuse(vec![parse_error(source, &error)]),
+        Err(error) => return refuse(vec![parse_error(text, &error)]),
     };
-    let findings = support::check(&module, source);
+    let mut findings = support::check(&module, text);
+    findings.extend(print::check(&module, &rewritten, Dialect::Wgsl));
     if !findings.is_empty() {
         return refuse(findings);
     }
@@ -68,7 +77,7 @@ pub(crate) fn wgsl(source: &str) -> Result<Parsed, Diagnostics> {
     if !findings.is_empty() {
         return refuse(findings);
     }
-    Ok(Parsed { source: source.into(), module, info, prints: Arc::new([]), print_prefix: None })
+    Ok(Parsed { source: source.into(), module, info, prints: rewritten.prints, print_prefix: rewritten.prefix })
 }
 
 pub(crate) fn validator() -> Validator {

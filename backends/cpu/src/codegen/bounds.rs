@@ -12,13 +12,7 @@ use super::value::{Parts, Pointer, Val};
 
 impl Emitter<'_> {
     /// A pointer to an element. `bound` is what the index is known to be below.
-    pub(super) fn index_pointer(
-        &mut self,
-        base: &Pointer,
-        index: Value,
-        signed: bool,
-        bound: Option<u64>,
-    ) -> Result<Pointer> {
+    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, bound: Option<u64>) -> Result<Pointer> {
         let elements = self.layout.elements(base.shape)?;
         let wide = if signed { self.b.ins().sextend(types::I64, index) } else { self.b.ins().uextend(types::I64, index) };
         let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));

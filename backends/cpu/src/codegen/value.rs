@@ -93,9 +93,7 @@ pub(super) fn registers(val: &Val) -> Vec<Value> {
     match val {
         Val::Parts(parts) => parts.to_vec(),
         Val::Memory(_) => Vec::new(),
-        Val::Pointer(p) => {
-            p.dynamic.into_iter().chain(p.ok).collect()
-        }
+        Val::Pointer(p) => p.dynamic.into_iter().chain(p.ok).collect(),
     }
 }
 

@@ -160,9 +160,7 @@ impl Types {
 
 /// A function with these parameters and no result.
 pub(super) fn function(name: &str, parameters: &[(&str, Handle<Type>)]) -> Function {
-    let arguments = parameters
-        .iter()
-        .map(|&(name, ty)| naga::FunctionArgument { name: Some(name.into()), ty, binding: None })
-        .collect();
+    let arguments =
+        parameters.iter().map(|&(name, ty)| naga::FunctionArgument { name: Some(name.into()), ty, binding: None }).collect();
     Function { name: Some(name.into()), arguments, ..Function::default() }
 }

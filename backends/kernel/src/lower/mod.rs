@@ -7,6 +7,7 @@
 mod build;
 mod check;
 pub(crate) mod format;
+pub mod names;
 mod record;
 mod report;
 #[cfg(test)]
@@ -27,8 +28,8 @@ use crate::reflection::{Bounds, Reflection};
 use crate::{EntryPoint, parse};
 use build::{Types, Writer};
 use check::{Rewriter, SiteAt, View};
-pub use record::{Line, Printed, Record, Site, Violation};
 pub(crate) use record::Print;
+pub use record::{Line, Printed, Record, Site, Violation};
 
 /// Room for printed lines that a launch gets when nothing else is asked for, in bytes. A line takes 16 bytes and its arguments.
 pub const PRINT_ROOM: u32 = 64 << 10;
@@ -47,6 +48,8 @@ pub struct Lowering {
     pub deferred: bool,
     /// Bytes of room for what a launch prints, at most [`MAX_PRINT_ROOM`]. 0: nobody listens, and prints are left out.
     pub print_room: u32,
+    /// Makes every name one that a target language accepts; without it names are as in the source.
+    pub names: Option<names::Family>,
 }
 
 /// A kernel made ready for a device.
@@ -145,7 +148,7 @@ impl EntryPoint {
     /// Only for a bug of ours: the result is validated.
     pub fn lower(self: &Arc<Self>, lowering: &Lowering) -> Result<Lowered, Diagnostics> {
         let prints = !self.prints.is_empty() && self.calls_prints();
-        if lowering.bounds != Bounds::Validate && !prints {
+        if lowering.bounds != Bounds::Validate && !prints && lowering.names.is_none() {
             let (entry, reports) = (Arc::clone(self), Arc::default());
             return Ok(Lowered { entry, made: None, record_variable: None, reporter: None, reports });
         }
@@ -177,6 +180,10 @@ impl Lowered {
     /// The entry point's index in the IR.
     pub fn index(&self) -> usize {
         if self.made.is_some() { 0 } else { self.entry.index() }
+    }
+    /// The entry point's name in the IR; [`Lowered::reflection`] has the user's.
+    pub fn entry_name(&self) -> &str {
+        self.module().entry_points.get(self.index()).map_or("", |entry| entry.name.as_str())
     }
     /// What it is for whoever launches it: the record is not part of it.
     pub fn reflection(&self) -> &Reflection {
@@ -394,13 +401,7 @@ impl<'a> Pass<'a> {
     }
 
     /// A function with its hidden parameters, and with everything in it rewritten; `None` when it is not reached.
-    fn function(
-        &self,
-        context: &mut Context,
-        handle: Handle<Function>,
-        before: &Function,
-        hidden: &Hidden,
-    ) -> Option<Function> {
+    fn function(&self, context: &mut Context, handle: Handle<Function>, before: &Function, hidden: &Hidden) -> Option<Function> {
         let view = self.view(Some(handle))?;
         let mut out = before.clone();
         if hidden.id.is_some() {
@@ -429,7 +430,10 @@ impl<'a> Pass<'a> {
         self.out.entry_points[0].function = out;
     }
 
-    fn finish(self, context: Context, record: Option<(Record, Handle<GlobalVariable>)>) -> Result<Lowered, Diagnostics> {
+    fn finish(mut self, context: Context, record: Option<(Record, Handle<GlobalVariable>)>) -> Result<Lowered, Diagnostics> {
+        if let Some(family) = self.lowering.names {
+            names::make_safe(&mut self.out, family);
+        }
         let info = parse::validator().validate(&self.out).map_err(|error| {
             diagnostics::internal(format!("a lowered kernel is not valid: {}", error.emit_to_string(&self.entry.source)))
         })?;

@@ -52,7 +52,7 @@ fn entry(source: &str) -> Arc<EntryPoint> {
 }
 
 fn lowered(entry: &Arc<EntryPoint>, bounds: Bounds) -> Lowered {
-    let lowering = Lowering { bounds, deferred: false, print_room: PRINT_ROOM };
+    let lowering = Lowering { bounds, deferred: false, print_room: PRINT_ROOM, names: None };
     entry.lower(&lowering).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
