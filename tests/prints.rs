@@ -75,7 +75,7 @@ fn a_kernel_prints_with_its_name_label_and_invocation() {
             "`hello` `greeter` (7, 0, 0): x = -7, v = 7.0, 0.5",
         ]
     );
-    assert_eq!(read(&stream, whole(&o), 8).unwrap(), [0, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(read(&stream, part(&o, 0, 8), 8).unwrap(), [0, 0, 0, 0, 1, 0, 0, 0]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn l5_a_kernel_that_validates_prints_and_fails() {
     let kernel = Kernel::new(&device, &KernelOptions { bounds: Bounds::Validate, ..options(source) }).unwrap();
     let o = buffer(&device, 16, "o");
     runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&o))])).unwrap();
-    let failed = read(&stream, whole(&o), 4).unwrap_err();
+    let failed = read(&stream, part(&o, 0, 4), 4).unwrap_err();
     assert_eq!(failed.report.as_ref().unwrap().root.code, code::KERNEL_FAULT);
     assert!(failed.report.as_ref().unwrap().root.message.contains("index 9"), "{failed:?}");
     assert_eq!(listening.prints(), ["`both` (0, 0, 0): before 0", "`both` (0, 0, 0): after"]);
