@@ -21,6 +21,7 @@ pub mod reflection;
 mod scan;
 mod support;
 mod uniformity;
+mod walk;
 
 use std::sync::Arc;
 

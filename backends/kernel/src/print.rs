@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use naga::front::Typifier;
 use naga::proc::ResolveContext;
-use naga::{Function, Module, Statement, TypeInner};
+use naga::{Function, Module, TypeInner};
 
 use crate::diagnostics::{self, Finding};
 use crate::lower::Print;
 use crate::lower::format::{Argument, Format};
+use crate::walk;
 
 /// The names that print, in every language.
 const NAMES: [&str; 2] = ["debugPrintf", "debugPrintfEXT"];
@@ -366,7 +367,7 @@ pub(crate) fn check(module: &Module, rewritten: &Rewritten, dialect: Dialect) ->
     let functions = module.functions.iter().map(|(_, function)| function);
     for function in functions.chain(module.entry_points.iter().map(|entry| &entry.function)) {
         let mut typifier = None;
-        calls(&function.body, &mut |callee, arguments| {
+        walk::calls(&function.body, |callee, arguments| {
             let number =
                 module.functions[callee].name.as_deref().and_then(|name| name.strip_prefix(prefix)?.parse::<usize>().ok());
             let Some(print) = number.and_then(|number| rewritten.prints.get(number)) else { return };
@@ -406,25 +407,6 @@ fn types(module: &Module, function: &Function) -> Option<Typifier> {
         typifier.grow(handle, &function.expressions, &context).ok()?;
     }
     Some(typifier)
-}
-
-fn calls(block: &naga::Block, f: &mut dyn FnMut(naga::Handle<Function>, &[naga::Handle<naga::Expression>])) {
-    for statement in block {
-        match statement {
-            Statement::Call { function, arguments, .. } => f(*function, arguments),
-            Statement::Block(inner) => calls(inner, f),
-            Statement::If { accept, reject, .. } => {
-                calls(accept, f);
-                calls(reject, f);
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| calls(&case.body, f)),
-            Statement::Loop { body, continuing, .. } => {
-                calls(body, f);
-                calls(continuing, f);
-            }
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

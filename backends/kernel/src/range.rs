@@ -10,6 +10,8 @@ use naga::{
     BinaryOperator, Block, BuiltIn, Expression, Function, Handle, Literal, LocalVariable, MathFunction, ScalarKind, Statement,
 };
 
+use crate::walk;
+
 /// Operators that a bound is followed through.
 const DEPTH: u32 = 8;
 /// Below this a number has no sign, however it is read.
@@ -70,8 +72,7 @@ struct Calls {
 
 impl Calls {
     fn note(&mut self, ranges: &Ranges<'_>, block: &Block) {
-        for_each(block, &mut |statement| {
-            let Statement::Call { function, arguments, .. } = statement else { return };
+        walk::calls(block, |function, arguments| {
             let found: Vec<_> = arguments.iter().map(|argument| ranges.bound(*argument)).collect();
             match &mut self.bounds[function.index()] {
                 slot @ None => *slot = Some(found),
@@ -95,7 +96,7 @@ impl<'a> Ranges<'a> {
     ) -> Self {
         let mut ranges = Self { module, function, info, workgroup_size, arguments, counters: HashMap::new() };
         let mut counters = HashMap::new();
-        for_each(&function.body, &mut |statement| {
+        walk::statements(&function.body, &mut |statement| {
             if let Statement::Loop { body, .. } = statement {
                 ranges.counted(body, &mut counters);
             }
@@ -238,7 +239,7 @@ impl<'a> Ranges<'a> {
     fn never_negative(&self, local: Handle<LocalVariable>) -> bool {
         let starts = self.function.local_variables[local].init.is_none_or(|init| self.number(init).is_some_and(|n| n < SIGNLESS));
         let (mut stores, mut fitting) = (0, 0);
-        for_each(&self.function.body, &mut |statement| match statement {
+        walk::statements(&self.function.body, &mut |statement| match statement {
             Statement::Loop { body, continuing, .. } => {
                 let bound = self.guard(body).filter(|guard| guard.counter == local && !self.writes(body, local));
                 if let Some(guard) = bound {
@@ -280,7 +281,7 @@ impl<'a> Ranges<'a> {
                     steps = true;
                 }
                 _ => {
-                    if self.writes(&Block::from_vec(vec![statement.clone()]), local) {
+                    if self.writes(std::slice::from_ref(statement), local) {
                         return false;
                     }
                 }
@@ -310,9 +311,9 @@ impl<'a> Ranges<'a> {
     }
 
     /// Whether anything in a block may change a variable.
-    fn writes(&self, block: &Block, local: Handle<LocalVariable>) -> bool {
+    fn writes(&self, block: &[Statement], local: Handle<LocalVariable>) -> bool {
         let mut found = false;
-        for_each(block, &mut |statement| {
+        walk::statements(block, &mut |statement| {
             found |= match statement {
                 Statement::Store { pointer, .. } | Statement::Atomic { pointer, .. } => self.root(*pointer) == Some(local),
                 Statement::Call { arguments, .. } => arguments.iter().any(|argument| self.root(*argument) == Some(local)),
@@ -379,46 +380,10 @@ struct Guard {
     position: usize,
 }
 
-/// Calls `f` for every statement of a block and of the blocks in it.
-fn for_each(block: &Block, f: &mut dyn FnMut(&Statement)) {
-    for statement in block.iter() {
-        f(statement);
-        match statement {
-            Statement::Block(inner) => for_each(inner, f),
-            Statement::If { accept, reject, .. } => {
-                for_each(accept, f);
-                for_each(reject, f);
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| for_each(&case.body, f)),
-            Statement::Loop { body, continuing, .. } => {
-                for_each(body, f);
-                for_each(continuing, f);
-            }
-            _ => {}
-        }
-    }
-}
-
 fn for_each_emitted(statements: &[Statement], f: &mut dyn FnMut(Handle<Expression>)) {
-    let mut emit = |statement: &Statement| {
+    walk::statements(statements, &mut |statement| {
         if let Statement::Emit(range) = statement {
             range.clone().for_each(&mut *f);
         }
-    };
-    for statement in statements {
-        emit(statement);
-        match statement {
-            Statement::Block(inner) => for_each(inner, &mut emit),
-            Statement::If { accept, reject, .. } => {
-                for_each(accept, &mut emit);
-                for_each(reject, &mut emit);
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| for_each(&case.body, &mut emit)),
-            Statement::Loop { body, continuing, .. } => {
-                for_each(body, &mut emit);
-                for_each(continuing, &mut emit);
-            }
-            _ => {}
-        }
-    }
+    });
 }

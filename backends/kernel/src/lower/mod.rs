@@ -25,7 +25,7 @@ use naga::{
 use crate::diagnostics::{self, Diagnostics};
 use crate::range::ModuleRanges;
 use crate::reflection::{Bounds, Reflection};
-use crate::{EntryPoint, parse};
+use crate::{EntryPoint, parse, walk};
 use build::{Types, Writer};
 use check::{Rewriter, SiteAt, View};
 pub(crate) use record::Print;
@@ -156,8 +156,7 @@ impl EntryPoint {
     }
 
     fn calls_prints(&self) -> bool {
-        let mut reached = vec![false; self.module.functions.len()];
-        reach(&self.module, &self.function().function.body, &mut reached);
+        let reached = walk::reached(&self.module, &self.function().function.body);
         self.module.functions.iter().any(|(handle, f)| reached[handle.index()] && self.print_of(f).is_some())
     }
 
@@ -231,30 +230,6 @@ impl Reports {
     /// How much of a record holds something, in bytes, given its beginning of [`RECORD_HEAD`] bytes: for devices that fetch it in two steps.
     pub fn used(&self, head: &[u8]) -> u64 {
         record::used(head).min(self.record.map_or(0, |record| record.size.into()))
-    }
-}
-
-/// Marks the functions that a block calls, however far.
-fn reach(module: &Module, block: &naga::Block, reached: &mut [bool]) {
-    for statement in block {
-        match statement {
-            Statement::Call { function, .. } => {
-                if !std::mem::replace(&mut reached[function.index()], true) {
-                    reach(module, &module.functions[*function].body, reached);
-                }
-            }
-            Statement::Block(inner) => reach(module, inner, reached),
-            Statement::If { accept, reject, .. } => {
-                reach(module, accept, reached);
-                reach(module, reject, reached);
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| reach(module, &case.body, reached)),
-            Statement::Loop { body, continuing, .. } => {
-                reach(module, body, reached);
-                reach(module, continuing, reached);
-            }
-            _ => {}
-        }
     }
 }
 
@@ -332,7 +307,7 @@ impl<'a> Pass<'a> {
         for function in std::iter::once(None).chain(handles.into_iter().rev().map(Some)) {
             let Some(view) = self.view(function) else { continue };
             let own = pending[function.map_or(module.functions.len(), Handle::index)].clone();
-            for_each_call(&view.function.body, &mut |callee, arguments| {
+            walk::calls(&view.function.body, |callee, arguments| {
                 for (parameter, argument) in arguments.iter().enumerate() {
                     if view.is_pointer(*argument) && view.may_be_wrong(*argument, &own) {
                         pending[callee.index()][parameter] = true;
@@ -501,25 +476,6 @@ fn move_calls(context: &Context, function: &mut Function) {
             && let Some(moved) = context.moved(*callee)
         {
             *callee = moved;
-        }
-    }
-}
-
-fn for_each_call(block: &naga::Block, f: &mut dyn FnMut(Handle<Function>, &[Handle<Expression>])) {
-    for statement in block {
-        match statement {
-            Statement::Call { function, arguments, .. } => f(*function, arguments),
-            Statement::Block(inner) => for_each_call(inner, f),
-            Statement::If { accept, reject, .. } => {
-                for_each_call(accept, f);
-                for_each_call(reject, f);
-            }
-            Statement::Switch { cases, .. } => cases.iter().for_each(|case| for_each_call(&case.body, f)),
-            Statement::Loop { body, continuing, .. } => {
-                for_each_call(body, f);
-                for_each_call(continuing, f);
-            }
-            _ => {}
         }
     }
 }
