@@ -87,7 +87,7 @@ impl CompiledKernel {
 
     fn translate(lowered: &Lowered, options: Options) -> Result<Self, DeviceError> {
         let locate = |span| lowered.entry().location(span);
-        let output = jit::translate(jit::Source::new(lowered), options).map_err(|stop| stop.into_error(&locate))?;
+        let output = jit::translate(jit::Source::new(lowered), options).map_err(|stop| stop.into_error(locate))?;
         Ok(Self {
             code: output.code,
             scratch_size: usize::try_from(output.scratch_size).unwrap_or(usize::MAX),
