@@ -108,6 +108,7 @@ fn options(source: &str, bounds: Bounds) -> KernelOptions {
         constants: Vec::new(),
         bounds,
         compile: Compile::Now,
+        print_size: 0,
         time_limit: 0,
     }
 }
@@ -121,7 +122,7 @@ fn stages(source: &str) -> [Duration; 3] {
     let resolve = || took(|| drop(black_box(module.entry_point(None, &[]).unwrap())));
     let generate = || {
         let request =
-            CompileRequest { source: CompileSource::Portable(&entry), bounds: Bounds::Checked, cancellable: false, label: "" };
+            CompileRequest { source: CompileSource::Portable(&entry), bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
         let mut made = None;
         let time = took(|| made = Some(native.compile(&request).unwrap()));
         native.drop_kernel(made.unwrap());

@@ -63,6 +63,7 @@ fn main() {
     let (native, _) = registry::open(Some("null"), 0, &Default::default()).unwrap().unwrap();
     let device = Device::new(native, &DeviceOptions::default()).unwrap();
     let options = KernelOptions {
+        print_size: 0,
         language: Some(Language::Wgsl),
         source: SOURCE.into(),
         entry: None,

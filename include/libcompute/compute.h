@@ -219,6 +219,9 @@
 /* Launches too. */
 #define COMPUTE_LOG_LAUNCHES 3
 
+/* The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else. */
+#define COMPUTE_LOG_PRINT 64
+
 /* Call from the thread that polls or waits (the default). */
 #define COMPUTE_CALLBACK_ON_POLL 0
 
@@ -386,6 +389,8 @@ typedef struct compute_kernel_desc {
     uint64_t time_limit;
     /* Where the text of `#include`s comes from: `compute_include_desc`; else NULL. */
     const void *next;
+    /* Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number. */
+    uint64_t print_size;
 } compute_kernel_desc;
 
 /* What an `#include` asks for. The strings end in a NUL byte and live for the call. */
@@ -1107,6 +1112,7 @@ typedef struct compute_table {
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
+#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
@@ -1132,6 +1138,7 @@ compute_status compute_check_abi(uint32_t abi, compute_error *out_error);
 const char *compute_status_name(compute_status status);
 
 /* Sends log lines up to `level` (`COMPUTE_LOG_...`) to `callback`, from any thread and with no lock held; NULL or `COMPUTE_LOG_OFF` ends that.
+ * Lines that kernels print come at every level but `COMPUTE_LOG_OFF`; kernels made while nobody listens do not print at all.
  * For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned.
  *
  * Pointers: `callback` may be called with `user` from any thread until another one has been set. `out_error` is writable, or NULL. */

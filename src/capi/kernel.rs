@@ -96,6 +96,8 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
         bounds,
         compile,
         time_limit: desc.time_limit,
+        // What is too large is told with the limit.
+        print_size: u32::try_from(desc.print_size).unwrap_or(u32::MAX),
     })
 }
 

@@ -110,6 +110,7 @@ impl Listener {
 }
 
 /// Sends log lines up to `level` (`COMPUTE_LOG_...`) to `callback`, from any thread and with no lock held; NULL or `COMPUTE_LOG_OFF` ends that.
+/// Lines that kernels print come at every level but `COMPUTE_LOG_OFF`; kernels made while nobody listens do not print at all.
 /// For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned.
 ///
 /// # Safety
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn compute_log_set(
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
-        if level > COMPUTE_LOG_LAUNCHES {
+        if level > COMPUTE_LOG_LAUNCHES && level != COMPUTE_LOG_PRINT {
             return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{level} is not a COMPUTE_LOG_");
         }
         let sink = callback.map(|callback| -> log::Sink {

@@ -376,6 +376,8 @@ pub struct compute_kernel_desc {
     pub time_limit: u64,
     /// Where the text of `#include`s comes from: `compute_include_desc`; else NULL.
     pub next: *const c_void,
+    /// Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number.
+    pub print_size: u64,
 }
 
 /// `#include "path"`
@@ -624,6 +626,8 @@ pub const COMPUTE_LOG_ERROR: u32 = 1;
 pub const COMPUTE_LOG_WARNING: u32 = 2;
 /// Launches too.
 pub const COMPUTE_LOG_LAUNCHES: u32 = 3;
+/// The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else.
+pub const COMPUTE_LOG_PRINT: u32 = 64;
 
 /// Call from the thread that polls or waits (the default).
 pub const COMPUTE_CALLBACK_ON_POLL: u32 = 0;

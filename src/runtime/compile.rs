@@ -24,6 +24,7 @@ pub(super) struct Key {
     pub(super) content: [u8; 32],
     pub(super) bounds: Bounds,
     pub(super) cancellable: bool,
+    pub(super) print_room: u32,
 }
 
 /// A place for one compiled kernel: filled by whoever needs it first, while others who need it wait.
@@ -51,6 +52,7 @@ pub(super) struct Job {
     pub(super) label: Arc<str>,
     pub(super) bounds: Bounds,
     pub(super) cancellable: bool,
+    pub(super) print_room: u32,
 }
 
 /// The kernels of a device: those compiled, by content, and those queued to be.
@@ -195,7 +197,7 @@ impl Job {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let _guard = device.guard();
-            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.cancellable, label: &self.label };
+            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.cancellable, print_room: self.print_room, label: &self.label };
             fresh = true;
             match device.native.compile(&request) {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),

@@ -130,8 +130,9 @@ pub(crate) fn from_late(cause: LateCause, about: About) -> Error {
     let kernel = Arc::clone(&about.kernel);
     let made = match cause {
         LateCause::OutOfBounds { location: at, index, length, invocation: [x, y, z], what } => {
+            let what = if what.is_empty() { "a value".to_owned() } else { format!("`{what}`") };
             let message = format!(
-                "kernel `{kernel}` went out of bounds: line {}, column {}: index {index} of `{what}`, whose length is {length}, in invocation ({x}, {y}, {z})",
+                "kernel `{kernel}` went out of bounds: line {}, column {}: index {index} of {what}, whose length is {length}, in invocation ({x}, {y}, {z})",
                 at.line, at.column
             );
             Error { location: location(&at), ..error(code::KERNEL_FAULT, message) }

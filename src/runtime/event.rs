@@ -17,7 +17,7 @@ use super::device::Device;
 use super::error::{Failed, Result, error, fail, poisoned};
 use super::queue::Queue;
 use super::stream::{Stream, Wait, wait};
-use super::{code, late, log, trust};
+use super::{code, late, log, prints, trust};
 
 /// An event.
 pub struct Event {
@@ -190,6 +190,7 @@ impl Event {
     /// How it ended. Its position has completed.
     fn finish(&self) -> Result<()> {
         self.device.check()?;
+        prints::deliver();
         let Some(read) = &self.read else { return Ok(()) };
         if late::active() {
             late::settle();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::KernelId;
+use compute_kernel::lower::{MAX_PRINT_ROOM, PRINT_ROOM};
 use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_kernel::{Constant, EntryPoint, Include, Language, Module, Source};
 
@@ -12,6 +13,7 @@ use super::code;
 use super::compile::{Job, Key};
 use super::device::Device;
 use super::error::{Checked, Failed, Result, fail, from_diagnostics, refusal};
+use super::log;
 use super::stream::Wait;
 
 /// How to make a kernel.
@@ -33,6 +35,8 @@ pub struct KernelOptions {
     pub compile: Compile,
     /// Nanoseconds after which a launch is stopped; 0: never.
     pub time_limit: u64,
+    /// Bytes of room for what one launch prints; 0: [`PRINT_ROOM`].
+    pub print_size: u32,
 }
 
 /// When a kernel is compiled for its device (L6). It is parsed and checked against the device's limits at creation in any case.
@@ -54,6 +58,8 @@ pub struct Kernel {
     pub(crate) label: Arc<str>,
     pub(crate) time_limit: u64,
     pub(crate) fails_late: bool,
+    /// Bytes of room for what a launch prints; 0 when it prints nothing, or nobody listened when it was made.
+    pub(crate) print_room: u32,
     job: Job,
 }
 
@@ -78,15 +84,26 @@ impl Kernel {
         check_abilities(device, options)?;
         check_limits(device, entry.reflection()).map_err(|made| Failed::of(*made))?;
         let cancellable = options.time_limit != 0;
-        let key = Key { content: entry.hash(), bounds: options.bounds, cancellable };
+        if options.print_size > MAX_PRINT_ROOM {
+            let message =
+                format!("room of {} bytes for prints was asked for; at most {MAX_PRINT_ROOM} are possible", options.print_size);
+            return fail(code::LIMIT, &message);
+        }
+        let print_room = match options.print_size {
+            _ if !entry.prints() || !log::hears_prints() => 0,
+            0 => PRINT_ROOM,
+            size => size,
+        };
+        let key = Key { content: entry.hash(), bounds: options.bounds, cancellable, print_room };
         let label: Arc<str> = options.label.as_str().into();
         let slot = device.kernels.slot(key, device);
-        let job = Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable };
+        let job = Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
         let kernel = Arc::new(Self {
             device: Arc::clone(device),
             name: entry.reflection().entry.as_str().into(),
             label,
             time_limit: options.time_limit,
+            print_room,
             fails_late: cancellable || options.bounds == Bounds::Validate,
             job,
             entry,

@@ -16,7 +16,7 @@ use super::kernel::Kernel;
 use super::place::Place;
 use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, refused_operation, region};
 use super::stream::Stream;
-use super::{code, late, log};
+use super::{code, late, log, prints};
 
 /// What is done with a launch (L6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -185,6 +185,9 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
         };
         let native =
             hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
+        if kernel.print_room > 0 {
+            prints::expect(&stream.queue, step.at, &kernel.name, label);
+        }
         step.queue.launch(step.at, &native)
     })?;
     if matches!(performed, Performed::Enqueued(_)) {

@@ -1,7 +1,7 @@
 //! Where log lines go: nowhere, until the host gives a callback. Lines are made and sent with no lock held (F4).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use compute_trust::Failure;
 use parking_lot::RwLock;
@@ -12,19 +12,39 @@ pub const ERROR: u32 = 1;
 pub const WARNING: u32 = 2;
 /// Launches.
 pub const LAUNCHES: u32 = 3;
+/// What kernels print. Not a degree like the others: told whatever the level, and given as a level it means prints and nothing else.
+pub const PRINT: u32 = 64;
 
 /// Takes lines with their level.
 pub type Sink = Arc<dyn Fn(u32, &str) + Send + Sync>;
 
 static LEVEL: AtomicU32 = AtomicU32::new(0);
+static PRINTS: AtomicBool = AtomicBool::new(false);
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
 /// Sets where lines up to `level` go; 0 or `None` is nowhere.
 pub fn set(level: u32, sink: Option<Sink>) {
     let level = if sink.is_some() { level } else { 0 };
     let old = std::mem::replace(&mut *SINK.write(), sink);
-    LEVEL.store(level, Ordering::Release);
+    LEVEL.store(if level == PRINT { 0 } else { level }, Ordering::Release);
+    PRINTS.store(level > 0, Ordering::Release);
     drop(old);
+}
+
+/// Whether somebody listens to what kernels print.
+pub(crate) fn hears_prints() -> bool {
+    PRINTS.load(Ordering::Acquire)
+}
+
+/// Sends what a kernel printed.
+pub(crate) fn print(text: &str) {
+    if !hears_prints() {
+        return;
+    }
+    let sink = SINK.read().clone();
+    if let Some(sink) = sink {
+        sink(PRINT, text);
+    }
 }
 
 /// Sends a line, which is made only when somebody listens.

@@ -22,6 +22,7 @@ mod launch;
 pub mod log;
 mod memory;
 mod place;
+mod prints;
 mod queue;
 mod section;
 mod sizing;

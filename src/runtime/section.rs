@@ -22,7 +22,7 @@ use super::error::{Failed, Result, error, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
-use super::{code, late, log};
+use super::{code, late, log, prints};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +149,7 @@ pub(crate) fn perform<'a>(
     watch: Option<&Arc<Watch>>,
     work: impl FnOnce(&Step<'_>) -> std::result::Result<(), DeviceError>,
 ) -> Result<Performed> {
+    prints::deliver();
     if late::active() {
         late::settle();
     }

@@ -12,7 +12,7 @@ use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
 use super::queue::Queue;
-use super::{event, late, trust};
+use super::{event, late, prints, trust};
 
 /// A stream. Dropping it lets its work finish.
 pub struct Stream {
@@ -87,6 +87,7 @@ impl Stream {
                 return Ok(Wait::TimedOut);
             }
         }
+        prints::deliver();
         late::settle();
         self.device.check()?;
         trust::check(views)?;

@@ -7,7 +7,7 @@ use compute_trust::{Failure, Report};
 use super::buffer::View;
 use super::error::{Failed, Result, error};
 use super::section::alone;
-use super::{code, late};
+use super::{code, late, prints};
 
 /// Whether bytes can be trusted, as far as it is known now (T8). Several failures answer `SEVERAL`, each once.
 pub(crate) fn check(views: &[View]) -> Result<()> {
@@ -33,6 +33,7 @@ pub(crate) fn check(views: &[View]) -> Result<()> {
 
 /// `check`, after what devices have to tell by now was heard.
 pub fn check_now(views: &[View]) -> Result<()> {
+    prints::deliver();
     if late::active() {
         late::settle();
     }

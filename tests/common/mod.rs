@@ -57,6 +57,7 @@ pub(crate) fn read(stream: &Stream, place: Place<'_>, size: usize) -> runtime::R
 
 pub(crate) fn options(source: &str) -> KernelOptions {
     KernelOptions {
+        print_size: 0,
         language: Some(Language::Wgsl),
         source: source.into(),
         entry: None,

@@ -31,8 +31,13 @@ const SAXPY: &str = "@group(0) @binding(0) var<storage, read_write> o: array<vec
 fn compile(device: &dyn Device, source: &str) -> KernelId {
     let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[]));
     let entry = entry.unwrap_or_else(|diagnostics| panic!("{}", diagnostics.text));
-    let request =
-        CompileRequest { source: CompileSource::Portable(&entry), bounds: Bounds::Checked, cancellable: false, label: "" };
+    let request = CompileRequest {
+        source: CompileSource::Portable(&entry),
+        bounds: Bounds::Checked,
+        cancellable: false,
+        print_room: 0,
+        label: "",
+    };
     device.compile(&request).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use compute_hal::{DeviceError, LateCause, LateFailure, Position, QueueId, Waited};
+use compute_hal::{DeviceError, LateCause, LateFailure, Position, Printed, QueueId, Waited};
 use parking_lot::Mutex;
 
 use crate::device::Shared;
@@ -58,6 +58,7 @@ pub(crate) struct Fifo {
     pub(crate) watch: Watch,
     in_pool: AtomicBool,
     late: Mutex<Vec<LateFailure>>,
+    printed: Mutex<Vec<Printed>>,
     stamps: Mutex<Stamps>,
     stamps_asked: AtomicUsize,
 }
@@ -90,6 +91,7 @@ impl Fifo {
             watch: Watch::new(),
             in_pool: AtomicBool::new(false),
             late: Mutex::default(),
+            printed: Mutex::default(),
             stamps: Mutex::default(),
             stamps_asked: AtomicUsize::new(0),
         }
@@ -322,9 +324,7 @@ impl Fifo {
             Size::Groups(grid, groups) if seat == Seat::Caller => {
                 let run = Run::new(prepared, grid);
                 run.groups(0, groups, lease.as_ref());
-                if let Some(failure) = run.failure(at) {
-                    self.late.lock().push(failure);
-                }
+                self.tell(run.failure(at), run.printed(at));
                 Step::Done
             }
             Size::Groups(grid, groups) => self.team(Team::kernel(self, at, Run::new(prepared, grid), groups), seat, lease),
@@ -358,8 +358,17 @@ impl Fifo {
         if let Some(timer) = &team.timer {
             self.shared.watchdog.disarm(timer);
         }
-        if let Some(failure) = team.failure() {
+        let (failure, printed) = team.outcome();
+        self.tell(failure, printed);
+    }
+
+    /// Keeps what a kernel has to tell, before its position completes.
+    fn tell(&self, failure: Option<LateFailure>, printed: Option<Printed>) {
+        if let Some(failure) = failure {
             self.late.lock().push(failure);
+        }
+        if let Some(printed) = printed {
+            self.printed.lock().push(printed);
         }
     }
 
@@ -466,6 +475,10 @@ impl Fifo {
 
     pub(crate) fn take_late(&self) -> Vec<LateFailure> {
         std::mem::take(&mut *self.late.lock())
+    }
+
+    pub(crate) fn take_printed(&self) -> Vec<Printed> {
+        std::mem::take(&mut *self.printed.lock())
     }
 
     pub(crate) fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compute_hal::kernel::reflection::{Bounds, Reflection};
+use compute_hal::kernel::lower::{Lowering, Reports};
+use compute_hal::kernel::reflection::Reflection;
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 
-use crate::codegen::{CompiledKernel, Context, Site};
+use crate::codegen::{CompiledKernel, Context};
 use crate::scratch::{Class, Lease, Scratches, Seat};
 
 /// What a simple instruction takes at most, in eighths of a nanosecond; measured, see `examples/latency.rs`.
@@ -21,7 +22,6 @@ pub(crate) enum Code {
 
 pub(crate) struct Kernel {
     pub(crate) reflection: Reflection,
-    pub(crate) validate: bool,
     pub(crate) cancellable: bool,
     code: Code,
     scratch: Option<Arc<Class>>,
@@ -36,21 +36,17 @@ impl Kernel {
         let CompileSource::Portable(entry) = &request.source else {
             return Err(DeviceError::Unsupported("kernels other than portable ones on the cpu device"));
         };
-        let code = CompiledKernel::compile(entry, request.bounds, request.cancellable)?;
-        let validate = request.bounds == Bounds::Validate;
-        Self::new(Code::Compiled(code), entry.reflection().clone(), validate, request.cancellable, scratches)
+        // Violations are reported at once: code that is never reached costs less here than a variable that is looked at in the end.
+        let lowering = Lowering { bounds: request.bounds, deferred: false, print_room: request.print_room, names: None };
+        let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
+        let code = CompiledKernel::compile(lowered, request.bounds, request.cancellable)?;
+        Self::new(Code::Compiled(code), entry.reflection().clone(), request.cancellable, scratches)
     }
 
-    pub(crate) fn new(
-        code: Code,
-        reflection: Reflection,
-        validate: bool,
-        cancellable: bool,
-        scratches: &Scratches,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(code: Code, reflection: Reflection, cancellable: bool, scratches: &Scratches) -> Result<Self, DeviceError> {
         let scratch = scratches.class(code.scratch_size())?;
         let bound = code.cost().map(|cost| (cost.saturating_mul(INSTRUCTION_EIGHTHS) / 8).max(1));
-        Ok(Self { reflection, validate, cancellable, code, scratch, bound, measured: AtomicU64::new(0) })
+        Ok(Self { reflection, cancellable, code, scratch, bound, measured: AtomicU64::new(0) })
     }
 
     /// An upper bound on one thread's time for `groups` workgroups, in nanoseconds.
@@ -90,8 +86,13 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn site(&self, index: u32) -> Option<&Site> {
-        self.code.sites().get(usize::try_from(index).ok()?)
+    /// What it reports, and the record that it does so in.
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        match &self.code {
+            Code::Compiled(code) => code.reports(),
+            #[cfg(test)]
+            Code::Test(code) => &code.reports,
+        }
     }
 
     /// Runs one workgroup.
@@ -130,14 +131,6 @@ impl Code {
             Self::Compiled(code) => code.code_size(),
             #[cfg(test)]
             Self::Test(_) => 0,
-        }
-    }
-
-    fn sites(&self) -> &[Site] {
-        match self {
-            Self::Compiled(code) => code.sites(),
-            #[cfg(test)]
-            Self::Test(code) => &code.sites,
         }
     }
 }

@@ -5,11 +5,12 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use compute_hal::kernel::lower::{RECORD_HEAD, Violation};
 use compute_hal::kernel::reflection::{Access, BindingInfo};
-use compute_hal::{Binding, DeviceError, Grid, LateCause, LateFailure, Launch, Limits, Position};
+use compute_hal::{Binding, DeviceError, Grid, LateCause, LateFailure, Launch, Limits, Position, Printed};
 use smallvec::SmallVec;
 
-use crate::codegen::{BoundRange, Context, Violation};
+use crate::codegen::{BoundRange, Context};
 use crate::device::Shared;
 use crate::kernel::Kernel;
 use crate::memory::Span;
@@ -36,6 +37,8 @@ pub(crate) struct Prepared {
     bindings: SmallVec<[(Place, u64); 8]>,
     immediates: Option<usize>,
     chunks: SmallVec<[Chunk; 8]>,
+    /// What the kernel reports into; empty when it reports nothing.
+    record: Vec<AtomicU32>,
     /// Keeps what `bindings` points to.
     spans: SmallVec<[Span; 8]>,
 }
@@ -91,6 +94,7 @@ impl Prepared {
             bindings: SmallVec::new(),
             immediates: None,
             chunks: SmallVec::new(),
+            record: new_record(&kernel)?,
             spans: SmallVec::new(),
         };
         for (info, binding) in kernel.reflection.bindings.iter().zip(launch.bindings) {
@@ -179,7 +183,6 @@ impl Prepared {
 pub(crate) struct Run {
     prepared: Prepared,
     workgroups: [u32; 3],
-    violation: Violation,
     /// Raised by the watchdog.
     pub(crate) cancel: Option<Arc<AtomicU32>>,
 }
@@ -187,7 +190,7 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(prepared: Prepared, workgroups: [u32; 3]) -> Self {
         let cancel = prepared.kernel.cancellable.then(Arc::default);
-        Self { prepared, workgroups, violation: Violation::default(), cancel }
+        Self { prepared, workgroups, cancel }
     }
 
     pub(crate) fn kernel(&self) -> &Arc<Kernel> {
@@ -220,7 +223,7 @@ impl Run {
             scratch: lease.map_or(ptr::without_provenance_mut(64), Lease::pointer),
             bindings: ranges.as_ptr(),
             immediates: self.prepared.immediates.map_or(ptr::null(), |index| chunk(index).cast_const()),
-            violation: if self.prepared.kernel.validate { (&raw const self.violation).cast_mut() } else { ptr::null_mut() },
+            record: self.record(),
             cancel: self.cancel.as_ref().map_or(ptr::null(), Arc::as_ptr),
             workgroups: self.workgroups,
         };
@@ -232,7 +235,7 @@ impl Run {
                 return;
             }
             // SAFETY: `new` checked bindings and immediates against this kernel's reflection; blocks and inline bytes live as long as
-            // `self`, the ranges and the lease until this returns; the violation's fields are atomics. No group is past the grid.
+            // `self`, the ranges and the lease until this returns; the record is as large as the kernel wants it, and atomics may change behind a shared reference. No group is past the grid.
             unsafe { self.prepared.kernel.run(&context, [x as u32, y as u32, z as u32]) };
             x += 1;
             if x == width {
@@ -249,17 +252,50 @@ impl Run {
         if self.cancelled() {
             return Some(LateFailure { position, cause: LateCause::TimeLimit { limit: self.prepared.time_limit } });
         }
-        if self.violation.taken.load(Ordering::Acquire) == 0 {
+        let violation = self.prepared.kernel.reports().violation(&self.head())?;
+        let Violation { location, what, index, length, invocation } = violation;
+        Some(LateFailure { position, cause: LateCause::OutOfBounds { location, index, length, invocation, what } })
+    }
+
+    /// What was printed, once all groups are done.
+    pub(crate) fn printed(&self, position: Position) -> Option<Printed> {
+        let reports = self.prepared.kernel.reports();
+        if !reports.prints() {
             return None;
         }
-        let site = self.prepared.kernel.site(self.violation.site.load(Ordering::Relaxed));
-        let cause = LateCause::OutOfBounds {
-            location: site.map(|site| site.location.clone()).unwrap_or_default(),
-            index: self.violation.index.load(Ordering::Relaxed),
-            length: self.violation.length.load(Ordering::Relaxed),
-            invocation: [0, 1, 2].map(|axis: usize| self.violation.invocation.get(axis).map_or(0, |n| n.load(Ordering::Relaxed))),
-            what: site.map(|site| site.what.clone()).unwrap_or_default(),
-        };
-        Some(LateFailure { position, cause })
+        let used = usize::try_from(reports.used(&self.head())).unwrap_or(usize::MAX);
+        let record: Vec<u8> = self.prepared.record.iter().take(used.div_ceil(4)).flat_map(bytes).collect();
+        let output = reports.printed(&record);
+        (output.lost > 0 || !output.lines.is_empty()).then_some(Printed { position, output })
     }
+
+    fn record(&self) -> *mut u8 {
+        let record = &self.prepared.record;
+        if record.is_empty() { ptr::null_mut() } else { record.as_ptr().cast_mut().cast() }
+    }
+
+    /// The beginning of the record, zeros where there is none.
+    fn head(&self) -> [u8; RECORD_HEAD as usize] {
+        let mut head = [0; RECORD_HEAD as usize];
+        for (to, from) in head.iter_mut().zip(self.prepared.record.iter().flat_map(bytes)) {
+            *to = from;
+        }
+        head
+    }
+}
+
+/// A word of a record as the device wrote it.
+fn bytes(word: &AtomicU32) -> [u8; 4] {
+    word.load(Ordering::Acquire).to_le_bytes()
+}
+
+fn new_record(kernel: &Kernel) -> Result<Vec<AtomicU32>, DeviceError> {
+    let Some(record) = kernel.reports().record() else { return Ok(Vec::new()) };
+    let words = record.size.div_ceil(4) as usize;
+    let mut memory = Vec::new();
+    if memory.try_reserve_exact(words).is_err() {
+        return Err(DeviceError::OutOfMemory { asked: record.size.into(), free: 0 });
+    }
+    memory.resize_with(words, AtomicU32::default);
+    Ok(memory)
 }

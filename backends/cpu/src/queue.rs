@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Queue, QueueId, Region, Waited,
+    Device, DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
 
 use crate::fifo::{Fifo, Fit};
@@ -120,6 +120,10 @@ impl Queue for CpuQueue {
 
     fn take_late(&self) -> Vec<LateFailure> {
         self.fifo.take_late()
+    }
+
+    fn take_printed(&self) -> Vec<Printed> {
+        self.fifo.take_printed()
     }
 
     fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {

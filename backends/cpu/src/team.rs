@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use compute_hal::{LateFailure, Position};
+use compute_hal::{LateFailure, Position, Printed};
 
 use crate::fifo::Fifo;
 use crate::launch::Run;
@@ -157,11 +157,11 @@ impl Team {
         }
     }
 
-    /// What went wrong, once it is finished.
-    pub(crate) fn failure(&self) -> Option<LateFailure> {
+    /// What went wrong and what was printed, once it is finished.
+    pub(crate) fn outcome(&self) -> (Option<LateFailure>, Option<Printed>) {
         match &self.work {
-            Shareable::Kernel(run) => run.failure(self.at),
-            Shareable::Move(_) | Shareable::Fill(_) => None,
+            Shareable::Kernel(run) => (run.failure(self.at), run.printed(self.at)),
+            Shareable::Move(_) | Shareable::Fill(_) => (None, None),
         }
     }
 }

@@ -7,12 +7,13 @@ mod stress;
 use std::sync::Arc;
 use std::time::Duration;
 
+use compute_hal::kernel::lower::Reports;
 use compute_hal::kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
 use compute_hal::{
     Binding, Device, DeviceError, Grid, HostTarget, KernelId, Launch, MemoryId, OpenOptions, Position, Queue, Region, Waited,
 };
 
-use crate::codegen::{Context, Site};
+use crate::codegen::Context;
 use crate::device::CpuDevice;
 use crate::driver;
 use crate::kernel::{Code, Kernel};
@@ -24,7 +25,7 @@ pub(crate) struct TestCode {
     pub(crate) run: RunGroup,
     pub(crate) cost: Option<u64>,
     pub(crate) scratch: usize,
-    pub(crate) sites: Vec<Site>,
+    pub(crate) reports: Arc<Reports>,
 }
 
 fn open(threads: u32) -> CpuDevice {
@@ -41,13 +42,12 @@ struct Spec {
     cost: Option<u64>,
     scratch: usize,
     immediates: u32,
-    validate: bool,
     cancellable: bool,
 }
 
 impl Default for Spec {
     fn default() -> Self {
-        Self { bindings: 1, cost: None, scratch: 0, immediates: 0, validate: false, cancellable: false }
+        Self { bindings: 1, cost: None, scratch: 0, immediates: 0, cancellable: false }
     }
 }
 
@@ -71,10 +71,9 @@ fn kernel(device: &CpuDevice, spec: &Spec, run: impl Fn(&Context, [u32; 3]) + Se
         workgroup_memory: 0,
         overrides: Vec::new(),
     };
-    let site = Site { location: compute_hal::kernel::reflection::Location { line: 7, column: 3 }, what: "input".into() };
-    let code = TestCode { run: Box::new(run), cost: spec.cost, scratch: spec.scratch, sites: vec![site] };
+    let code = TestCode { run: Box::new(run), cost: spec.cost, scratch: spec.scratch, reports: Arc::default() };
     let scratches = &device.shared.scratches;
-    let kernel = Kernel::new(Code::Test(code), reflection, spec.validate, spec.cancellable, scratches).unwrap();
+    let kernel = Kernel::new(Code::Test(code), reflection, spec.cancellable, scratches).unwrap();
     device.add_kernel(kernel).unwrap()
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Queue, QueueId, Region,
-    Waited,
+    Device, DeviceError, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
+    Region, Waited,
 };
 use parking_lot::Mutex;
 
@@ -196,6 +196,10 @@ impl Queue for FaultQueue {
         *own = kept;
         late.sort_by_key(|failure| failure.position);
         late
+    }
+
+    fn take_printed(&self) -> Vec<Printed> {
+        self.lane.inner.take_printed()
     }
 
     fn notify(&self, at: Position, wake: Wake) {

@@ -12,6 +12,7 @@ mod language;
 mod late;
 mod memory;
 mod order;
+mod prints;
 mod properties;
 mod subgroups;
 mod waits;
@@ -133,8 +134,16 @@ table! {
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,
         t13_l5_a_validated_kernel_reports_its_first_violation,
+        l5_every_kind_of_access_is_reported,
+        l5_an_index_that_is_not_used_is_not_reported,
         t13_a_kernel_past_its_time_limit_is_stopped,
         t13_nothing_fails_late_without_a_cause,
+    ;
+    prints:
+        a_kernel_prints_before_its_position_completes,
+        prints_without_room_are_counted,
+        a_kernel_prints_and_validates,
+        a_kernel_without_a_listener_prints_nothing,
     ;
 }
 

@@ -30,7 +30,7 @@ use std::time::Duration;
 pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use host::{HostSource, HostTarget};
-pub use work::{Binding, Grid, Launch, Pitched, Region};
+pub use work::{Binding, Grid, Launch, Pitched, Printed, Region};
 
 use kernel::reflection::Bounds;
 
@@ -199,6 +199,8 @@ pub struct CompileRequest<'a> {
     pub bounds: Bounds,
     /// Whether it must be possible to cancel it (costs a check per loop round).
     pub cancellable: bool,
+    /// Bytes of room for what a launch prints; 0: nobody listens. See [`kernel::lower::Lowering`].
+    pub print_room: u32,
     /// The caller's label, for messages.
     pub label: &'a str,
 }
@@ -351,6 +353,11 @@ pub trait Queue: Send + Sync {
     fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError>;
     /// Takes the late failures (T13) found since the last call, in order. A failure is here before `completed` reaches its position.
     fn take_late(&self) -> Vec<LateFailure>;
+    /// Takes what kernels have printed since the last call, in the order of their positions. What a launch prints is here before `completed`
+    /// reaches its position.
+    fn take_printed(&self) -> Vec<Printed> {
+        Vec::new()
+    }
     /// Calls `wake` (from any thread, with no lock held) once when `completed() >= at`; at once if it already is.
     fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>);
     /// Device time in nanoseconds when the queue reached `at`, for positions enqueued with a timestamp request by `stamp`.

@@ -1,6 +1,6 @@
 //! Work as plain data: what the runtime hands to a queue after every check has passed.
 
-use crate::{KernelId, MemoryId};
+use crate::{KernelId, MemoryId, Position};
 
 /// A byte range of a block of device memory, inside the block. May be empty where an operation allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,15 @@ pub struct Launch<'a> {
     pub immediates: &'a [u8],
     /// Nanoseconds after which the device cancels it (kernels compiled as cancellable only); 0: never.
     pub time_limit: u64,
+}
+
+/// What one launch printed.
+#[derive(Clone, Debug)]
+pub struct Printed {
+    /// The launch.
+    pub position: Position,
+    /// Its lines.
+    pub output: crate::kernel::lower::Printed,
 }
 
 /// A copy of rows: `rows` times `width` bytes, `from_pitch` and `to_pitch` bytes apart.

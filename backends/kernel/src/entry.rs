@@ -52,7 +52,17 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     }
     let (reflection, coverage) = describe(parsed, &module, &info, index).map_err(refuse_all)?;
     let hash = digest(origin, text.written(), &name, &values);
-    Ok(EntryPoint { module, info, index, reflection, coverage, hash, text })
+    Ok(EntryPoint {
+        module,
+        info,
+        index,
+        reflection,
+        coverage,
+        hash,
+        text,
+        prints: Arc::clone(&parsed.prints),
+        print_prefix: parsed.print_prefix.clone(),
+    })
 }
 
 /// Another way to resolve, where the front end does not evaluate what the overrides are made of.

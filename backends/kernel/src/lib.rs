@@ -15,8 +15,11 @@ mod edits;
 mod entry;
 mod front;
 mod limits;
+pub mod lower;
 pub mod math;
 mod parse;
+mod print;
+mod range;
 mod reflect;
 pub mod reflection;
 mod scan;
@@ -24,6 +27,7 @@ mod subgroups;
 mod support;
 mod text;
 mod uniformity;
+mod walk;
 mod wgsl;
 
 use std::sync::Arc;
@@ -50,6 +54,9 @@ pub struct EntryPoint {
     coverage: Coverage,
     hash: [u8; 32],
     text: Arc<Edited>,
+    /// What the source prints, and the names of the functions that stand for it: this and a number.
+    prints: Arc<[lower::Print]>,
+    print_prefix: Option<Arc<str>>,
 }
 
 /// The value of an override constant, by name or by `@id` in decimal.
@@ -111,6 +118,10 @@ impl EntryPoint {
     /// Types and uniformity of the IR's expressions.
     pub fn info(&self) -> &naga::valid::ModuleInfo {
         &self.info
+    }
+    /// Whether its source prints anywhere.
+    pub fn prints(&self) -> bool {
+        !self.prints.is_empty()
     }
     /// The entry point in the IR.
     pub fn function(&self) -> &naga::EntryPoint {

@@ -12,6 +12,7 @@ use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::edits::Edited;
 use crate::front::glsl::Specialization;
 use crate::front::{glsl, spirv};
+use crate::lower::Print;
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
 use crate::{limits, subgroups, support};
@@ -28,6 +29,9 @@ pub(crate) struct Parsed {
     /// What an entry point may be given values for.
     pub(crate) overrides: Vec<OverrideInfo>,
     pub(crate) origin: Origin,
+    /// See [`crate::EntryPoint`].
+    pub(crate) prints: Arc<[Print]>,
+    pub(crate) print_prefix: Option<Arc<str>>,
 }
 
 /// What a module was made from, for another pass with other constants.
@@ -133,7 +137,7 @@ fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }
-    Ok(Parsed { text: Arc::new(Edited::new(source)), module, info, overrides, origin })
+    Ok(Parsed { text: Arc::new(Edited::new(source)), module, info, overrides, origin, prints: Arc::new([]), print_prefix: None })
 }
 
 pub(crate) fn validator() -> Validator {

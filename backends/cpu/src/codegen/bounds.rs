@@ -1,27 +1,18 @@
-//! Indices that are known only when the code runs: their checks, and reports of those out of range.
-
-use std::rc::Rc;
+//! Indices that are known only when the code runs, and their checks. Reports of those out of range are code of the kernel already.
 
 use compute_kernel::reflection::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use super::emitter::{Emitter, SiteInfo};
+use super::emitter::Emitter;
 use super::layout::{Elements, Shape};
 use super::program::ValueRef;
 use super::stop::{Result, Stop};
-use super::value::{Check, Parts, Pointer, Val};
+use super::value::{Parts, Pointer, Val};
 
 impl Emitter<'_> {
-    /// A pointer to an element. `bound` is what the index is known to be below; `at` is where the source indexes.
-    pub(super) fn index_pointer(
-        &mut self,
-        base: &Pointer,
-        index: Value,
-        signed: bool,
-        bound: Option<u64>,
-        at: ValueRef,
-    ) -> Result<Pointer> {
+    /// A pointer to an element. `bound` is what the index is known to be below.
+    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, bound: Option<u64>) -> Result<Pointer> {
         let elements = self.layout.elements(base.shape)?;
         let wide = self.widened(index, signed);
         let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));
@@ -39,14 +30,6 @@ impl Emitter<'_> {
             Some(before) => self.b.ins().band(before, ok),
             None => ok,
         });
-        if self.options.bounds == Bounds::Validate {
-            let length = match elements.count {
-                Some(count) => self.long(i64::from(count)),
-                None => self.runtime_length(base)?,
-            };
-            let site = self.site(at, &base.name);
-            pointer.checks.push(Check { ok, index: wide, length, site });
-        }
         Ok(pointer)
     }
 
@@ -65,7 +48,7 @@ impl Emitter<'_> {
     }
 
     /// An element of a value in registers: the one whose number matches, else zero.
-    pub(super) fn index_parts(&mut self, parts: &Parts, shape: Shape, index: Value, signed: bool, at: ValueRef) -> Result<Val> {
+    pub(super) fn index_parts(&mut self, parts: &Parts, shape: Shape, index: Value) -> Result<Val> {
         let elements = self.layout.elements(shape)?;
         let width = self.layout.leaf_count(elements.shape) as usize;
         let mut result = self.zero_parts(elements.shape)?;
@@ -75,52 +58,7 @@ impl Emitter<'_> {
                 *to = self.b.ins().select(this, *from, *to);
             }
         }
-        if self.options.bounds == Bounds::Validate {
-            let count = elements.count.ok_or_else(|| Stop::bug("a value of unknown size"))?;
-            let ok = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, i64::from(count));
-            let (index, length) = (self.widened(index, signed), self.long(i64::from(count)));
-            let site = self.site(at, &Rc::from(""));
-            self.report(&[Check { ok, index, length, site }], ok);
-        }
         Ok(Val::Parts(result))
-    }
-
-    fn site(&mut self, at: ValueRef, what: &Rc<str>) -> u32 {
-        self.sites.push(SiteInfo { span: self.program.span(at), what: what.to_string() });
-        (self.sites.len() - 1) as u32
-    }
-
-    /// Before an access: reports the indices of its pointer that are out of range.
-    pub(super) fn report_violations(&mut self, pointer: &Pointer) {
-        if let (Some(ok), false) = (pointer.ok, pointer.checks.is_empty()) {
-            self.report(&pointer.checks, ok);
-        }
-    }
-
-    fn report(&mut self, checks: &[Check], ok: Value) {
-        let [bad, on] = [0; 2].map(|_| self.b.create_block());
-        self.b.set_cold_block(bad);
-        self.b.ins().brif(ok, on, &[], bad, &[]);
-        self.b.switch_to_block(bad);
-        self.b.seal_block(bad);
-        for check in checks {
-            let [this, next] = [0; 2].map(|_| self.b.create_block());
-            self.b.set_cold_block(this);
-            self.b.set_cold_block(next);
-            self.b.ins().brif(check.ok, next, &[], this, &[]);
-            self.b.switch_to_block(this);
-            self.b.seal_block(this);
-            let [x, y, z] = self.global_id();
-            let site = self.int(i64::from(check.site));
-            let arguments = [self.entry.violation, site, check.index, check.length, x, y, z];
-            self.call(super::shims::record as *const () as usize, &arguments, None);
-            self.b.ins().jump(next, &[]);
-            self.b.switch_to_block(next);
-            self.b.seal_block(next);
-        }
-        self.b.ins().jump(on, &[]);
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
     }
 
     /// Whether an index is signed.

@@ -47,7 +47,7 @@ impl Emitter<'_> {
                 address
             }
         };
-        Ok(Some(Pointer::new(Root::Table(address), "", shape, true)))
+        Ok(Some(Pointer::new(Root::Table(address), shape, true)))
     }
 
     fn make_table(&mut self, at: Constant, shape: Shape) -> Result<Option<Table>> {

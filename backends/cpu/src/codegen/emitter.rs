@@ -6,7 +6,7 @@ use compute_kernel::reflection::{Bounds, Reflection};
 use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
-use naga::{AddressSpace, Span, TypeInner};
+use naga::{AddressSpace, TypeInner};
 
 use super::data::Tables;
 use super::layout::{Layout, Shape};
@@ -33,7 +33,6 @@ pub(super) struct Options {
 pub(super) struct Entry {
     pub(super) scratch: Value,
     pub(super) immediates: Value,
-    pub(super) violation: Value,
     pub(super) cancel: Value,
     pub(super) group: [Value; 3],
     pub(super) groups: [Value; 3],
@@ -72,12 +71,6 @@ pub(super) struct Spill {
     pub(super) shared_by: u32,
 }
 
-/// An access that can be reported.
-pub(super) struct SiteInfo {
-    pub(super) span: Span,
-    pub(super) what: String,
-}
-
 pub(super) struct Emitter<'e> {
     pub(super) b: FunctionBuilder<'e>,
     pub(super) program: &'e Program<'e>,
@@ -109,7 +102,6 @@ pub(super) struct Emitter<'e> {
     workgroup: Vec<Option<u32>>,
     workgroup_end: u32,
     scratch_size: u64,
-    pub(super) sites: Vec<SiteInfo>,
     /// What the code refers to by address.
     pub(super) tables: Tables,
     /// Work so far, in instructions; `None` once a loop of unknown length was met.
@@ -167,7 +159,6 @@ impl<'e> Emitter<'e> {
             workgroup: vec![None; program.module.global_variables.len()],
             workgroup_end: FALLBACK_SIZE,
             scratch_size: u64::from(FALLBACK_SIZE),
-            sites: Vec::new(),
             tables: Tables::default(),
             cost: Some(0),
             extra: 0,
@@ -354,11 +345,15 @@ fn emit_entry(
     let scratch = field(b, types::I64, std::mem::offset_of!(Context, scratch));
     let ranges = field(b, types::I64, std::mem::offset_of!(Context, bindings));
     let immediates = field(b, types::I64, std::mem::offset_of!(Context, immediates));
-    let violation = field(b, types::I64, std::mem::offset_of!(Context, violation));
     let cancel = field(b, types::I64, std::mem::offset_of!(Context, cancel));
     let groups = [0, 1, 2].map(|axis| field(b, types::I32, std::mem::offset_of!(Context, workgroups) + axis * 4));
     let mut bindings = vec![None; program.module.global_variables.len()];
     for (handle, global) in program.module.global_variables.iter() {
+        if program.record == Some(handle) {
+            let pointer = field(b, types::I64, std::mem::offset_of!(Context, record));
+            bindings[handle.index()] = Some(BindingValues { pointer, length: None });
+            continue;
+        }
         let Some(place) = &global.binding else { continue };
         let Some(index) = reflection.find(place.group, place.binding) else { continue };
         // Only those that this entry point does not use can have a type without a layout.
@@ -376,7 +371,7 @@ fn emit_entry(
         };
         bindings[handle.index()] = Some(BindingValues { pointer, length });
     }
-    Ok(Entry { scratch, immediates, violation, cancel, group, groups, bindings })
+    Ok(Entry { scratch, immediates, cancel, group, groups, bindings })
 }
 
 /// Offset and stride of a runtime-sized tail.

@@ -79,8 +79,8 @@ impl Emitter<'_> {
                 let pointer = self.value(operand(pointer))?.pointer()?;
                 self.load(&pointer, number)
             }
-            Expression::Access { base, index } => self.access(at, operand(base), operand(index), number),
-            Expression::AccessIndex { base, index } => self.access_index(at, operand(base), index, number),
+            Expression::Access { base, index } => self.access(operand(base), operand(index), number),
+            Expression::AccessIndex { base, index } => self.access_index(operand(base), index, number),
             Expression::ArrayLength(pointer) => {
                 let pointer = self.value(operand(pointer))?.pointer()?;
                 Ok(Val::one(self.array_length(&pointer)?))
@@ -198,11 +198,10 @@ impl Emitter<'_> {
             space => return Err(Stop::unsupported(format_args!("the address space {space:?}"))),
         };
         let shape = self.layout.shape(global.ty)?;
-        let name = global.name.as_deref().unwrap_or_default();
-        Ok(Val::Pointer(Rc::new(Pointer::new(root, name, shape, read_only))))
+        Ok(Val::Pointer(Rc::new(Pointer::new(root, shape, read_only))))
     }
 
-    fn access(&mut self, at: ValueRef, base: ValueRef, index: ValueRef, number: Option<u32>) -> Result<Val> {
+    fn access(&mut self, base: ValueRef, index: ValueRef, number: Option<u32>) -> Result<Val> {
         let signed = self.is_signed(index)?;
         let bound = self.plan.ranges.bound(self.program, index);
         let index = self.value(index)?.scalar()?;
@@ -210,23 +209,23 @@ impl Emitter<'_> {
         if let Ok(shape @ Shape::Array(_)) = self.shape_of(origin)
             && let Some(table) = self.constant_table(origin, shape)?
         {
-            let element = self.index_pointer(&table, index, signed, bound, at)?;
+            let element = self.index_pointer(&table, index, signed, bound)?;
             return self.load(&element, number);
         }
         let value = self.value(base)?;
         if let Val::Pointer(pointer) = value {
-            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, bound, at)?)));
+            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, bound)?)));
         }
         let shape = self.shape_of(base)?;
         if let (Val::Parts(parts), Shape::Vector(..) | Shape::Matrix { .. }) = (&value, shape) {
-            return self.index_parts(parts, shape, index, signed, at);
+            return self.index_parts(parts, shape, index);
         }
         let whole = self.materialise(value, shape)?;
-        let element = self.index_pointer(&whole, index, signed, bound, at)?;
+        let element = self.index_pointer(&whole, index, signed, bound)?;
         self.load(&element, number)
     }
 
-    fn access_index(&mut self, at: ValueRef, base: ValueRef, index: u32, number: Option<u32>) -> Result<Val> {
+    fn access_index(&mut self, base: ValueRef, index: u32, number: Option<u32>) -> Result<Val> {
         let value = self.value(base)?;
         let shape = match value {
             Val::Pointer(ref pointer) => pointer.shape,
@@ -236,7 +235,7 @@ impl Emitter<'_> {
             // One element is sure to be there; more only the binding knows.
             if self.layout.elements(shape)?.count.is_none() && index > 0 {
                 let index = self.int(i64::from(index));
-                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, None, at)?)));
+                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, None)?)));
             }
         }
         let member = self.layout.member(shape, index)?;

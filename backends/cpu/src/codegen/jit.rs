@@ -1,15 +1,17 @@
 //! From an entry point to executable memory, and back to the system.
 
+use compute_kernel::lower::Lowered;
 use compute_kernel::reflection::Reflection;
 use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module};
+use naga::{Function, GlobalVariable, Handle};
 
 use super::Context;
 use super::data::Table;
-use super::emitter::{Emitter, Options, SiteInfo};
+use super::emitter::{Emitter, Options};
 use super::layout::Layout;
 use super::plan::Plan;
 use super::program::Program;
@@ -44,7 +46,6 @@ pub(super) struct Output {
     pub(super) code: Code,
     pub(super) scratch_size: u64,
     pub(super) cost: Option<u64>,
-    pub(super) sites: Vec<SiteInfo>,
 }
 
 /// What is translated.
@@ -55,11 +56,28 @@ pub(super) struct Source<'a> {
     /// Of the entry point.
     pub(super) index: usize,
     pub(super) reflection: &'a Reflection,
+    /// The hidden buffer that it reports into.
+    pub(super) record: Option<Handle<GlobalVariable>>,
+    /// The function that it calls when an index is out of range.
+    pub(super) reporter: Option<Handle<Function>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(lowered: &'a Lowered) -> Self {
+        Self {
+            module: lowered.module(),
+            info: lowered.info(),
+            index: lowered.index(),
+            reflection: lowered.reflection(),
+            record: lowered.record_variable(),
+            reporter: lowered.reporter(),
+        }
+    }
 }
 
 pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> {
     let layout = Layout::new(source.module)?;
-    let mut program = Program::build(source.module, source.info, source.index, &layout)?;
+    let mut program = Program::build(source, &layout)?;
     let plan = Plan::build(&mut program, &layout)?;
     let mut jit = new_module()?;
     let mut context = jit.make_context();
@@ -74,7 +92,7 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> 
     let mut emitter = Emitter::new(builder, &program, &plan, &layout, source.reflection, options, call_conv)?;
     emitter.body()?;
     let (scratch_size, cost) = (emitter.scratch_size(), emitter.cost);
-    let Emitter { b, sites, tables, .. } = emitter;
+    let Emitter { b, tables, .. } = emitter;
     b.finalize(jit.target_config());
     jit.define_function(id, &mut context).map_err(|e| Stop::bug(format!("machine code: {e:?}")))?;
     let size = context.compiled_code().map_or(0, |code| code.code_buffer().len());
@@ -82,7 +100,7 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> 
     let pointer = jit.get_finalized_function(id);
     // SAFETY: the function was declared with this very signature and the calling convention of C.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
-    Ok(Output { code: Code { module: Some(Box::new(jit)), entry, size, _tables: tables.list }, scratch_size, cost, sites })
+    Ok(Output { code: Code { module: Some(Box::new(jit)), entry, size, _tables: tables.list }, scratch_size, cost })
 }
 
 fn new_module() -> Result<JITModule> {

@@ -3,7 +3,6 @@
 //! An access whose checks fail is led to memory that does not matter: zeros for reads, a corner of the worker's scratch for writes.
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
-use smallvec::SmallVec;
 
 use super::emitter::{Emitter, Spill, Storage, constant, trusted};
 use super::layout::{Scalar, Shape};
@@ -71,7 +70,6 @@ impl Emitter<'_> {
 
     /// The address for an access of at most [`FALLBACK_SIZE`] bytes, or of any size when the pointer needs no checks.
     pub(super) fn address(&mut self, pointer: &Pointer, purpose: Purpose) -> Result<Address> {
-        self.report_violations(pointer);
         let (mut base, fixed) = self.base(pointer.root)?;
         let offset = u64::from(fixed) + u64::from(pointer.offset);
         // What may lie out of range must not be loaded earlier than the source says.
@@ -174,8 +172,7 @@ impl Emitter<'_> {
 
     /// Branches on a pointer's checks: `then` gets the pointer without checks, or `None` where they fail.
     fn guarded(&mut self, pointer: &Pointer, then: &mut dyn FnMut(&mut Self, Option<&Pointer>) -> Result<()>) -> Result<()> {
-        self.report_violations(pointer);
-        let inside = Pointer { ok: None, checks: SmallVec::new(), ..pointer.clone() };
+        let inside = Pointer { ok: None, ..pointer.clone() };
         let Some(ok) = pointer.ok else { return then(self, Some(&inside)) };
         let [yes, no, join] = [0; 3].map(|_| self.b.create_block());
         self.b.ins().brif(ok, yes, &[], no, &[]);
@@ -247,7 +244,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn copy_pointer(&self, place: Place, shape: Shape) -> Pointer {
-        Pointer::new(Root::Copy(place), "", shape, false)
+        Pointer::new(Root::Copy(place), shape, false)
     }
 
     /// A value in memory, so that it can be indexed.

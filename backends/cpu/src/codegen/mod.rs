@@ -43,8 +43,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use compute_hal::DeviceError;
-use compute_kernel::EntryPoint;
-use compute_kernel::reflection::{Bounds, Location};
+use compute_kernel::lower::{Lowered, Reports};
+use compute_kernel::reflection::Bounds;
 
 use emitter::Options;
 pub(crate) use subgroups::SUBGROUP_SIZE;
@@ -59,8 +59,8 @@ pub(crate) struct Context {
     pub(crate) bindings: *const BoundRange,
     /// The immediate block, aligned to 16; null when the kernel has none.
     pub(crate) immediates: *const u8,
-    /// Where a kernel compiled with `Bounds::Validate` puts its first violation; shared by all workers of a launch; else null.
-    pub(crate) violation: *mut Violation,
+    /// The record of a kernel that has one (see [`Reports::record`]), shared by all workers of a launch; else null.
+    pub(crate) record: *mut u8,
     /// Read at loop back-edges of cancellable kernels: non-zero means return now; else null.
     pub(crate) cancel: *const AtomicU32,
     /// Workgroups of the grid.
@@ -75,31 +75,12 @@ pub(crate) struct BoundRange {
     pub(crate) size: u64,
 }
 
-/// The first violation of a launch. Zeroed before the launch; whoever swaps `taken` from 0 to 1 fills in the rest; read after the launch.
-#[repr(C)]
-#[derive(Default)]
-pub(crate) struct Violation {
-    pub(crate) taken: AtomicU32,
-    /// Index into the kernel's table of access sites.
-    pub(crate) site: AtomicU32,
-    pub(crate) index: std::sync::atomic::AtomicI64,
-    pub(crate) length: std::sync::atomic::AtomicU64,
-    pub(crate) invocation: [AtomicU32; 3],
-}
-
-/// An access that validate mode may report.
-pub(crate) struct Site {
-    pub(crate) location: Location,
-    /// What is indexed, by its name in the source.
-    pub(crate) what: String,
-}
-
 /// Machine code for one entry point. Dropping it frees the code; nothing may be running it.
 pub(crate) struct CompiledKernel {
     code: jit::Code,
     scratch_size: usize,
     cost: Option<u64>,
-    sites: Vec<Site>,
+    reports: Arc<Reports>,
 }
 
 /// Stack of the thread that translates: the recursion over statements and calls is bounded, but deep.
@@ -107,27 +88,18 @@ const STACK_SIZE: usize = 64 << 20;
 
 impl CompiledKernel {
     /// Translates. Whatever of WGSL is not done yet is refused with the construct, line and column.
-    pub(crate) fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
-        let entry = entry.clone();
-        on_large_stack(move || {
-            let source =
-                jit::Source { module: entry.module(), info: entry.info(), index: entry.index(), reflection: entry.reflection() };
-            Self::translate(source, Options { bounds, cancellable }, &|span| entry.location(span))
-        })
+    pub(crate) fn compile(lowered: Lowered, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
+        on_large_stack(move || Self::translate(&lowered, Options { bounds, cancellable }))
     }
 
-    fn translate(
-        source: jit::Source<'_>,
-        options: Options,
-        locate: &dyn Fn(naga::Span) -> Location,
-    ) -> Result<Self, DeviceError> {
-        let output = jit::translate(source, options).map_err(|stop| stop.into_error(locate))?;
-        let site = |s: emitter::SiteInfo| Site { location: locate(s.span), what: s.what };
+    fn translate(lowered: &Lowered, options: Options) -> Result<Self, DeviceError> {
+        let locate = |span| lowered.entry().location(span);
+        let output = jit::translate(jit::Source::new(lowered), options).map_err(|stop| stop.into_error(locate))?;
         Ok(Self {
             code: output.code,
             scratch_size: usize::try_from(output.scratch_size).unwrap_or(usize::MAX),
             cost: output.cost,
-            sites: output.sites.into_iter().map(site).collect(),
+            reports: Arc::clone(lowered.reports()),
         })
     }
 
@@ -147,9 +119,9 @@ impl CompiledKernel {
         self.code.size
     }
 
-    /// The access sites that [`Violation::site`] indexes.
-    pub(crate) fn sites(&self) -> &[Site] {
-        &self.sites
+    /// What it reports, and the record that it does so in.
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        &self.reports
     }
 
     /// Runs the workgroup `group`. Returns early when cancelled.

@@ -71,7 +71,14 @@ impl<'e> Emitter<'e> {
                 self.count_passes(exit, work);
                 Ok(reached)
             }
-            Kind::Call { exit, ref body } => self.emit_block(exit, jumps_to(body, exit), &mut |e| e.nodes(body)),
+            Kind::Call { exit, ref body } => {
+                if self.program.cold.contains(&exit)
+                    && let Some(block) = self.b.current_block()
+                {
+                    self.b.set_cold_block(block);
+                }
+                self.emit_block(exit, jumps_to(body, exit), &mut |e| e.nodes(body))
+            }
             Kind::Jump(to) => self.jump(to).map(|()| false),
             Kind::Barrier | Kind::UniformLoad { .. } | Kind::Exchange(_) => Err(Stop::bug("a barrier inside a run")),
         }
@@ -165,7 +172,7 @@ impl<'e> Emitter<'e> {
 
     pub(super) fn local_pointer(&self, local: LocalId) -> Result<Pointer> {
         let info = &self.program.locals[local.0 as usize];
-        Ok(Pointer::new(Root::Local(local), &info.name, info.shape, false))
+        Ok(Pointer::new(Root::Local(local), info.shape, false))
     }
 }
 

@@ -3,9 +3,12 @@
 //! Values and variables of every inlined copy of a function get numbers of their own, so that nothing behind this file knows about
 //! calls. No decision about barriers is made here, and no code is emitted.
 
+use std::collections::HashSet;
+
 use naga::valid::{FunctionInfo, ModuleInfo};
 use naga::{Block, Expression, Function, GlobalVariable, Handle, LocalVariable, Span, Statement, SwitchValue};
 
+use super::jit::Source;
 use super::layout::{Layout, Shape};
 use super::stop::{Result, Stop};
 use super::subgroups::Exchange;
@@ -68,8 +71,6 @@ pub(super) enum Initial {
 pub(super) struct Local {
     pub(super) shape: Shape,
     pub(super) initial: Initial,
-    /// The name in the source, for reports.
-    pub(super) name: String,
     /// Whether it is ever indexed with a number that is not constant: then it needs memory.
     pub(super) indexed: bool,
 }
@@ -144,6 +145,11 @@ pub(super) struct Program<'a> {
     /// By global variable: its number, when private.
     private: Vec<Option<LocalId>>,
     pub(super) targets: u32,
+    /// The hidden buffer that lowered code reports into.
+    pub(super) record: Option<Handle<GlobalVariable>>,
+    reporter: Option<Handle<Function>>,
+    /// The ends of calls that are made only when something is to be reported.
+    pub(super) cold: HashSet<TargetId>,
     /// The end of the entry point.
     pub(super) exit: TargetId,
     pub(super) body: Vec<Node<'a>>,
@@ -151,18 +157,17 @@ pub(super) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Inlines everything reachable from the entry point.
-    pub(super) fn build(
-        module: &'a naga::Module,
-        module_info: &'a ModuleInfo,
-        index: usize,
-        layout: &Layout<'a>,
-    ) -> Result<Program<'a>> {
+    pub(super) fn build(source: Source<'a>, layout: &Layout<'a>) -> Result<Program<'a>> {
+        let Source { module, info: module_info, index, record, reporter, .. } = source;
         let entry = module.entry_points.get(index).ok_or_else(|| Stop::bug("no such entry point"))?;
         let info = module_info.get_entry_point(index);
         let program = Program {
             module,
             module_info,
             entry,
+            record,
+            reporter,
+            cold: HashSet::new(),
             frames: Vec::new(),
             locals: Vec::new(),
             roots: Vec::new(),
@@ -297,8 +302,7 @@ impl<'a> Inliner<'a, '_> {
             let Ok(shape) = self.layout.shape(global.ty) else { continue };
             let id = LocalId(self.program.locals.len() as u32);
             let initial = global.init.map_or(Initial::Zero, Initial::Global);
-            let name = global.name.clone().unwrap_or_default();
-            self.program.locals.push(Local { shape, initial, name, indexed: false });
+            self.program.locals.push(Local { shape, initial, indexed: false });
             self.program.private[handle.index()] = Some(id);
             nodes.push(self.node(Kind::Init(id), Span::UNDEFINED)?);
         }
@@ -316,14 +320,13 @@ impl<'a> Inliner<'a, '_> {
         program.emitted.resize(program.emitted.len() + function.expressions.len(), false);
         for (_, variable) in function.local_variables.iter() {
             let initial = variable.init.map_or(Initial::Zero, |expr| Initial::Local(ValueRef { frame: id, expr }));
-            let name = variable.name.clone().unwrap_or_default();
-            program.locals.push(Local { shape: self.layout.shape(variable.ty)?, initial, name, indexed: false });
+            program.locals.push(Local { shape: self.layout.shape(variable.ty)?, initial, indexed: false });
         }
         let mut result = None;
         if let (Some(r), true) = (&function.result, id.0 != 0) {
             result = Some(LocalId(program.locals.len() as u32));
             let shape = self.layout.shape(r.ty)?;
-            program.locals.push(Local { shape, initial: Initial::Zero, name: String::new(), indexed: false });
+            program.locals.push(Local { shape, initial: Initial::Zero, indexed: false });
         }
         program.frames.push(Frame { function, info, arguments, first_value, first_local, result });
         self.find_roots(id);
@@ -489,6 +492,9 @@ impl<'a> Inliner<'a, '_> {
         let callee = &self.program.module.functions[function];
         let frame = self.frame(callee, &self.program.module_info[function], arguments)?;
         let exit = self.target();
+        if self.program.reporter == Some(function) {
+            self.program.cold.insert(exit);
+        }
         let body = self.function(frame, exit)?;
         let call = self.node(Kind::Call { exit, body }, span)?;
         out.push(call);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use compute_kernel::math;
 use naga::MathFunction;
 
-use super::Violation;
 use super::layout::Scalar;
 
 /// Bytes that out-of-range reads read.
@@ -209,22 +208,4 @@ pub(super) unsafe extern "C" fn zero(to: *mut u8, size: u64) {
 pub(super) unsafe extern "C" fn copy(to: *mut u8, from: *const u8, size: u64) {
     // SAFETY: by the caller's promise.
     unsafe { std::ptr::copy(from, to, size as usize) }
-}
-
-/// Records an access out of range, if it is the first of the launch.
-///
-/// # Safety
-/// `violation` is valid.
-pub(super) unsafe extern "C" fn record(violation: *const Violation, site: u32, index: i64, length: u64, x: u32, y: u32, z: u32) {
-    // SAFETY: by the caller's promise.
-    let violation = unsafe { &*violation };
-    if violation.taken.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        return;
-    }
-    violation.site.store(site, Ordering::Relaxed);
-    violation.index.store(index, Ordering::Relaxed);
-    violation.length.store(length, Ordering::Relaxed);
-    for (to, from) in violation.invocation.iter().zip([x, y, z]) {
-        to.store(from, Ordering::Relaxed);
-    }
 }

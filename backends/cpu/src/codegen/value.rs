@@ -65,23 +65,10 @@ pub(super) enum Root {
     Table(usize),
 }
 
-/// An index that validate mode reports when it is out of range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Check {
-    pub(super) ok: Value,
-    /// As i64.
-    pub(super) index: Value,
-    /// As u64.
-    pub(super) length: Value,
-    pub(super) site: u32,
-}
-
 /// A pointer. Everything about it but the parts named otherwise is known when the code is made.
 #[derive(Clone, Debug)]
 pub(super) struct Pointer {
     pub(super) root: Root,
-    /// The variable's name, for reports.
-    pub(super) name: Rc<str>,
     /// What it points to.
     pub(super) shape: Shape,
     /// Fixed byte offset from the root.
@@ -93,13 +80,11 @@ pub(super) struct Pointer {
     pub(super) dynamic: Option<Value>,
     /// Whether all checked indices are in range, as a byte.
     pub(super) ok: Option<Value>,
-    /// Only in validate mode.
-    pub(super) checks: SmallVec<[Check; 1]>,
 }
 
 impl Pointer {
-    pub(super) fn new(root: Root, name: &str, shape: Shape, read_only: bool) -> Self {
-        Self { root, name: name.into(), shape, offset: 0, leaf: 0, read_only, dynamic: None, ok: None, checks: SmallVec::new() }
+    pub(super) fn new(root: Root, shape: Shape, read_only: bool) -> Self {
+        Self { root, shape, offset: 0, leaf: 0, read_only, dynamic: None, ok: None }
     }
 }
 
@@ -108,10 +93,7 @@ pub(super) fn registers(val: &Val) -> Vec<Value> {
     match val {
         Val::Parts(parts) => parts.to_vec(),
         Val::Memory(_) => Vec::new(),
-        Val::Pointer(p) => {
-            let checks = p.checks.iter().flat_map(|c| [c.ok, c.index, c.length]);
-            p.dynamic.into_iter().chain(p.ok).chain(checks).collect()
-        }
+        Val::Pointer(p) => p.dynamic.into_iter().chain(p.ok).collect(),
     }
 }
 
@@ -123,8 +105,7 @@ pub(super) fn with_registers(val: &Val, registers: &[Value]) -> Val {
         Val::Memory(place) => Val::Memory(*place),
         Val::Pointer(p) => {
             let mut pointer = Pointer::clone(p);
-            let checks = pointer.checks.iter_mut().flat_map(|c| [&mut c.ok, &mut c.index, &mut c.length]);
-            let all = pointer.dynamic.iter_mut().chain(pointer.ok.iter_mut()).chain(checks);
+            let all = pointer.dynamic.iter_mut().chain(pointer.ok.iter_mut());
             all.zip(&mut next).for_each(|(register, value)| *register = value);
             Val::Pointer(Rc::new(pointer))
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use compute_kernel::{Module, Source};
 
 use super::Subject;
+use crate::kernel::lower::PRINT_ROOM;
 use crate::kernel::reflection::Bounds;
 use crate::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Grid, HostTarget, KernelId, Launch, MemoryId, Position, Queue,
@@ -136,9 +137,20 @@ pub(super) fn read(queue: &dyn Queue, at: Position, from: Region) -> Result<Vec<
 }
 
 pub(super) fn compile(device: &dyn Device, source: &str, bounds: Bounds, cancellable: bool) -> Result<KernelId, Failed> {
+    compile_to_print(device, source, bounds, cancellable, PRINT_ROOM)
+}
+
+pub(super) fn compile_to_print(
+    device: &dyn Device,
+    source: &str,
+    bounds: Bounds,
+    cancellable: bool,
+    print_room: u32,
+) -> Result<KernelId, Failed> {
     let refused = |diagnostics: compute_kernel::Diagnostics| Failed(diagnostics.text);
     let entry = Module::parse(&Source::wgsl(source)).map_err(refused)?.entry_point(None, &[]).map_err(refused)?;
-    Ok(device.compile(&CompileRequest { source: CompileSource::Portable(&entry), bounds, cancellable, label: "conformance" })?)
+    let source = CompileSource::Portable(&entry);
+    Ok(device.compile(&CompileRequest { source, bounds, cancellable, print_room, label: "conformance" })?)
 }
 
 /// Bytes that differ from their neighbours and from call to call.

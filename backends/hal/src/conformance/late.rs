@@ -72,6 +72,82 @@ pub(super) fn t13_l5_a_validated_kernel_reports_its_first_violation(subject: &Su
     Ok(())
 }
 
+/// A kernel over `I` (bound as 5, 9, 0, 0) and `O` (8 words) whose entry point has this body.
+fn validated(bench: &Bench, body: &str) -> Result<(Position, Vec<LateFailure>), Failed> {
+    let source = format!(
+        "@group(0) @binding(0) var<storage, read> I: array<u32>;
+@group(0) @binding(1) var<storage, read_write> O: array<u32>;
+@group(0) @binding(2) var<storage, read_write> A: array<atomic<u32>>;
+struct Part {{ mass: u32, history: array<vec2<u32>, 4> }}
+var<workgroup> shared_words: array<u32, 4>;
+var<private> own: array<array<u32, 3>, 2>;
+fn add(to: ptr<function, u32>, really: bool) {{ if (really) {{ *to += 1u; }} }}
+@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
+    if (id.x != 6u) {{ return; }}
+{body}
+}}"
+    );
+    let kernel = compile(&*bench.device, &source, Bounds::Validate, false)?;
+    let (input, output) = (bench.words(&[5, 9, 0, 0])?, bench.words(&[0; 8])?);
+    let atomics = bench.words(&[0; 4])?;
+    // What the kernel does not mention is not bound.
+    let region = |name: &str, region| if body.contains(name) { Binding::Buffer(region) } else { Binding::Inline(&[]) };
+    let bindings = [region("I[", input), region("O[", output), region("A[", atomics)];
+    let at = bench.launch_with(kernel, Grid::Direct([2, 1, 1]), &bindings, 0)?;
+    Ok((at, late_when_done(bench, at)?))
+}
+
+pub(super) fn l5_every_kind_of_access_is_reported(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    if !bench.device.capabilities().portable || !bench.device.capabilities().validate {
+        return Ok(());
+    }
+    // Body, and of its first violation: column, name, index, length.
+    let cases: &[(&str, u32, &str, i64, u64)] = &[
+        ("O[0] = I[I[0]];", 8, "I", 5, 4),
+        ("O[I[1]] = 1u;", 1, "O", 9, 8),
+        ("O[bitcast<i32>(I[0]) - 9] = 1u;", 1, "O", -4, 8),
+        ("atomicAdd(&A[I[0]], 1u); O[0] = 1u;", 12, "A", 5, 4),
+        ("shared_words[I[0]] = 1u;", 1, "shared_words", 5, 4),
+        ("own[I[2]][I[0]] = 1u;", 1, "own[..]", 5, 3),
+        ("own[I[0]][I[1]] = 1u;", 1, "own", 5, 2),
+        ("var p: Part; p.history[I[0]][I[1]] = 1u; O[0] = p.mass;", 14, "p.history", 5, 4),
+        ("var p: Part; p.history[I[2]][I[1]] = 1u; O[0] = p.mass;", 14, "p.history[..]", 9, 2),
+        ("let v = vec3(I[0]); O[0] = v[I[1]];", 28, "v", 9, 3),
+        ("var m = mat2x3<f32>(); m[I[2]][I[0]] = 1.0; O[0] = u32(m[0][0]);", 24, "m[..]", 5, 3),
+        ("var a: array<u32, 3>; add(&a[I[0]], I[1] == 9u); O[0] = a[0];", 28, "a", 5, 3),
+        ("var i = 0u; loop { O[i] = 1u; i++; if (i > I[1]) { break; } }", 20, "O", 8, 8),
+    ];
+    for &(body, column, name, wrong, limit) in cases {
+        let (at, late) = validated(&bench, body)?;
+        let [LateFailure { position, cause: LateCause::OutOfBounds { location, index, length, invocation, what } }] = &late[..]
+        else {
+            return Err(Failed(format!("`{body}`: {late:?}")));
+        };
+        let place = (location.line, location.column) == (10, column);
+        let numbers = (*index, *length, *invocation) == (wrong, limit, [6, 0, 0]);
+        ensure!(*position == at && place && numbers && what == name, "`{body}`: {late:?}");
+    }
+    Ok(())
+}
+
+pub(super) fn l5_an_index_that_is_not_used_is_not_reported(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    if !bench.device.capabilities().portable || !bench.device.capabilities().validate {
+        return Ok(());
+    }
+    for body in [
+        "let p = &O[I[1]]; if (I[0] == 4u) { *p = 1u; }",
+        "if (I[0] == 4u) { O[I[1]] = 1u; }",
+        "var a: array<u32, 3>; add(&a[I[0]], I[1] == 8u); O[0] = a[0];",
+        "O[I[0]] = I[I[2]]; shared_words[I[0] & 3u] = 1u;",
+    ] {
+        let (_, late) = validated(&bench, body)?;
+        ensure!(late.is_empty(), "`{body}`: {late:?}");
+    }
+    Ok(())
+}
+
 pub(super) fn t13_a_kernel_past_its_time_limit_is_stopped(subject: &Subject<'_>) -> Outcome {
     let bench = Bench::new(subject)?;
     if !bench.device.capabilities().portable || !bench.device.capabilities().time_limit {

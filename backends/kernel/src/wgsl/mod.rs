@@ -20,6 +20,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Va
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::edits::Edited;
 use crate::parse::{self, Origin, Parsed};
+use crate::print::{self, Dialect, Rewritten};
 use crate::scan::{self, Scanned};
 use crate::text::Text;
 use crate::{bitcast, limits, reflect, subgroups, support};
@@ -29,6 +30,8 @@ pub(crate) use fold::count;
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
     let mut text = Edited::new(source);
+    let prints = print::rewrite(text.as_str(), Dialect::Wgsl).map_err(|findings| parse::refuse(&text, findings))?;
+    text.apply(prints.edits());
     let findings = scan::check(text.as_str());
     if !findings.is_empty() {
         return Err(parse::refuse(&text, findings));
@@ -38,19 +41,27 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
     edits.extend(attributes::check(&scanned));
     text.apply(edits);
     if findings.is_empty()
-        && let Some((module, info)) = whole(&mut text)
+        && let Some((module, info)) = whole(&mut text, &prints)
     {
         let overrides = reflect::overrides(&module);
-        return Ok(Parsed { text: Arc::new(text), module, info, overrides, origin: Origin::Wgsl });
+        return Ok(Parsed {
+            text: Arc::new(text),
+            module,
+            info,
+            overrides,
+            origin: Origin::Wgsl,
+            prints: prints.prints,
+            print_prefix: prints.prefix,
+        });
     }
     let findings = findings.into_iter().map(|f| f.moved(|range| text.edited(range))).collect();
-    Err(recover::everything(text, findings))
+    Err(recover::everything(text, findings, &prints))
 }
 
 /// The module of a source without mistakes.
-fn whole(text: &mut Edited) -> Option<(naga::Module, ModuleInfo)> {
+fn whole(text: &mut Edited, prints: &Rewritten) -> Option<(naga::Module, ModuleInfo)> {
     let (mut module, findings) = read(text.as_str()).ok()?;
-    if !findings.is_empty() || !support::check(&module, text.as_str()).is_empty() {
+    if !(findings.is_empty() && refused(&module, text.as_str(), prints).is_empty()) {
         return None;
     }
     let mut info = parse::validator().validate(&module);
@@ -71,6 +82,13 @@ fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
     let mut module = naga::front::wgsl::parse_str(&subgroups::prepare(text))?;
     let findings = subgroups::normalise(&mut module);
     Ok((module, findings))
+}
+
+/// What is wrong with a module before it is validated.
+fn refused(module: &naga::Module, text: &str, prints: &Rewritten) -> Vec<Finding> {
+    let mut findings = support::check(module, text);
+    findings.extend(print::check(module, prints, Dialect::Wgsl));
+    findings
 }
 
 /// What is wrong with a module that the validator lets through.

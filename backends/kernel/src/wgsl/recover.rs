@@ -10,8 +10,9 @@ use super::lets;
 use super::messages::{self, Mistake};
 use crate::diagnostics::{Diagnostics, Finding, MOST};
 use crate::edits::{Edit, Edited};
+use crate::print::Rewritten;
 use crate::scan::{Kind, Scanned};
-use crate::{support, uniformity};
+use crate::uniformity;
 
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
@@ -21,7 +22,7 @@ const MAX_COST: u64 = 8 << 20;
 const PAIRS_PER_BYTE: u64 = 32;
 
 /// All that can be told of a source that is refused. `findings` are those known already, in bytes of the present text.
-pub(super) fn everything(text: Edited, findings: Vec<Finding>) -> Diagnostics {
+pub(super) fn everything(text: Edited, findings: Vec<Finding>, prints: &Rewritten) -> Diagnostics {
     let written: Vec<Finding> = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
     let mut recovery = Recovery {
         text,
@@ -32,7 +33,7 @@ pub(super) fn everything(text: Edited, findings: Vec<Finding>) -> Diagnostics {
         rounds: 0,
         cost: 0,
     };
-    recovery.run();
+    recovery.run(prints);
     let Recovery { text, findings, .. } = recovery;
     crate::diagnostics::refuse(text.written(), findings)
 }
@@ -52,10 +53,10 @@ struct Recovery {
 }
 
 impl Recovery {
-    fn run(&mut self) {
+    fn run(&mut self, prints: &Rewritten) {
         self.close_functions();
         let Some(module) = self.parsed() else { return };
-        let unsupported = support::check(&module, self.text.as_str());
+        let unsupported = super::refused(&module, self.text.as_str(), prints);
         for finding in &unsupported {
             self.note(finding.clone());
         }

@@ -17,10 +17,11 @@ mod subgroups;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use compute_kernel::lower::{Lowered, Lowering, PRINT_ROOM, Violation};
 use compute_kernel::reflection::Bounds;
 use compute_kernel::{EntryPoint, Module, Source};
 
-use super::{BoundRange, CompiledKernel, Context, Violation};
+use super::{BoundRange, CompiledKernel, Context};
 
 const GUARD: usize = 64;
 const GUARD_WORD: u32 = 0xaaaa_aaaa;
@@ -45,7 +46,8 @@ impl Memory {
 struct Kernel {
     compiled: CompiledKernel,
     immediates: Vec<u32>,
-    violation: Violation,
+    /// Words of the record, zero before the first run.
+    record: Vec<AtomicU32>,
     cancel: AtomicU32,
 }
 
@@ -54,18 +56,40 @@ fn entry(source: &str) -> Arc<EntryPoint> {
     module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
+fn lowered(entry: &Arc<EntryPoint>, bounds: Bounds) -> Lowered {
+    let lowering = Lowering { bounds, deferred: false, print_room: PRINT_ROOM, names: None };
+    entry.lower(&lowering).unwrap_or_else(|e| panic!("{}", e.text))
+}
+
+fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<CompiledKernel, compute_hal::DeviceError> {
+    CompiledKernel::compile(lowered(entry, bounds), bounds, cancellable)
+}
+
 impl Kernel {
     fn new(source: &str, bounds: Bounds) -> Self {
         Self::with(source, bounds, false)
     }
 
     fn with(source: &str, bounds: Bounds, cancellable: bool) -> Self {
-        Self::of(&entry(source), bounds, cancellable)
+        Self::of(compile(&entry(source), bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}")))
     }
 
-    fn of(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Self {
-        let compiled = CompiledKernel::compile(entry, bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}"));
-        Self { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) }
+    fn of_entry(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Self {
+        Self::of(compile(entry, bounds, cancellable).unwrap_or_else(|e| panic!("{e:?}")))
+    }
+
+    fn of(compiled: CompiledKernel) -> Self {
+        let words = compiled.reports().record().map_or(0, |record| record.size as usize / 4);
+        let record = (0..words).map(|_| AtomicU32::new(0)).collect();
+        Self { compiled, immediates: Vec::new(), record, cancel: AtomicU32::new(0) }
+    }
+
+    fn record(&self) -> *mut u8 {
+        self.record.as_ptr().cast_mut().cast()
+    }
+
+    fn recorded(&self) -> Vec<u8> {
+        self.record.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect()
     }
 
     /// Runs a grid. Words before and after each buffer must stay as they are.
@@ -91,7 +115,7 @@ impl Kernel {
             scratch: scratch.pointer(),
             bindings: ranges.as_ptr(),
             immediates: immediates.pointer(),
-            violation: std::ptr::from_ref(&self.violation).cast_mut(),
+            record: self.record(),
             cancel: &self.cancel,
             workgroups: groups,
         };
@@ -113,8 +137,12 @@ impl Kernel {
         }
     }
 
+    fn violation(&self) -> Option<Violation> {
+        self.compiled.reports().violation(&self.recorded())
+    }
+
     fn violated(&self) -> bool {
-        self.violation.taken.load(Ordering::Relaxed) != 0
+        self.violation().is_some()
     }
 }
 

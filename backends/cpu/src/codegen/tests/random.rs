@@ -464,9 +464,8 @@ fn random_kernels_do_what_lockstep_does() {
         with_barriers += u32::from(source.matches("workgroupBarrier").count() > 2);
         with_subgroups += u32::from(OPERATIONS.iter().any(|(before, ..)| source.contains(before)));
         for bounds in [Bounds::Checked, Bounds::Unchecked, Bounds::Validate] {
-            let compiled =
-                CompiledKernel::compile(&entry, bounds, bounds == Bounds::Checked).unwrap_or_else(|e| panic!("{e:?}\n{source}"));
-            let kernel = Kernel { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) };
+            let compiled = compile(&entry, bounds, bounds == Bounds::Checked).unwrap_or_else(|e| panic!("{e:?}\n{source}"));
+            let kernel = Kernel::of(compiled);
             let mut output = vec![0; SIZE];
             within_two_seconds(&kernel, || kernel.run([1, 1, 1], &mut [&mut input.clone(), &mut output]));
             assert_eq!(output, expected(&main, &function, &input), "seed {seed}, {bounds:?}\n{source}");
