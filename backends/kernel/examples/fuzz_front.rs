@@ -8,12 +8,14 @@ mod mutate;
 
 use std::time::{Duration, Instant};
 
+use mutate::Tally;
+
 fn main() {
     let number = |at: usize, default: u64| std::env::args().nth(at).and_then(|a| a.parse().ok()).unwrap_or(default);
     let (seconds, seed) = (number(1, 60), number(2, 1));
     let corpus = mutate::corpus();
     let mut dice = mutate::Dice::new(seed);
-    let mut tally = mutate::Tally::default();
+    let mut tally = Tally::default();
     for source in &corpus {
         mutate::feed(source, &mut tally);
     }
@@ -22,7 +24,11 @@ fn main() {
     while Instant::now() < end {
         mutate::feed(&mutate::mutate(&corpus, &mut dice), &mut tally);
     }
-    println!("{} accepted, {} refused, {} wrong, slowest {:?}", tally.accepted, tally.refused, tally.wrong.len(), tally.slowest);
+    let Tally { accepted, refused, crashed, slowest, .. } = &tally;
+    println!(
+        "{accepted} accepted, {refused} refused ({crashed} by a caught panic), {} wrong, slowest {slowest:?}",
+        tally.wrong.len()
+    );
     for (index, (what, source)) in tally.wrong.iter().enumerate() {
         let path = std::env::temp_dir().join(format!("fuzz_front_{seed}_{index}"));
         println!("{}: {}", path.display(), what.lines().next().unwrap_or_default());

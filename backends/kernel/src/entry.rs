@@ -25,7 +25,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     let specialized = parse::specialize(parsed, &specialization)?;
     let parsed = specialized.as_ref().unwrap_or(parsed);
     let mut pipeline = naga::back::PipelineConstants::default();
-    if parsed.module.overrides.len() > 0 {
+    if !parsed.module.overrides.is_empty() {
         pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
     }
     let stage = naga::ShaderStage::Compute;

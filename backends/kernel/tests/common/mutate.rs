@@ -176,6 +176,8 @@ fn mutate_words(bytes: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
 pub struct Tally {
     pub accepted: u64,
     pub refused: u64,
+    /// Of those, the ones on which naga's SPIR-V front end panicked.
+    pub crashed: u64,
     /// Crashes of a front end, and answers that took too long, each with its source.
     pub wrong: Vec<(String, Vec<u8>)>,
     pub slowest: Duration,
@@ -192,7 +194,10 @@ pub fn feed(bytes: &[u8], tally: &mut Tally) {
     tally.slowest = tally.slowest.max(took);
     match answer {
         Ok(()) => tally.accepted += 1,
-        Err(found) if found.refusal => tally.refused += 1,
+        Err(found) if found.refusal => {
+            tally.refused += 1;
+            tally.crashed += u64::from(found.text.contains("front end crashed"));
+        }
         Err(found) => tally.wrong.push((found.text, bytes.to_vec())),
     }
     if took > Duration::from_secs(10) {

@@ -181,15 +181,15 @@ impl Flow<'_> {
                     format!("this branch to %{target} leaves {what} and the one around it at once, which is not supported");
                 return Err((message, block.at));
             }
-            if let Kind::Loop { header, next } = construct.kind {
-                if target == next || target == header {
-                    if !crossed_loop {
-                        return Ok(true);
-                    }
-                    let message =
-                        format!("this branch to %{target} continues a loop that is not the innermost, which is not supported");
-                    return Err((message, block.at));
+            if let Kind::Loop { header, next } = construct.kind
+                && (target == next || target == header)
+            {
+                if !crossed_loop {
+                    return Ok(true);
                 }
+                let message =
+                    format!("this branch to %{target} continues a loop that is not the innermost, which is not supported");
+                return Err((message, block.at));
             }
             innermost = false;
             crossed_loop |= matches!(construct.kind, Kind::Loop { .. });

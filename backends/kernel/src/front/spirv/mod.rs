@@ -25,6 +25,9 @@ pub(crate) struct Output {
     pub(crate) text: Text,
 }
 
+/// What the fuzzer counts by.
+const CRASHED: &str = "front end crashed";
+
 /// A refusal and the word of the module that it is about.
 type Wrong = (String, usize);
 
@@ -45,10 +48,12 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
     again.and_then(|words| types::check(&words)).map_err(|(message, at)| refuse((message, origin(at))))?;
     let options =
         naga::front::spv::Options { adjust_coordinate_space: false, strict_capabilities: true, block_ctx_dump_prefix: None };
-    let parsed = naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
-    let mut module = match parsed {
-        Ok(module) => module,
-        Err(error) => return Err(refuse(naga_error(words, &error))),
+    // naga takes for granted that a module is valid, and panics where it is not: then the module is to blame.
+    let parse = || naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
+    let mut module = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)) {
+        Ok(Ok(module)) => module,
+        Ok(Err(error)) => return Err(refuse(naga_error(words, &error))),
+        Err(_) => return Err(refuse((format!("the module is not valid: the {CRASHED} on it"), 0))),
     };
     repair::repair(&mut module);
     let text = words.rewritten_text(&made.origins);

@@ -53,7 +53,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Words, Diagnostics> {
     if bytes.len() > MAX_SOURCE {
         return Err(refuse(format!("the module has {} bytes; at most {MAX_SOURCE} are allowed", bytes.len())));
     }
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         return Err(refuse(format!("a SPIR-V module is made of words of 4 bytes; this one has {} bytes", bytes.len())));
     }
     let little: Vec<u32> = bytes.as_chunks::<4>().0.iter().map(|&w| u32::from_le_bytes(w)).collect();

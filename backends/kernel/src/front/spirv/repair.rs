@@ -111,8 +111,11 @@ fn inline(module: &mut Module, index: usize) {
     }
 }
 
+/// A private variable, and the argument that is stored to it.
+type ArgumentStore = (Handle<naga::GlobalVariable>, u32);
+
 /// The stores of arguments and the call that an entry point consists of; `None` when it is anything else.
-fn wrapper(function: &naga::Function) -> Option<(Vec<(Handle<naga::GlobalVariable>, u32)>, Handle<naga::Function>)> {
+fn wrapper(function: &naga::Function) -> Option<(Vec<ArgumentStore>, Handle<naga::Function>)> {
     let mut stores = Vec::new();
     let mut called = None;
     for statement in function.body.iter() {

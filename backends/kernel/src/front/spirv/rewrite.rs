@@ -108,12 +108,12 @@ impl Rewriter<'_> {
             (224, [execution, ..]) if self.constants.scalars.get(execution) != Some(&2) => {
                 return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
             }
-            (251, [selector, ..]) if self.values.get(selector).is_some_and(|ty| !self.is_word(*ty)) => {
+            (251, [selector, ..]) if self.values.get(selector).is_none_or(|ty| !self.is_word(*ty)) => {
                 return Err(("OpSwitch: only 32-bit selectors are supported".to_owned(), at));
             }
             _ => self.copy(instruction),
         }
-        if let (55 | 61 | 80..=400, [ty, id, ..]) = (instruction.opcode, operands)
+        if let (12 | 41..=52 | 55 | 57 | 61 | 80..=400, [ty, id, ..]) = (instruction.opcode, operands)
             && self.types.kind(*ty).is_some()
         {
             self.values.insert(*id, *ty);

@@ -121,8 +121,10 @@ pub(super) fn check(words: &Words) -> Result<Types, Wrong> {
         let made = match (instruction.opcode, instruction.operands()) {
             (19, [id]) => (*id, Known::new(Kind::Other, 0, 0)),
             (20, [id]) => (*id, Known::new(Kind::Bool, 4, 0)),
-            (21, [id, width, sign]) => (*id, Known::new(Kind::Int(*width, *sign != 0), u64::from(*width / 8), 0)),
-            (22, [id, width]) => (*id, Known::new(Kind::Float(*width), u64::from(*width / 8), 0)),
+            (21, [id, width @ (8 | 16 | 32 | 64), sign]) => {
+                (*id, Known::new(Kind::Int(*width, *sign != 0), u64::from(*width / 8), 0))
+            }
+            (22, [id, width @ (16 | 32 | 64)]) => (*id, Known::new(Kind::Float(*width), u64::from(*width / 8), 0)),
             (22, [_, _, _]) => return Err(("OpTypeFloat: this floating-point encoding is not supported".to_owned(), at)),
             (23, [id, of, count @ 2..=4]) => {
                 let of_type = types.get(*of, at)?;

@@ -186,9 +186,9 @@ impl Lower<'_> {
                 }
                 self.aggregate(ty, &types, values, at)
             }
-            Ty::Scalar(scalar) => self.to_scalar(*scalar, &values, at),
-            Ty::Vector(scalar, n) => self.to_vector(*scalar, *n, values, at),
-            Ty::Matrix(c, r) => self.to_matrix(*c, *r, values, at),
+            Ty::Scalar(scalar) => self.make_scalar(*scalar, &values, at),
+            Ty::Vector(scalar, n) => self.make_vector(*scalar, *n, values, at),
+            Ty::Matrix(c, r) => self.make_matrix(*c, *r, values, at),
             _ => Err((format!("`{}` cannot be made", self.spell(ty)), at)),
         }
     }
@@ -223,7 +223,7 @@ impl Lower<'_> {
         Ok(list)
     }
 
-    fn to_scalar(&mut self, scalar: Scalar, values: &[Value], at: At) -> Lowered<Value> {
+    fn make_scalar(&mut self, scalar: Scalar, values: &[Value], at: At) -> Lowered<Value> {
         let [value] = values else {
             return Err((format!("a scalar is made of one value, {} are given", values.len()), at));
         };
@@ -234,7 +234,7 @@ impl Lower<'_> {
         Ok(self.cast(&first, scalar, at))
     }
 
-    fn to_vector(&mut self, scalar: Scalar, n: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
+    fn make_vector(&mut self, scalar: Scalar, n: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
         if let [one] = values.as_slice() {
             match one.ty {
                 Ty::Scalar(_) => {
@@ -268,7 +268,7 @@ impl Lower<'_> {
         Ok(self.value(Expression::Compose { ty: handle, components }, ty, at))
     }
 
-    fn to_matrix(&mut self, c: u8, r: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
+    fn make_matrix(&mut self, c: u8, r: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
         let ty = Ty::Matrix(c, r);
         let (zero, one) = (self.float(0.0, at), self.float(1.0, at));
         // A scalar is the diagonal; a matrix fills the corner, the rest is that of the unit matrix.
