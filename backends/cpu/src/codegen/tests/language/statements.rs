@@ -111,5 +111,13 @@ lines! {
         let n = 0x0000_0005_ffff_ffffu64;
         Kernel::new(&source, Bounds::Checked).run([1, 1, 1], &mut [&mut words_of(&[n]), &mut output]);
         assert_eq!(output, [7, 0, 7, 0, 7, 0]);
+        // Below 40000 as a u32, negative as an i16; and an array with more elements than 16 bits count.
+        let body = "L[i16(I[0] % 40000u)] = 9u; O[0] = L[i16(I[0] % 40000u)]; O[1] = L[u16(I[1])]; O[2] = L[i16(I[2] % 40000u)];";
+        let source = format!("{ENABLES} {HEAD} @group(0) @binding(2) var<storage, read_write> L: array<u32, 70000>; @compute @workgroup_size(1) fn main() {{ {body} }}");
+        let (mut output, mut large) = (vec![5; 3], vec![0; 70_000]);
+        (large[65_535], large[7]) = (3, 4);
+        Kernel::new(&source, Bounds::Checked).run([1, 1, 1], &mut [&mut [39_999, 65_535, 7], &mut output, &mut large]);
+        assert_eq!(output, [0, 3, 4]);
+        assert_eq!(large.iter().filter(|n| **n != 0).count(), 2);
     }
 }
