@@ -45,134 +45,166 @@ fn nearest_common<F: Float, I: Integer>(x: f64) -> I {
     I::of(if x.is_nan() { 0 } else { (x.trunc() as i128).clamp(least, most) })
 }
 
-lines! {
-    fn kt_03_floats_out_of_range_become_the_closest_integer_that_both_types_have() {
-        fn check<F: Float, I: Integer>() {
-            let edges = [15, 16, 31, 32, 63, 64].map(|n| 2f64.powi(n)).into_iter();
-            let around = edges.flat_map(|x| [x, x * (1.0 - f64::EPSILON), x * (1.0 + f64::EPSILON), -x, x - 1.0, -x - 1.0, x * (1.0 - 6e-8)]);
-            let some = [1e20, -1e20, 3.99, -3.99, 3e9, 0.99, -0.99, 2_147_483_520.0, 65_504.0, 32_752.0].into_iter();
-            let inputs: Vec<F> = F::samples().into_iter().chain(some.chain(around).map(F::of)).collect();
-            convert::<F, I>(&inputs, |x| nearest_common::<F, I>(x.wide()));
-        }
-        integers!(check::<Half>);
-        integers!(check::<f32>);
-        integers!(check::<f64>);
-        assert_eq!(evaluate::<f32, i64>("i64(x)", 1, &[1e30, -1e30]), [0x7fff_ff80_0000_0000, i64::MIN]);
-        assert_eq!(evaluate::<f64, u64>("u64(x)", 1, &[1e30, -1.0]), [0xffff_ffff_ffff_f800, 0]);
-        assert_eq!(evaluate::<f32, i32>("i32(x)", 1, &[1e20]), [2_147_483_520]);
-    }
+pub(super) const NAMES: &[&str] = names![
+    kt_03_floats_out_of_range_become_the_closest_integer_that_both_types_have,
+    integers_become_the_nearest_float,
+    integers_keep_their_lowest_bits_or_their_sign,
+    floats_become_floats_with_one_rounding,
+    booleans_become_numbers_and_back,
+    bits_are_reinterpreted_between_types_of_one_size,
+    literals_have_their_type_and_value,
+    kt_24_what_is_folded_is_what_is_computed,
+];
 
-    fn integers_become_the_nearest_float() {
-        fn check<F: Float, I: Integer>() {
-            let edges = [(1i128 << 24) + 1, (1 << 24) + 3, (1 << 53) + 1, (1 << 53) + 3, (1 << 62) + 1, 2049, 2051, 65_519, 65_520, 65_535];
-            let inputs: Vec<I> = I::samples().into_iter().chain(edges.into_iter().map(I::of)).collect();
-            convert::<I, F>(&inputs, |x| match F::SIZE {
-                // Rust rounds an i128 once.
-                4 => F::of(f64::from(x.wide() as f32)),
-                _ => F::of(x.wide() as f64),
-            });
-        }
-        integers!(check::<Half>);
-        integers!(check::<f32>);
-        integers!(check::<f64>);
+#[test]
+fn kt_03_floats_out_of_range_become_the_closest_integer_that_both_types_have() {
+    fn check<F: Float, I: Integer>() {
+        let edges = [15, 16, 31, 32, 63, 64].map(|n| 2f64.powi(n)).into_iter();
+        let around =
+            edges.flat_map(|x| [x, x * (1.0 - f64::EPSILON), x * (1.0 + f64::EPSILON), -x, x - 1.0, -x - 1.0, x * (1.0 - 6e-8)]);
+        let some = [1e20, -1e20, 3.99, -3.99, 3e9, 0.99, -0.99, 2_147_483_520.0, 65_504.0, 32_752.0].into_iter();
+        let inputs: Vec<F> = F::samples().into_iter().chain(some.chain(around).map(F::of)).collect();
+        convert::<F, I>(&inputs, |x| nearest_common::<F, I>(x.wide()));
     }
+    integers!(check::<Half>);
+    integers!(check::<f32>);
+    integers!(check::<f64>);
+    assert_eq!(evaluate::<f32, i64>("i64(x)", 1, &[1e30, -1e30]), [0x7fff_ff80_0000_0000, i64::MIN]);
+    assert_eq!(evaluate::<f64, u64>("u64(x)", 1, &[1e30, -1.0]), [0xffff_ffff_ffff_f800, 0]);
+    assert_eq!(evaluate::<f32, i32>("i32(x)", 1, &[1e20]), [2_147_483_520]);
+}
 
-    fn integers_keep_their_lowest_bits_or_their_sign() {
-        fn from<T: Integer>() {
-            fn to<T: Integer, U: Integer>() {
-                convert::<T, U>(&T::samples(), |x| U::of(x.wide()));
-            }
-            integers!(to::<T>);
-        }
-        integers!(from);
+#[test]
+fn integers_become_the_nearest_float() {
+    fn check<F: Float, I: Integer>() {
+        let edges =
+            [(1i128 << 24) + 1, (1 << 24) + 3, (1 << 53) + 1, (1 << 53) + 3, (1 << 62) + 1, 2049, 2051, 65_519, 65_520, 65_535];
+        let inputs: Vec<I> = I::samples().into_iter().chain(edges.into_iter().map(I::of)).collect();
+        convert::<I, F>(&inputs, |x| match F::SIZE {
+            // Rust rounds an i128 once.
+            4 => F::of(f64::from(x.wide() as f32)),
+            _ => F::of(x.wide() as f64),
+        });
     }
+    integers!(check::<Half>);
+    integers!(check::<f32>);
+    integers!(check::<f64>);
+}
 
-    fn floats_become_floats_with_one_rounding() {
-        fn check<T: Float, U: Float>() {
-            let middle = 1.0 + 2f64.powi(-11);
-            let edges = [65_519.99, 65_520.0, 1e39, -1e39, middle, middle + 2f64.powi(-40), middle - 2f64.powi(-40), 1e-46, 2f64.powi(-25)];
-            let inputs: Vec<T> = T::samples().into_iter().chain(edges.into_iter().map(T::of)).collect();
-            convert::<T, U>(&inputs, |x| U::of(x.wide()));
+#[test]
+fn integers_keep_their_lowest_bits_or_their_sign() {
+    fn from<T: Integer>() {
+        fn to<T: Integer, U: Integer>() {
+            convert::<T, U>(&T::samples(), |x| U::of(x.wide()));
         }
-        check::<Half, f32>();
-        check::<Half, f64>();
-        check::<f32, Half>();
-        check::<f32, f64>();
-        check::<f64, Half>();
-        check::<f64, f32>();
+        integers!(to::<T>);
     }
+    integers!(from);
+}
 
-    fn booleans_become_numbers_and_back() {
-        fn check<T: Number>(zero: T, one: T, others: &[T]) {
-            let to = format!("{}(x != x || x == y)", T::NAME);
-            assert_eq!(evaluate::<T, T>(&to, 2, &[zero, one, one, one]), [zero, one], "{}", T::NAME);
-            assert!(evaluate::<T, u32>("u32(bool(x)) + u32(vec2<bool>(vec2(x, x)).y)", 1, others).iter().all(|n| *n == 2), "{}", T::NAME);
-            assert_eq!(evaluate::<T, u32>("u32(bool(x))", 1, &[zero]), [0], "{}", T::NAME);
-        }
-        check(0i16, 1, &[1, -1, i16::MIN]);
-        check(0u16, 1, &[1, u16::MAX]);
-        check(0i32, 1, &[1, -1, i32::MIN]);
-        check(0u32, 1, &[1, u32::MAX]);
-        check(0i64, 1, &[1, -1, i64::MIN, 1 << 32]);
-        check(0u64, 1, &[1, u64::MAX, 1 << 32]);
-        check(Half(0.0), Half(1.0), &[Half(1.0), Half(2f32.powi(-24)), Half(f32::INFINITY), Half(f32::NAN)]);
-        check(0f32, 1.0, &[-1.0, 1e-45, f32::NAN]);
-        check(0f64, 1.0, &[-1.0, 5e-324, f64::NAN]);
-        assert_eq!(evaluate::<f64, u32>("u32(bool(x))", 1, &[-0.0]), [0]);
+#[test]
+fn floats_become_floats_with_one_rounding() {
+    fn check<T: Float, U: Float>() {
+        let middle = 1.0 + 2f64.powi(-11);
+        let edges =
+            [65_519.99, 65_520.0, 1e39, -1e39, middle, middle + 2f64.powi(-40), middle - 2f64.powi(-40), 1e-46, 2f64.powi(-25)];
+        let inputs: Vec<T> = T::samples().into_iter().chain(edges.into_iter().map(T::of)).collect();
+        convert::<T, U>(&inputs, |x| U::of(x.wide()));
     }
+    check::<Half, f32>();
+    check::<Half, f64>();
+    check::<f32, Half>();
+    check::<f32, f64>();
+    check::<f64, Half>();
+    check::<f64, f32>();
+}
 
-    fn bits_are_reinterpreted_between_types_of_one_size() {
-        fn check<T: Number, U: Number>(inputs: &[T]) {
-            let expected: Vec<U> = inputs.iter().map(|x| U::from_bytes(&x.bytes())).collect();
-            let got = evaluate::<T, U>(&format!("bitcast<{}>(x)", U::NAME), 1, inputs);
-            assert_same("bitcast", &got, &expected, |i| format!("{:?}", inputs[i]));
-            let got = evaluate::<T, U>(&format!("bitcast<vec2<{}>>(vec2(x, x)).y", U::NAME), 1, inputs);
-            assert_same("bitcast of vectors", &got, &expected, |i| format!("{:?}", inputs[i]));
-        }
-        check::<Half, u16>(&Half::samples());
-        check::<u16, Half>(&u16::samples());
-        check::<i16, Half>(&i16::samples());
-        check::<i16, u16>(&i16::samples());
-        check::<f32, u32>(&<f32 as Float>::samples());
-        check::<i32, f32>(&i32::samples());
-        check::<u32, i32>(&u32::samples());
-        check::<f64, u64>(&<f64 as Float>::samples());
-        check::<i64, f64>(&i64::samples());
-        check::<u64, i64>(&u64::samples());
+#[test]
+fn booleans_become_numbers_and_back() {
+    fn check<T: Number>(zero: T, one: T, others: &[T]) {
+        let to = format!("{}(x != x || x == y)", T::NAME);
+        assert_eq!(evaluate::<T, T>(&to, 2, &[zero, one, one, one]), [zero, one], "{}", T::NAME);
+        assert!(
+            evaluate::<T, u32>("u32(bool(x)) + u32(vec2<bool>(vec2(x, x)).y)", 1, others).iter().all(|n| *n == 2),
+            "{}",
+            T::NAME
+        );
+        assert_eq!(evaluate::<T, u32>("u32(bool(x))", 1, &[zero]), [0], "{}", T::NAME);
     }
+    check(0i16, 1, &[1, -1, i16::MIN]);
+    check(0u16, 1, &[1, u16::MAX]);
+    check(0i32, 1, &[1, -1, i32::MIN]);
+    check(0u32, 1, &[1, u32::MAX]);
+    check(0i64, 1, &[1, -1, i64::MIN, 1 << 32]);
+    check(0u64, 1, &[1, u64::MAX, 1 << 32]);
+    check(Half(0.0), Half(1.0), &[Half(1.0), Half(2f32.powi(-24)), Half(f32::INFINITY), Half(f32::NAN)]);
+    check(0f32, 1.0, &[-1.0, 1e-45, f32::NAN]);
+    check(0f64, 1.0, &[-1.0, 5e-324, f64::NAN]);
+    assert_eq!(evaluate::<f64, u32>("u32(bool(x))", 1, &[-0.0]), [0]);
+}
 
-    fn literals_have_their_type_and_value() {
-        let body = "R[0] = u64(f32(1.5h * 2.0h)); R[1] = u64(-7li); R[2] = 0xffffffffffffffflu; R[3] = u64(1.0lf / 3.0lf * 3e3lf);
-            R[4] = u64(0x1p4f + 0x1.8p1); R[5] = u64(i16(-3) + i16(5)); R[6] = u64(u16(65535));";
-        let got = run_typed::<u32, u64>("", body, 1, &[0], 7);
-        assert_eq!(got, [3, -7i64 as u64, 0x0fff_ffff_ffff_ffff, 1000, 19, 2, 65_535]);
+#[test]
+fn bits_are_reinterpreted_between_types_of_one_size() {
+    fn check<T: Number, U: Number>(inputs: &[T]) {
+        let expected: Vec<U> = inputs.iter().map(|x| U::from_bytes(&x.bytes())).collect();
+        let got = evaluate::<T, U>(&format!("bitcast<{}>(x)", U::NAME), 1, inputs);
+        assert_same("bitcast", &got, &expected, |i| format!("{:?}", inputs[i]));
+        let got = evaluate::<T, U>(&format!("bitcast<vec2<{}>>(vec2(x, x)).y", U::NAME), 1, inputs);
+        assert_same("bitcast of vectors", &got, &expected, |i| format!("{:?}", inputs[i]));
     }
+    check::<Half, u16>(&Half::samples());
+    check::<u16, Half>(&u16::samples());
+    check::<i16, Half>(&i16::samples());
+    check::<i16, u16>(&i16::samples());
+    check::<f32, u32>(&<f32 as Float>::samples());
+    check::<i32, f32>(&i32::samples());
+    check::<u32, i32>(&u32::samples());
+    check::<f64, u64>(&<f64 as Float>::samples());
+    check::<i64, f64>(&i64::samples());
+    check::<u64, i64>(&u64::samples());
+}
 
-    fn kt_24_what_is_folded_is_what_is_computed() {
-        fn check<T: Number>(expression: &str, values: &[(&str, T)]) {
-            let name = T::NAME;
-            let inputs: Vec<T> = values.iter().map(|(_, value)| *value).collect();
-            let computed = evaluate::<T, T>(expression, values.len(), &inputs);
-            let named = |n: usize| values.get(n).or(values.last()).map_or("0", |(text, _)| *text);
-            let body = format!("const x = {name}({}); const y = {name}({}); const z = {name}({}); R[0] = {expression};", named(0), named(1), named(2));
-            let folded = run_typed::<T, T>("", &body, 1, &inputs, 1);
-            assert_same(expression, &folded, &computed, |_| format!("{values:?}"));
-        }
-        check::<u32>("x * x", &[("0x7fffffffu", 0x7fff_ffff)]);
-        check::<u32>("x + y", &[("0xffffffffu", u32::MAX), ("2u", 2)]);
-        check::<i32>("dot(vec2(x, y), vec2(z, y))", &[("0x7fffffff", i32::MAX), ("1", 1), ("0", 0)]);
-        check::<i32>("clamp(x, y, z)", &[("46", 46), ("3", 3), ("6", 6)]);
-        check::<u32>("countLeadingZeros(x) + countTrailingZeros(x) + reverseBits(y)", &[("0u", 0), ("1u", 1)]);
-        check::<i32>("firstTrailingBit(x) + firstLeadingBit(y) * 7", &[("0", 0), ("-1", -1)]);
-        check::<i64>("x / y + x % y", &[("-7li", -7), ("2li", 2)]);
-        check::<u64>("x * y", &[("0x100000001lu", 0x1_0000_0001), ("7lu", 7)]);
-        check::<f32>("x / y", &[("1.0f", 1.0), ("3.0f", 3.0)]);
-        check::<f32>("degrees(x) + radians(y)", &[("1.75f", 1.75), ("0.3f", 0.3)]);
-        check::<f32>("inverseSqrt(x) + round(y) + fract(z)", &[("3.0f", 3.0), ("2.5f", 2.5), ("-1.25f", -1.25)]);
-        check::<f32>("fma(x, y, z)", &[("0.1f", 0.1), ("10.0f", 10.0), ("-1.0f", -1.0)]);
-        check::<f32>("length(vec3(x, y, z))", &[("0.1f", 0.1), ("10.5f", 10.5), ("-1.0f", -1.0)]);
-        check::<Half>("x * y + z", &[("1.001h", Half::of(1.001)), ("3.003h", Half::of(3.003)), ("0.1h", Half::of(0.1))]);
-        check::<Half>("dot(vec2(x, y), vec2(y, z))", &[("1.001h", Half::of(1.001)), ("3.003h", Half::of(3.003)), ("0.1h", Half::of(0.1))]);
-        check::<Half>("x / y", &[("1.0h", Half(1.0)), ("3.0h", Half(3.0))]);
+#[test]
+fn literals_have_their_type_and_value() {
+    let body = "R[0] = u64(f32(1.5h * 2.0h)); R[1] = u64(-7li); R[2] = 0xffffffffffffffflu; R[3] = u64(1.0lf / 3.0lf * 3e3lf);
+        R[4] = u64(0x1p4f + 0x1.8p1); R[5] = u64(i16(-3) + i16(5)); R[6] = u64(u16(65535));";
+    let got = run_typed::<u32, u64>("", body, 1, &[0], 7);
+    assert_eq!(got, [3, -7i64 as u64, 0x0fff_ffff_ffff_ffff, 1000, 19, 2, 65_535]);
+}
+
+#[test]
+fn kt_24_what_is_folded_is_what_is_computed() {
+    fn check<T: Number>(expression: &str, values: &[(&str, T)]) {
+        let name = T::NAME;
+        let inputs: Vec<T> = values.iter().map(|(_, value)| *value).collect();
+        let computed = evaluate::<T, T>(expression, values.len(), &inputs);
+        let named = |n: usize| values.get(n).or(values.last()).map_or("0", |(text, _)| *text);
+        let body = format!(
+            "const x = {name}({}); const y = {name}({}); const z = {name}({}); R[0] = {expression};",
+            named(0),
+            named(1),
+            named(2)
+        );
+        let folded = run_typed::<T, T>("", &body, 1, &inputs, 1);
+        assert_same(expression, &folded, &computed, |_| format!("{values:?}"));
     }
+    check::<u32>("x * x", &[("0x7fffffffu", 0x7fff_ffff)]);
+    check::<u32>("x + y", &[("0xffffffffu", u32::MAX), ("2u", 2)]);
+    check::<i32>("dot(vec2(x, y), vec2(z, y))", &[("0x7fffffff", i32::MAX), ("1", 1), ("0", 0)]);
+    check::<i32>("clamp(x, y, z)", &[("46", 46), ("3", 3), ("6", 6)]);
+    check::<u32>("countLeadingZeros(x) + countTrailingZeros(x) + reverseBits(y)", &[("0u", 0), ("1u", 1)]);
+    check::<i32>("firstTrailingBit(x) + firstLeadingBit(y) * 7", &[("0", 0), ("-1", -1)]);
+    check::<i64>("x / y + x % y", &[("-7li", -7), ("2li", 2)]);
+    check::<u64>("x * y", &[("0x100000001lu", 0x1_0000_0001), ("7lu", 7)]);
+    check::<f32>("x / y", &[("1.0f", 1.0), ("3.0f", 3.0)]);
+    check::<f32>("degrees(x) + radians(y)", &[("1.75f", 1.75), ("0.3f", 0.3)]);
+    check::<f32>("inverseSqrt(x) + round(y) + fract(z)", &[("3.0f", 3.0), ("2.5f", 2.5), ("-1.25f", -1.25)]);
+    check::<f32>("fma(x, y, z)", &[("0.1f", 0.1), ("10.0f", 10.0), ("-1.0f", -1.0)]);
+    check::<f32>("length(vec3(x, y, z))", &[("0.1f", 0.1), ("10.5f", 10.5), ("-1.0f", -1.0)]);
+    check::<Half>("x * y + z", &[("1.001h", Half::of(1.001)), ("3.003h", Half::of(3.003)), ("0.1h", Half::of(0.1))]);
+    check::<Half>(
+        "dot(vec2(x, y), vec2(y, z))",
+        &[("1.001h", Half::of(1.001)), ("3.003h", Half::of(3.003)), ("0.1h", Half::of(0.1))],
+    );
+    check::<Half>("x / y", &[("1.0h", Half(1.0)), ("3.0h", Half(3.0))]);
 }

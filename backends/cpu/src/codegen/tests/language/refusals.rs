@@ -40,96 +40,103 @@ fn run_changed(source: &str, input: &[u32], words: usize, change: impl Fn(&Expre
     output
 }
 
-lines! {
-    fn what_is_refused_says_so_with_its_place() {
-        let float = "@group(0) @binding(1) var<storage, read_write> a: atomic<f32>;";
-        let cases = [
-            ("", "discard;", "`discard` statements are not supported yet", 5),
-            ("", "o[0] = u32(dpdx(1.0));", "derivatives are not supported yet", 5),
-            ("@group(0) @binding(1) var t: texture_2d<f32>;", "", "textures are not supported yet", 2),
-            ("@group(0) @binding(1) var t: sampler;", "", "samplers are not supported yet", 2),
-            ("override n: i64;", "", "override constants of type `i64` are not supported yet", 2),
-            (float, "atomicMin(&a, 1.0);", "Min is not supported", 5),
-            (float, "let x = atomicCompareExchangeWeak(&a, 1.0, 2.0);", "Exchange", 5),
-            ("var<workgroup> a: atomic<f32>;", "atomicAdd(&a, 1.0);", "WorkGroup is not supported", 5),
-            ("var<immediate> i: f16;", "o[0] = u32(i);", "is not supported in immediates", 2),
-            ("var<workgroup> g: u32; fn f(p: ptr<workgroup, u32>) { *p = 1u; }", "f(&g);", "can't be passed into functions", 2),
-            ("", "let x = 0x1.8p1h;", "numeric literal not representable", 5),
-        ];
-        for (declarations, statement, text, line) in cases {
-            let refusal = refusal(declarations, statement);
-            assert!(refusal.text.contains(text), "{declarations} {statement}: {refusal}");
-            let place = refusal.list.first().and_then(|d| d.location.as_ref()).map(|l| (l.line, l.column > 0));
-            // The directives are a line of their own.
-            assert_eq!(place, Some((line, true)), "{declarations} {statement}: {refusal}");
-        }
-    }
+pub(super) const NAMES: &[&str] = names![
+    what_is_refused_says_so_with_its_place,
+    a_bitcast_that_changes_the_width_is_refused_with_advice,
+    inverses_and_classes_of_floats_are_there_for_other_languages,
+];
 
-    fn a_bitcast_that_changes_the_width_is_refused_with_advice() {
-        let statements = [
-            "let v = bitcast<vec2<f16>>(o[0]);",
-            "let v = bitcast<vec2h>(o[0]); o[1] = u32(v.x);",
-            "let v = bitcast<f16>(o[0]);",
-            "o[1] = bitcast<u32>(vec2<f16>(1h, 2h));",
-            "let v = bitcast<vec2<u32>>(u64(o[0])); o[0] = v.x;",
-            "let v = bitcast<u64>(vec2<u32>(o[0], o[1]));",
-        ];
-        for statement in statements {
-            let refusal = refusal("", statement);
-            assert!(refusal.text.contains("types of different widths is not supported yet"), "{statement}: {refusal}");
-        }
-        // What it advises gives the bits.
-        let got = evaluate::<u32, u32>("pack2x16float(vec2<f32>(vec2<f16>(unpack2x16float(x))))", 1, &[0x3c00_8001, 0x7bff_0001]);
-        assert_eq!(got, [0x3c00_8001, 0x7bff_0001]);
+#[test]
+fn what_is_refused_says_so_with_its_place() {
+    let float = "@group(0) @binding(1) var<storage, read_write> a: atomic<f32>;";
+    let cases = [
+        ("", "discard;", "`discard` statements are not supported yet", 5),
+        ("", "o[0] = u32(dpdx(1.0));", "derivatives are not supported yet", 5),
+        ("@group(0) @binding(1) var t: texture_2d<f32>;", "", "textures are not supported yet", 2),
+        ("@group(0) @binding(1) var t: sampler;", "", "samplers are not supported yet", 2),
+        ("override n: i64;", "", "override constants of type `i64` are not supported yet", 2),
+        (float, "atomicMin(&a, 1.0);", "Min is not supported", 5),
+        (float, "let x = atomicCompareExchangeWeak(&a, 1.0, 2.0);", "Exchange", 5),
+        ("var<workgroup> a: atomic<f32>;", "atomicAdd(&a, 1.0);", "WorkGroup is not supported", 5),
+        ("var<immediate> i: f16;", "o[0] = u32(i);", "is not supported in immediates", 2),
+        ("var<workgroup> g: u32; fn f(p: ptr<workgroup, u32>) { *p = 1u; }", "f(&g);", "can't be passed into functions", 2),
+        ("", "let x = 0x1.8p1h;", "numeric literal not representable", 5),
+    ];
+    for (declarations, statement, text, line) in cases {
+        let refusal = refusal(declarations, statement);
+        assert!(refusal.text.contains(text), "{declarations} {statement}: {refusal}");
+        let place = refusal.list.first().and_then(|d| d.location.as_ref()).map(|l| (l.line, l.column > 0));
+        // The directives are a line of their own.
+        assert_eq!(place, Some((line, true)), "{declarations} {statement}: {refusal}");
     }
+}
 
-    fn inverses_and_classes_of_floats_are_there_for_other_languages() {
-        fn check<T: Number + numbers::Float>() {
-            for size in 2..=4usize {
-                let elements: Vec<f64> = (0..size * size).map(|i| if i % (size + 1) == 0 { 4.0 } else { (i % 3) as f64 }).collect();
-                let list: Vec<String> = (0..size * size).map(|i| format!("A[{i}]")).collect();
-                let ty = format!("mat{size}x{size}<{}>", T::NAME);
-                let source = format!(
-                    "{ENABLES}@group(0) @binding(0) var<storage, read> A: array<{}>; @group(0) @binding(1) var<storage, read_write> R: {ty};
-                    @compute @workgroup_size(1) fn main() {{ let m = {ty}({}); let i = transpose(m); R = m * i; }}",
-                    T::NAME,
-                    list.join(", ")
-                );
-                let column = size.next_power_of_two();
-                let input = words_of(&elements.iter().map(|x| T::of(*x)).collect::<Vec<_>>());
-                let change = |e: &Expression| match *e {
-                    Expression::Math { fun: MathFunction::Transpose, arg, .. } => {
-                        Some(Expression::Math { fun: MathFunction::Inverse, arg, arg1: None, arg2: None, arg3: None })
-                    }
-                    _ => None,
-                };
-                let words = run_changed(&source, &input, size * column * T::SIZE / 4, change);
-                let product = numbers_of::<T>(&words, size * column);
-                let step = [2e-3, 1e-6, 1e-15][T::SIZE / 4];
-                for (place, x) in product.iter().enumerate().filter(|(place, _)| place % column < size) {
-                    let one = if place / column == place % column { 1.0 } else { 0.0 };
-                    assert!((x.wide() - one).abs() < 8.0 * step, "{ty}: element {place} of the product is {x:?}");
+#[test]
+fn a_bitcast_that_changes_the_width_is_refused_with_advice() {
+    let statements = [
+        "let v = bitcast<vec2<f16>>(o[0]);",
+        "let v = bitcast<vec2h>(o[0]); o[1] = u32(v.x);",
+        "let v = bitcast<f16>(o[0]);",
+        "o[1] = bitcast<u32>(vec2<f16>(1h, 2h));",
+        "let v = bitcast<vec2<u32>>(u64(o[0])); o[0] = v.x;",
+        "let v = bitcast<u64>(vec2<u32>(o[0], o[1]));",
+    ];
+    for statement in statements {
+        let refusal = refusal("", statement);
+        assert!(refusal.text.contains("types of different widths is not supported yet"), "{statement}: {refusal}");
+    }
+    // What it advises gives the bits.
+    let got = evaluate::<u32, u32>("pack2x16float(vec2<f32>(vec2<f16>(unpack2x16float(x))))", 1, &[0x3c00_8001, 0x7bff_0001]);
+    assert_eq!(got, [0x3c00_8001, 0x7bff_0001]);
+}
+
+#[test]
+fn inverses_and_classes_of_floats_are_there_for_other_languages() {
+    fn check<T: Number + numbers::Float>() {
+        for size in 2..=4usize {
+            let elements: Vec<f64> = (0..size * size).map(|i| if i % (size + 1) == 0 { 4.0 } else { (i % 3) as f64 }).collect();
+            let list: Vec<String> = (0..size * size).map(|i| format!("A[{i}]")).collect();
+            let ty = format!("mat{size}x{size}<{}>", T::NAME);
+            let source = format!(
+                "{ENABLES}@group(0) @binding(0) var<storage, read> A: array<{}>; @group(0) @binding(1) var<storage, read_write> R: {ty};
+                @compute @workgroup_size(1) fn main() {{ let m = {ty}({}); let i = transpose(m); R = m * i; }}",
+                T::NAME,
+                list.join(", ")
+            );
+            let column = size.next_power_of_two();
+            let input = words_of(&elements.iter().map(|x| T::of(*x)).collect::<Vec<_>>());
+            let change = |e: &Expression| match *e {
+                Expression::Math { fun: MathFunction::Transpose, arg, .. } => {
+                    Some(Expression::Math { fun: MathFunction::Inverse, arg, arg1: None, arg2: None, arg3: None })
                 }
-            }
-            for (function, infinite) in [(RelationalFunction::IsNan, false), (RelationalFunction::IsInf, true)] {
-                let source = format!(
-                    "{ENABLES}@group(0) @binding(0) var<storage, read> A: array<{}>; @group(0) @binding(1) var<storage, read_write> R: array<u32>;
-                    @compute @workgroup_size(1) fn main() {{ for (var i = 0u; i < 6u; i++) {{ let x = A[i]; let v = vec2(x, x); R[i] = u32(x != x) + 2u * u32((v != v).y); }} }}",
-                    T::NAME
-                );
-                let inputs = [1.0, f64::NAN, f64::INFINITY, 0.0, f64::NEG_INFINITY, -1.5].map(T::of);
-                let change = |e: &Expression| match *e {
-                    Expression::Binary { op: BinaryOperator::NotEqual, left, .. } => {
-                        Some(Expression::Relational { fun: function, argument: left })
-                    }
-                    _ => None,
-                };
-                let expected = if infinite { [0, 0, 3, 0, 3, 0] } else { [0, 3, 0, 0, 0, 0] };
-                assert_eq!(run_changed(&source, &words_of(&inputs), 6, change), expected, "{function:?} of {}", T::NAME);
+                _ => None,
+            };
+            let words = run_changed(&source, &input, size * column * T::SIZE / 4, change);
+            let product = numbers_of::<T>(&words, size * column);
+            let step = [2e-3, 1e-6, 1e-15][T::SIZE / 4];
+            for (place, x) in product.iter().enumerate().filter(|(place, _)| place % column < size) {
+                let one = if place / column == place % column { 1.0 } else { 0.0 };
+                assert!((x.wide() - one).abs() < 8.0 * step, "{ty}: element {place} of the product is {x:?}");
             }
         }
-        check::<Half>();
-        check::<f32>();
-        check::<f64>();
+        for (function, infinite) in [(RelationalFunction::IsNan, false), (RelationalFunction::IsInf, true)] {
+            let source = format!(
+                "{ENABLES}@group(0) @binding(0) var<storage, read> A: array<{}>; @group(0) @binding(1) var<storage, read_write> R: array<u32>;
+                @compute @workgroup_size(1) fn main() {{ for (var i = 0u; i < 6u; i++) {{ let x = A[i]; let v = vec2(x, x); R[i] = u32(x != x) + 2u * u32((v != v).y); }} }}",
+                T::NAME
+            );
+            let inputs = [1.0, f64::NAN, f64::INFINITY, 0.0, f64::NEG_INFINITY, -1.5].map(T::of);
+            let change = |e: &Expression| match *e {
+                Expression::Binary { op: BinaryOperator::NotEqual, left, .. } => {
+                    Some(Expression::Relational { fun: function, argument: left })
+                }
+                _ => None,
+            };
+            let expected = if infinite { [0, 0, 3, 0, 3, 0] } else { [0, 3, 0, 0, 0, 0] };
+            assert_eq!(run_changed(&source, &words_of(&inputs), 6, change), expected, "{function:?} of {}", T::NAME);
+        }
     }
+    check::<Half>();
+    check::<f32>();
+    check::<f64>();
 }
