@@ -259,16 +259,14 @@ impl Writer<'_> {
         }
     }
 
-    /// A store that may be one that covers its binding.
+    /// A store that may be one that covers its binding. Several invocations may store to one element: all store the same.
     pub(crate) fn linear(&mut self) -> Statement {
-        let value = self.expression(&Type::Scalar(Scalar::U32), 2);
-        let line = *self.random.pick(&[
-            "line[gid.x] = $;",
-            "if (gid.x < arrayLength(&line)) { line[gid.x] = $; }",
-            "line[gid.x + gid.y * im.w] = $;",
-            "if (gid.x < im.w) { line[gid.x] = $; }",
-        ]);
-        fill(line, vec![value])
+        text(*self.random.pick(&[
+            "line[gid.x] = gid.x * 3u;",
+            "if (gid.x < arrayLength(&line)) { line[gid.x] = gid.x * 3u; }",
+            "line[gid.x + gid.y * im.w] = (gid.x + gid.y * im.w) * 3u;",
+            "if (gid.x < im.w) { line[gid.x] = gid.x * 3u; }",
+        ]))
     }
 
     fn jump(&mut self, context: Context<'_>) -> (Statement, bool) {
