@@ -259,16 +259,14 @@ impl Writer<'_> {
         }
     }
 
-    /// A store that may be one that covers its binding.
+    /// A store that may be one that covers its binding. Several invocations may store to one element: all store the same.
     pub(crate) fn linear(&mut self) -> Statement {
-        let value = self.expression(&Type::Scalar(Scalar::U32), 2);
-        let line = *self.random.pick(&[
-            "line[gid.x] = $;",
-            "if (gid.x < arrayLength(&line)) { line[gid.x] = $; }",
-            "line[gid.x + gid.y * im.w] = $;",
-            "if (gid.x < im.w) { line[gid.x] = $; }",
-        ]);
-        fill(line, vec![value])
+        text(*self.random.pick(&[
+            "line[gid.x] = gid.x * 3u;",
+            "if (gid.x < arrayLength(&line)) { line[gid.x] = gid.x * 3u; }",
+            "line[gid.x + gid.y * im.w] = (gid.x + gid.y * im.w) * 3u;",
+            "if (gid.x < im.w) { line[gid.x] = gid.x * 3u; }",
+        ]))
     }
 
     fn jump(&mut self, context: Context<'_>) -> (Statement, bool) {
@@ -381,6 +379,10 @@ impl Writer<'_> {
             0 if !uniform => {
                 let limit = 1 + self.random.below(5);
                 let mut statement = text(format!("for (var {name} = {}u; {name} < {limit}u; {name}++) ", self.random.below(2)));
+                let mut body = body;
+                if writable && !self.careful {
+                    body.insert(0, self.counted_on(&name));
+                }
                 statement.push(Piece::Block(body));
                 statement
             }
@@ -406,6 +408,16 @@ impl Writer<'_> {
             return wrapped;
         }
         statement
+    }
+
+    /// A counter goes past the bound of its loop, and is an index then.
+    fn counted_on(&mut self, name: &str) -> Statement {
+        let step = self.runtime(&Type::Scalar(Scalar::U32), 1);
+        let lines = format!(
+            "{name} += $ & 7u; var t{name} = array<u32, 4>(7u, 8u, 9u, 10u);
+t{name}[{name}] = 5u; atomicAdd(&counts[0], t{name}[{name}] + t{name}[0] * 16u);"
+        );
+        fill(&lines, vec![step])
     }
 
     /// `loop` with a continuing block, which may end in `break if`.
