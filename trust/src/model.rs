@@ -145,8 +145,10 @@ impl World {
 
     fn failure(&mut self, untouched: bool) -> Arc<Failure> {
         let (answers, driver, about, location) = (Answers::default(), None, None, None);
-        let failure =
-            Failure::new(Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location }), untouched);
+        let failure = Failure::new(
+            Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location, diagnostics: Vec::new() }),
+            untouched,
+        );
         self.failures.insert(failure.id(), failure.clone());
         failure
     }

@@ -139,6 +139,27 @@ fn sizes_that_could_exhaust_memory_are_refused() {
     answer(&in_main("let a = -array<u32, 16777216>();")).expect_err("no such operator");
 }
 
+/// The search for all mistakes is bounded too.
+#[test]
+fn sources_with_many_mistakes_are_answered() {
+    let functions =
+        |body: &str| (0..300).map(|i| format!("fn f{i}(a: u32) -> u32 {{ {} }}\n", body.replace('#', &i.to_string()))).collect();
+    let source: String = functions("return unknown#;");
+    assert_eq!(refused(&source).list.len(), 64);
+    let source: String = functions("return 1i;");
+    assert_eq!(refused(&source).list.len(), 64);
+    let lets: String =
+        (1..2000).map(|i| if i == 1 { "let a1 = oops;".into() } else { format!("let a{i} = a{} + 1u;", i - 1) }).collect();
+    assert_eq!(refused(&in_main(&lets)).list.len(), 1);
+    for source in
+        ["}".repeat(20_000), "fn f( {".repeat(3000), "fn f() { if ".repeat(60), "@".repeat(10_000), "fn f() -> { ( ; ".repeat(60)]
+    {
+        refused(&source);
+    }
+    let sums = format!("x = x{};", " + x".repeat(1000)).repeat(60);
+    assert!(refused(&in_main(&sums)).text.contains("names and numbers"));
+}
+
 #[test]
 fn odd_bytes_are_answered() {
     for source in [

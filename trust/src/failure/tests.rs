@@ -5,7 +5,10 @@ use crate::Report;
 
 fn failure(answers: Answers) -> Arc<Failure> {
     let (driver, about, location) = (None, None, None);
-    Failure::new(Arc::new(Error { code: -7, message: "broken".into(), answers, driver, about, location }), false)
+    Failure::new(
+        Arc::new(Error { code: -7, message: "broken".into(), answers, driver, about, location, diagnostics: Vec::new() }),
+        false,
+    )
 }
 
 fn skip(operation: u64, needed: u64, outputs: &[u64]) -> Skip {

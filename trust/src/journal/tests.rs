@@ -6,7 +6,10 @@ use crate::{Answers, Error, Report};
 
 fn failure() -> Arc<Failure> {
     let (answers, driver, about, location) = (Answers::default(), None, None, None);
-    Failure::new(Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location }), false)
+    Failure::new(
+        Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location, diagnostics: Vec::new() }),
+        false,
+    )
 }
 
 fn touch(buffer: u64, range: Range<u64>, whole: bool) -> Touch {

@@ -8,7 +8,10 @@ use proptest::prelude::*;
 
 fn failure(untouched: bool) -> Arc<Failure> {
     let (answers, driver, about, location) = (Answers::default(), None, None, None);
-    Failure::new(Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location }), untouched)
+    Failure::new(
+        Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location, diagnostics: Vec::new() }),
+        untouched,
+    )
 }
 
 fn ids(map: &Map, range: Range<u64>) -> Vec<u64> {

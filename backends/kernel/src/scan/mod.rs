@@ -26,6 +26,8 @@ const MAX_OPERATORS: u32 = 1024;
 const MAX_BLOCKS: u32 = 96;
 /// Statements of one function. The front end's time grows with the square of their number: ten thousand take about a second.
 const MAX_STATEMENTS: u32 = 10_000;
+/// Names and numbers in one function. The front end's time grows with the square of the expressions that they make.
+const MAX_OPERANDS: u32 = 40_960;
 /// Declarations at module scope.
 const MAX_DECLARATIONS: u32 = 4096;
 
@@ -152,6 +154,7 @@ struct Nesting<'a> {
     declarations: u32,
     /// Of the function that is open.
     statements: u32,
+    operands: u32,
     arrays: Vec<ArrayType>,
 }
 
@@ -166,6 +169,7 @@ impl<'a> Nesting<'a> {
             below: 0,
             declarations: 0,
             statements: 0,
+            operands: 0,
             arrays: Vec::new(),
         }
     }
@@ -189,8 +193,9 @@ impl<'a> Nesting<'a> {
             Some(Kind::Comma) => self.comma(index),
             Some(Kind::Semicolon) => self.separator(index).and_then(|()| self.statement(index)),
             Some(Kind::Operator) => self.operator_or_template(index),
-            Some(Kind::Word) => self.word(index),
-            Some(Kind::Number) | None => Ok(()),
+            Some(Kind::Word) => self.operand(index).and_then(|()| self.word(index)),
+            Some(Kind::Number) => self.operand(index),
+            None => Ok(()),
         }
     }
 
@@ -280,6 +285,7 @@ impl<'a> Nesting<'a> {
         self.separator(index)?;
         if self.frames.len() == 1 {
             self.statements = 0;
+            self.operands = 0;
         }
         self.statement(index)?;
         self.blocks += 1;
@@ -353,6 +359,15 @@ impl<'a> Nesting<'a> {
         if let Some(top) = self.top() {
             top.operators = 0;
             top.unsure = false;
+        }
+        Ok(())
+    }
+
+    fn operand(&mut self, index: usize) -> Result<(), Finding> {
+        self.operands += 1;
+        if self.blocks > 0 && self.operands > MAX_OPERANDS {
+            let message = format!("this function is too long: at most {MAX_OPERANDS} names and numbers are allowed; split it");
+            return self.refuse(index, message);
         }
         Ok(())
     }

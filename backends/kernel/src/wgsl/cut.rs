@@ -198,13 +198,6 @@ pub(super) fn whole_at(source: &str, scanned: &Scanned<'_>, token: usize) -> Opt
     whole(source, scanned, at_token(&all, token)?)
 }
 
-/// Replaces the body of a function by one without meaning.
-pub(super) fn stub(source: &str, scanned: &Scanned<'_>, name: &str) -> Option<Cut> {
-    let all = declarations(scanned);
-    let found = all.iter().find(|d| d.body.is_some() && d.name.is_some_and(|n| scanned.text(n) == name))?;
-    body(source, scanned, found)
-}
-
 /// The function around a token.
 pub(super) fn function_at(scanned: &Scanned<'_>, token: usize) -> Option<String> {
     let all = declarations(scanned);

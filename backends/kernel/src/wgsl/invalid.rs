@@ -43,6 +43,25 @@ pub(super) fn unreturned(error: &naga::WithSpan<ValidationError>) -> Option<&str
     }
 }
 
+/// Takes the body of the function away that an error is in; false when it is in none. The front end need not read the source again for that.
+pub(super) fn empty(module: &mut Module, error: &naga::WithSpan<ValidationError>) -> bool {
+    let function = match error.as_inner() {
+        ValidationError::Function { handle, .. } => &mut module.functions[*handle],
+        ValidationError::EntryPoint { name, .. } => match module.entry_points.iter_mut().find(|e| e.name == *name) {
+            Some(entry) => &mut entry.function,
+            None => return false,
+        },
+        _ => return false,
+    };
+    let old = std::mem::take(function);
+    *function = Function { name: old.name, arguments: old.arguments, result: old.result, ..Function::default() };
+    if let Some(result) = &function.result {
+        let value = function.expressions.append(Expression::ZeroValue(result.ty), naga::Span::default());
+        function.body.push(naga::Statement::Return { value: Some(value) }, naga::Span::default());
+    }
+    true
+}
+
 fn in_function(module: &Module, function: &Function, error: &FunctionError) -> Option<Finding> {
     let at = |handle: Handle<Expression>| function.expressions.get_span(handle).to_range();
     let name = function.name.as_deref().unwrap_or("this function");

@@ -17,7 +17,7 @@ use crate::uniformity;
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
 /// What all attempts may cost, in bytes of source. A large source with many mistakes is told of the first ones.
-const MAX_COST: u64 = 8 << 20;
+const MAX_COST: u64 = 4 << 20;
 /// The front end's time grows with the square of a function's statements: this many pairs take it as long as one byte.
 const PAIRS_PER_BYTE: u64 = 32;
 
@@ -151,18 +151,6 @@ impl Recovery {
         self.text.apply(vec![cut.edit]);
     }
 
-    /// Replaces the bodies of functions, and parses again.
-    fn without_bodies(&mut self, functions: impl IntoIterator<Item = String>) -> Option<naga::Module> {
-        for function in functions {
-            let source = self.text.as_str().to_owned();
-            // A body that is gone already, or went with its declaration, is none to replace.
-            if let Some(cut) = cut::stub(&source, &Scanned::new(&source), &function) {
-                self.text.apply(vec![cut.edit]);
-            }
-        }
-        naga::front::wgsl::parse_str(self.text.as_str()).ok()
-    }
-
     /// Takes a declaration out, and what needs it.
     fn without(&mut self, source: &str, scanned: &Scanned<'_>, token: usize) -> Option<naga::Module> {
         self.take_out(cut::whole_at(source, scanned, token)?);
@@ -199,12 +187,13 @@ impl Recovery {
             let source = self.text.as_str().to_owned();
             let scanned = Scanned::new(&source);
             let Some(token) = at.map(|at| scanned.at_byte(at.start)).filter(|_| self.goes_on()) else { return };
-            let left = match cut::function_at(&scanned, token).filter(|function| stubs.insert(function.clone())) {
-                Some(function) => self.without_bodies([function]),
-                None => self.without(&source, &scanned, token),
-            };
-            let Some(changed) = left else { return };
-            module = changed;
+            let again = cut::function_at(&scanned, token).is_some_and(|function| !stubs.insert(function));
+            if again || !invalid::empty(&mut module, &error) {
+                // It is not the body: the declaration has to go.
+                stubs.clear();
+                let Some(changed) = self.without(&source, &scanned, token) else { return };
+                module = changed;
+            }
         }
         for index in 0..module.entry_points.len() {
             uniformity::check(&module, index, self.text.as_str().len()).into_iter().for_each(|f| self.note(f));
