@@ -18,6 +18,7 @@ mod memory;
 mod operator;
 mod pack;
 mod scalar;
+mod transcendental;
 mod value;
 
 use std::fmt;

@@ -4,6 +4,7 @@ use naga::{BinaryOperator, MathFunction, ScalarKind};
 
 use crate::operator::scalar as operate;
 use crate::scalar::{Scalar, power};
+use crate::transcendental::transcendental;
 use crate::{Result, unsupported};
 
 /// Functions that work component by component.
@@ -47,7 +48,10 @@ fn float(fun: MathFunction, a: &[Scalar]) -> Result<Scalar> {
         M::Degrees => operate(BinaryOperator::Multiply, first, first.round(57.295_779_513_082_32))?,
         M::Ldexp => ldexp(first, a[1]),
         M::QuantizeToF16 => first.round(Scalar { width: 2, ..first }.round(x).float()),
-        other => return unsupported(other),
+        other => match transcendental(other, a) {
+            Some(value) => value,
+            None => return unsupported(other),
+        },
     })
 }
 

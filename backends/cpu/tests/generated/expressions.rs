@@ -126,6 +126,26 @@ pub(crate) const FLOAT: &[Pattern] = &[
     ("degrees($)", "t"),
     ("ldexp($, $)", "ti"),
 ];
+pub(crate) const TRANSCENDENTAL: &[Pattern] = &[
+    ("sin($)", "t"),
+    ("cos($)", "t"),
+    ("tan($)", "t"),
+    ("asin($)", "t"),
+    ("acos($)", "t"),
+    ("atan($)", "t"),
+    ("sinh($)", "t"),
+    ("cosh($)", "t"),
+    ("tanh($)", "t"),
+    ("asinh($)", "t"),
+    ("acosh($)", "t"),
+    ("atanh($)", "t"),
+    ("exp($)", "t"),
+    ("exp2($)", "t"),
+    ("log($)", "t"),
+    ("log2($)", "t"),
+    ("pow($, $)", "tt"),
+    ("atan2($, $)", "tt"),
+];
 pub(crate) const FLOAT_VECTOR: &[Pattern] = &[
     ("reflect($, $)", "tt"),
     ("refract($, $, $)", "tts"),
@@ -340,7 +360,7 @@ impl Writer<'_> {
         if scalar.is_integer() {
             tables.extend([INTEGER, INTEGER, BITS]);
         } else {
-            tables.extend([FLOAT, FLOAT, FLOAT]);
+            tables.extend([FLOAT, FLOAT, FLOAT, TRANSCENDENTAL]);
         }
         if scalar.is_signed() {
             tables.push(SIGNED);
