@@ -223,3 +223,38 @@ fn f4_a_callback_may_call_back_in() {
     log::set(0, None);
     drop(turn);
 }
+
+#[test]
+fn kernels_in_glsl_print_with_the_name_of_its_extension() {
+    let listening = Listening::at(log::ERROR);
+    let device = device();
+    let stream = Stream::new(&device, "s").unwrap();
+    let out = buffer(&device, 16, "out");
+    let source = "#version 450
+#extension GL_EXT_debug_printf : require
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer O { uint o[]; };
+void tell(vec2 v) { debugPrintfEXT(\"v = %.1v2f \\\"%u\\\"\", v, gl_LocalInvocationIndex); }
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    o[i] = i;
+    if (i == 2u) { debugPrintfEXT(\"i = %d\", int(i)); tell(vec2(i, 0.5)); }
+}";
+    let kernel = Kernel::new(&device, &named("label", source)).unwrap();
+    runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&out))])).unwrap();
+    stream.sync(&[], None).unwrap();
+    let prints = listening.prints();
+    assert_eq!(prints.len(), 2, "{prints:?}");
+    assert!(prints[0].contains("i = 2") && prints[1].contains("v = 2.0, 0.5 \"2\""), "{prints:?}");
+    for (line, wrong) in [
+        ("debugPrintfEXT(\"%v3f\", vec2(1.0));", "value 1 of this print is"),
+        ("debugPrintfEXT(\"%d\");", "prints 1 values; 0 are given"),
+        ("debugPrintfEXT(1);", "its format"),
+        ("uint x = \"a\";", "a text in quotes"),
+        ("debugPrintfEXT(\"%s\", 1);", "no strings"),
+    ] {
+        let source = format!("#version 450\nlayout(local_size_x = 1) in;\nvoid main() {{\n{line}\n}}");
+        let failed = Kernel::new(&device, &named("label", &source)).unwrap_err();
+        assert!(failed.error.message.contains(wrong) && failed.error.message.contains("line 4"), "{}", failed.error.message);
+    }
+}

@@ -13,6 +13,7 @@ use crate::edits::Edited;
 use crate::front::glsl::Specialization;
 use crate::front::{glsl, spirv};
 use crate::lower::Print;
+use crate::lower::format::Format;
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
 use crate::{limits, subgroups, support};
@@ -95,7 +96,20 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 /// Parses and validates GLSL. Call on a large stack.
 pub(crate) fn glsl(read: glsl::Preprocessed) -> Result<Parsed, Diagnostics> {
     let made = glsl::translate(&read, &Specialization::default())?;
-    validate(read.text.clone(), made.module, made.overrides, Origin::Glsl(read))
+    let prints = prints(&read.text, &made.prints);
+    let parsed = validate(read.text.clone(), made.module, made.overrides, Origin::Glsl(read))?;
+    Ok(printing(parsed, prints))
+}
+
+/// The prints of a GLSL source with the places of their formats.
+fn prints(text: &Text, made: &[(glsl::At, Format)]) -> Arc<[Print]> {
+    let print = |(at, format): &(glsl::At, Format)| Print { location: text.place(at.0 as usize).location, format: format.clone() };
+    made.iter().map(print).collect()
+}
+
+fn printing(parsed: Parsed, prints: Arc<[Print]>) -> Parsed {
+    let print_prefix = (!prints.is_empty()).then(|| glsl::PREFIX.into());
+    Parsed { prints, print_prefix, ..parsed }
 }
 
 /// Parses and validates a SPIR-V module. Call on a large stack.
@@ -112,7 +126,9 @@ pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Opt
         _ if values.is_empty() => return Ok(None),
         Origin::Glsl(read) => {
             let made = glsl::translate(read, values)?;
-            (read.text.clone(), made.module, made.overrides)
+            let prints = prints(&read.text, &made.prints);
+            let parsed = validate(read.text.clone(), made.module, made.overrides, Origin::Wgsl)?;
+            return Ok(Some(printing(parsed, prints)));
         }
         Origin::Spirv(words) => {
             let made = spirv::translate(words, values)?;

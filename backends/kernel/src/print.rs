@@ -1,4 +1,4 @@
-//! Prints in source text. Before a front end sees it, every `debugPrintf("...", ...)` becomes, in place and at the same length, a call of a
+//! Prints in WGSL text. Before the front end sees it, every `debugPrintf("...", ...)` becomes, in place and at the same length, a call of a
 //! function of its own without the literal: `printfa0007(      ...)`. These functions are added behind the source, empty, with the
 //! parameters that the literal asks for; `lower` gives them a body. So every other byte keeps its place.
 //!
@@ -24,71 +24,22 @@ const NAMES: [&str; 2] = ["debugPrintf", "debugPrintfEXT"];
 /// Prints in one source.
 const MAX_PRINTS: usize = 1024;
 
-/// The language of a source, as far as prints differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// Comments nest; functions may be used before they are declared.
-    Wgsl,
-    /// Comments do not nest; functions are declared before they are used.
-    #[allow(dead_code, reason = "for the GLSL front end")]
-    Glsl,
-}
-
-/// A source without literals.
+/// The prints of a source, and what makes it one without them.
 pub(crate) struct Rewritten {
-    /// What the front end is given.
-    pub(crate) text: String,
+    /// Edits of the source: same lengths, and the functions behind its end.
+    pub(crate) edits: Vec<Edit>,
     pub(crate) prints: Arc<[Print]>,
     /// The functions are called this and a number; `None` when nothing is printed.
     pub(crate) prefix: Option<Arc<str>>,
-    /// Where each print's literal is.
-    literals: Vec<Range<usize>>,
-    /// Where each print's function is declared, behind the source.
-    declared: Vec<Range<usize>>,
-    /// What was replaced, each by as many bytes.
-    replaced: Vec<Edit>,
-    /// What had to be put into the source: declarations ahead of use. Nothing in WGSL.
-    inserted: Range<usize>,
-}
-
-impl Rewritten {
-    /// The way from the source to the text, where nothing had to be inserted.
-    pub(crate) fn edits(&self) -> Vec<Edit> {
-        let mut edits = self.replaced.clone();
-        let end = self.declared.first().map_or(self.text.len(), |first| first.start.saturating_sub(1));
-        if let Some(behind) = self.text.get(end..).filter(|behind| !behind.is_empty()) {
-            edits.push(Edit::new(end..end, behind));
-        }
-        edits
-    }
-
-    /// The bytes of the source that bytes of the text stand for. Those of an added function stand for the literal that asked for it.
-    pub(crate) fn original(&self, range: Range<usize>) -> Range<usize> {
-        if let Some(index) = self.declared.iter().position(|declared| declared.contains(&range.start)) {
-            return self.literals.get(index).cloned().unwrap_or(range);
-        }
-        let back = |at: usize| {
-            if at >= self.inserted.end { at - self.inserted.len() } else { at.min(self.inserted.start) }
-        };
-        back(range.start)..back(range.end)
-    }
 }
 
 /// Takes the prints out of a source.
-pub(crate) fn rewrite(source: &str, dialect: Dialect) -> Result<Rewritten, Vec<Finding>> {
-    let mut out = Rewritten {
-        text: source.to_owned(),
-        prints: Arc::new([]),
-        prefix: None,
-        literals: Vec::new(),
-        declared: Vec::new(),
-        replaced: Vec::new(),
-        inserted: 0..0,
-    };
+pub(crate) fn rewrite(source: &str) -> Result<Rewritten, Vec<Finding>> {
+    let mut out = Rewritten { edits: Vec::new(), prints: Arc::new([]), prefix: None };
     if !source.contains(NAMES[0]) {
         return Ok(out);
     }
-    let mut scanner = Scanner { bytes: source.as_bytes(), source, at: 0, dialect, calls: Vec::new(), findings: Vec::new() };
+    let mut scanner = Scanner { bytes: source.as_bytes(), source, at: 0, calls: Vec::new(), findings: Vec::new() };
     scanner.run();
     if !scanner.findings.is_empty() {
         return Err(scanner.findings);
@@ -101,83 +52,31 @@ pub(crate) fn rewrite(source: &str, dialect: Dialect) -> Result<Rewritten, Vec<F
     else {
         return Err(vec![Finding::new("a source that prints must leave names that begin with `printf` and a letter free", None)]);
     };
-    let mut text = source.as_bytes().to_vec();
+    let text = Text::from(source);
     let mut prints = Vec::with_capacity(calls.len());
-    let mut names = Vec::with_capacity(calls.len());
+    let mut behind = String::new();
     for (number, call) in calls.into_iter().enumerate() {
         let width = call.name.len() - prefix.len();
         let name = format!("{prefix}{number:0>width$}");
-        out.replaced.push(Edit::new(call.name.clone(), name.clone()));
-        out.replaced.push(Edit::new(call.blank.clone(), " ".repeat(call.blank.len())));
-        replace(&mut text, call.name, name.as_bytes());
-        for byte in text.get_mut(call.blank).unwrap_or_default() {
-            *byte = b' ';
-        }
-        let location = Text::from(source).place(call.literal.start).location;
-        out.literals.push(call.literal);
-        prints.push(Print { location, format: call.format });
-        names.push(name);
+        declare(&mut behind, &name, &call.format);
+        out.edits.push(Edit::new(call.name, name));
+        out.edits.push(Edit::new(call.blank.clone(), " ".repeat(call.blank.len())));
+        prints.push(Print { location: text.place(call.literal.start).location, format: call.format });
     }
-    // Only whole literals and ASCII names were replaced.
-    out.text = String::from_utf8(text).unwrap_or_else(|_| source.to_owned());
-    declare(&mut out, dialect, &names, &prints);
+    out.edits.push(Edit::new(source.len()..source.len(), behind));
     out.prints = prints.into();
     out.prefix = Some(prefix.into());
     Ok(out)
 }
 
-fn replace(text: &mut [u8], at: Range<usize>, by: &[u8]) {
-    if let Some(place) = text.get_mut(at).filter(|place| place.len() == by.len()) {
-        place.copy_from_slice(by);
+/// Adds a function.
+fn declare(behind: &mut String, name: &str, format: &Format) {
+    let _ = write!(behind, "\nfn {name}(");
+    for (position, argument) in format.arguments.iter().enumerate() {
+        let comma = if position > 0 { ", " } else { "" };
+        let _ = write!(behind, "{comma}a{position}: {}", argument.names().0);
     }
-}
-
-/// Adds the functions.
-fn declare(out: &mut Rewritten, dialect: Dialect, names: &[String], prints: &[Print]) {
-    let mut ahead = String::new();
-    let mut behind = Vec::new();
-    for (name, print) in names.iter().zip(prints) {
-        let mut head = String::new();
-        let wgsl = dialect == Dialect::Wgsl;
-        let _ = write!(head, "{} {name}(", if wgsl { "fn" } else { "void" });
-        for (position, argument) in print.format.arguments.iter().enumerate() {
-            let (in_wgsl, in_glsl) = argument.names();
-            let comma = if position > 0 { ", " } else { "" };
-            let _ =
-                if wgsl { write!(head, "{comma}a{position}: {in_wgsl}") } else { write!(head, "{comma}{in_glsl} a{position}") };
-        }
-        head.push(')');
-        if !wgsl {
-            let _ = write!(ahead, "{head};");
-        }
-        behind.push(format!("{head} {{}}"));
-    }
-    let at = match dialect {
-        Dialect::Wgsl => 0,
-        Dialect::Glsl => first_line_of_code(&out.text),
-    };
-    out.text.insert_str(at, &ahead);
-    out.inserted = at..at + ahead.len();
-    for function in behind {
-        out.text.push('\n');
-        let start = out.text.len();
-        out.text.push_str(&function);
-        out.declared.push(start..out.text.len());
-    }
-}
-
-/// Behind the last directive at the top of a GLSL source: versions and extensions come before everything else.
-fn first_line_of_code(text: &str) -> usize {
-    let mut at = 0;
-    let mut behind = 0;
-    for line in text.split_inclusive('\n') {
-        at += line.len();
-        let line = line.trim();
-        if line.starts_with("#version") || line.starts_with("#extension") {
-            behind = at;
-        }
-    }
-    behind
+    behind.push_str(") {}");
 }
 
 /// A call that prints, by its bytes.
@@ -193,7 +92,6 @@ struct Scanner<'a> {
     source: &'a str,
     bytes: &'a [u8],
     at: usize,
-    dialect: Dialect,
     calls: Vec<Call>,
     findings: Vec<Finding>,
 }
@@ -266,7 +164,7 @@ impl<'a> Scanner<'a> {
                     depth -= 1;
                     self.at += 2;
                 }
-                (Some(b'/'), Some(b'*')) if self.dialect == Dialect::Wgsl => {
+                (Some(b'/'), Some(b'*')) => {
                     depth += 1;
                     self.at += 2;
                 }
@@ -364,7 +262,7 @@ impl<'a> Scanner<'a> {
         given += usize::from(!empty);
         let wanted = format.arguments.len();
         if given != wanted {
-            let list: Vec<String> = format.arguments.iter().map(|a| name(a, self.dialect)).collect();
+            let list: Vec<String> = format.arguments.iter().map(|a| a.names().0).collect();
             let list = if list.is_empty() { String::new() } else { format!(": {}", list.join(", ")) };
             let message = format!("this format prints {wanted} values{list}; {given} are given");
             self.findings.push(Finding::new(message, Some(literal.clone())));
@@ -372,13 +270,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-fn name(argument: &Argument, dialect: Dialect) -> String {
-    let (wgsl, glsl) = argument.names();
-    if dialect == Dialect::Wgsl { wgsl } else { glsl }
-}
-
 /// Compares the arguments of prints with what their formats ask for. Places are those of the text.
-pub(crate) fn check(module: &Module, rewritten: &Rewritten, dialect: Dialect) -> Vec<Finding> {
+pub(crate) fn check(module: &Module, rewritten: &Rewritten) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some(prefix) = rewritten.prefix.as_deref() else { return findings };
     let functions = module.functions.iter().map(|(_, function)| function);
@@ -403,7 +296,7 @@ pub(crate) fn check(module: &Module, rewritten: &Rewritten, dialect: Dialect) ->
                 let message = format!(
                     "value {} of this print must be `{}`, as its format says; convert it or change the format",
                     position + 1,
-                    name(wanted, dialect)
+                    wanted.names().0
                 );
                 findings.push(Finding::span(message, function.expressions.get_span(*argument)));
             }
@@ -429,47 +322,34 @@ fn types(module: &Module, function: &Function) -> Option<Typifier> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edits::Edited;
 
-    fn refused(source: &str, dialect: Dialect) -> (usize, String) {
-        let findings = rewrite(source, dialect).err().unwrap_or_else(|| panic!("accepted: {source}"));
+    fn refused(source: &str) -> (usize, String) {
+        let findings = rewrite(source).err().unwrap_or_else(|| panic!("accepted: {source}"));
         (findings[0].at.clone().map_or(usize::MAX, |at| at.start), findings[0].message.clone())
+    }
+
+    fn rewritten(source: &str) -> String {
+        let mut text = Edited::new(source.into());
+        text.apply(rewrite(source).unwrap_or_else(|found| panic!("{found:?}")).edits);
+        text.as_str().to_owned()
     }
 
     #[test]
     fn a_print_becomes_a_call_at_the_same_place() {
         let source = "fn f() { /* debugPrintf(\"%d\" */ debugPrintf(\"é %d //\\\" (\", x); y(); }";
-        let out = rewrite(source, Dialect::Wgsl).unwrap_or_else(|found| panic!("{found:?}"));
+        let text = rewritten(source);
         let literal = "\"é %d //\\\" (\",";
-        assert!(
-            out.text.starts_with(&format!(
-                "fn f() {{ /* debugPrintf(\"%d\" */ printfa0000({} x); y(); }}",
-                " ".repeat(literal.len())
-            ))
-        );
-        assert!(out.text.ends_with("\nfn printfa0000(a0: i32) {}"), "{}", out.text);
-        assert_eq!(out.text.find("y()"), source.find("y()"));
-        let behind = out.text.len() - 3;
-        assert_eq!(out.original(behind..behind + 1).start, source.find("\"é").expect("there"));
-    }
-
-    #[test]
-    fn glsl_gets_declarations_behind_its_directives_and_places_are_found_again() {
-        let source =
-            "#version 450\n#extension GL_EXT_debug_printf : require\nvoid main() { debugPrintfEXT(\"%v2f %u\\n\", a, b); }\n";
-        let out = rewrite(source, Dialect::Glsl).unwrap_or_else(|found| panic!("{found:?}"));
-        let name = "printfa0000000";
-        assert!(out.text.contains(&format!("require\nvoid {name}(vec2 a0, uint a1);void main() {{ {name}(")), "{}", out.text);
-        assert!(out.text.ends_with(&format!("void {name}(vec2 a0, uint a1) {{}}")));
-        let main = out.text.find("main").expect("there");
-        assert_eq!(out.original(main..main + 4).start, source.find("main").expect("there"));
+        let call = format!("fn f() {{ /* debugPrintf(\"%d\" */ printfa0000({} x); y(); }}", " ".repeat(literal.len()));
+        assert!(text.starts_with(&call), "{text}");
+        assert!(text.ends_with("\nfn printfa0000(a0: i32) {}"), "{text}");
+        assert_eq!(text.find("y()"), source.find("y()"));
     }
 
     #[test]
     fn a_function_of_the_users_own_with_that_name_is_left_alone() {
         let source = "fn debugPrintf(x: u32) {} fn f() { debugPrintf(1u); }";
-        assert_eq!(rewrite(source, Dialect::Wgsl).map(|out| out.text).unwrap_or_default(), source);
-        let source = "void debugPrintf(uint x) {} void main() { debugPrintf(1u); }";
-        assert_eq!(rewrite(source, Dialect::Glsl).map(|out| out.text).unwrap_or_default(), source);
+        assert_eq!(rewritten(source), source);
     }
 
     #[test]
@@ -484,7 +364,7 @@ mod tests {
             ("debugPrintf(", 12, "string literal"),
             ("debugPrintf(\"%d", 12, "not closed"),
         ] {
-            let (found, message) = refused(source, Dialect::Wgsl);
+            let (found, message) = refused(source);
             assert!(found == at && message.contains(word), "{source}: {found} {message}");
         }
     }
@@ -499,10 +379,8 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 source.push_str(pieces[(state >> 33) as usize % pieces.len()]);
             }
-            for dialect in [Dialect::Wgsl, Dialect::Glsl] {
-                if let Ok(out) = rewrite(&source, dialect) {
-                    assert!(out.text.len() >= source.len());
-                }
+            if let Ok(out) = rewrite(&source) {
+                assert_eq!(out.edits.is_empty(), out.prints.is_empty());
             }
         }
     }

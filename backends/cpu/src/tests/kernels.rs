@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::kernel::{Language, Module};
+use compute_hal::kernel::{Module, Source};
 use compute_hal::{CompileRequest, CompileSource, LateCause, LateFailure};
 
 use super::*;

@@ -227,7 +227,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Language;
 
     const FAMILIES: [Family; 3] = [Family::Cuda, Family::Msl, Family::Hlsl];
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::Language;
 
 const HEAD: &str = "
     struct Part { mass: f32, at: vec3<f32>, history: array<vec2<u32>, 5> }

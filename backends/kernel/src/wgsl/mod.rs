@@ -20,7 +20,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Va
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::edits::Edited;
 use crate::parse::{self, Origin, Parsed};
-use crate::print::{self, Dialect, Rewritten};
+use crate::print::{self, Rewritten};
 use crate::scan::{self, Scanned};
 use crate::text::Text;
 use crate::{bitcast, limits, reflect, subgroups, support};
@@ -30,8 +30,8 @@ pub(crate) use fold::count;
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
     let mut text = Edited::new(source);
-    let prints = print::rewrite(text.as_str(), Dialect::Wgsl).map_err(|findings| parse::refuse(&text, findings))?;
-    text.apply(prints.edits());
+    let prints = print::rewrite(text.as_str()).map_err(|findings| parse::refuse(&text, findings))?;
+    text.apply(prints.edits.clone());
     let findings = scan::check(text.as_str());
     if !findings.is_empty() {
         return Err(parse::refuse(&text, findings));
@@ -87,7 +87,7 @@ fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
 /// What is wrong with a module before it is validated.
 fn refused(module: &naga::Module, text: &str, prints: &Rewritten) -> Vec<Finding> {
     let mut findings = support::check(module, text);
-    findings.extend(print::check(module, prints, Dialect::Wgsl));
+    findings.extend(print::check(module, prints));
     findings
 }
 

@@ -219,8 +219,7 @@ fn triples(kind: char) -> Vec<[u32; 3]> {
 fn compile(source: &str) -> Result<Kernel, String> {
     let module = Module::parse(&Source::wgsl(source)).map_err(|e| e.text)?;
     let entry = module.entry_point(None, &[]).map_err(|e| e.text)?;
-    let compiled = CompiledKernel::compile(&entry, Bounds::Checked, false).map_err(|e| format!("{e:?}"))?;
-    Ok(Kernel { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) })
+    super::compile(&entry, Bounds::Checked, false).map(Kernel::of).map_err(|e| format!("{e:?}"))
 }
 
 fn run(kernel: &Kernel, input: &[u32]) -> Vec<u32> {

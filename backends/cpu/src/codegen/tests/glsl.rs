@@ -434,7 +434,7 @@ fn specialization_constants_are_overrides() {
     let entry = module.entry_point(None, &constants(&[("7", 8.0), ("flip", 1.0), ("3", 0.25)])).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(entry.reflection().workgroup_size, [8, 2, 1]);
     let mut o = vec![0; 6];
-    Kernel::of(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
+    Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
     assert_eq!(o, [4, 8, 1, 25, 8, 4]);
     let error = module.entry_point(None, &constants(&[("N", 5.0)])).map(|_| ()).unwrap_err().text;
     assert!(error.contains("takes 5 values, 4 are given"), "{error}");

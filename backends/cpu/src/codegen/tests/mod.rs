@@ -11,6 +11,7 @@ mod glsl;
 mod language;
 mod random;
 mod speed;
+mod spellings;
 mod spirv;
 mod subgroups;
 

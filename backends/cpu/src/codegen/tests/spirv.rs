@@ -29,7 +29,7 @@ fn run(words: &[u32], groups: u32, input: &[u32], output: usize) -> Vec<u32> {
     let entry = entry(words, &[]).unwrap_or_else(|e| panic!("{e}"));
     let run = |bounds| {
         let (mut input, mut output) = (input.to_vec(), vec![0; output]);
-        Kernel::of(&entry, bounds, false).run([groups, 1, 1], &mut [&mut input, &mut output]);
+        Kernel::of_entry(&entry, bounds, false).run([groups, 1, 1], &mut [&mut input, &mut output]);
         output
     };
     assert_eq!(run(Bounds::Checked), run(Bounds::Validate));
@@ -217,7 +217,7 @@ fn specialization_constants_of_a_module_are_overrides() {
         assert_eq!(entry.reflection().workgroup_size, [n, 1, 1]);
         assert_eq!(entry.reflection().overrides[0].default, Some(5.0));
         let mut o = vec![0];
-        Kernel::of(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
+        Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
         assert_eq!(o, [2 * n]);
     }
     let swapped: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();

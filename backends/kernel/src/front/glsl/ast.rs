@@ -174,6 +174,8 @@ pub(super) enum ExprKind {
     Construct(TypeName, Vec<Expr>),
     /// An initializer in braces.
     List(Vec<Expr>),
+    /// A text in quotes, quotes included.
+    Text(Name),
     Length(Box<Expr>),
     Member(Box<Expr>, Name),
     Index(Box<Expr>, Box<Expr>),

@@ -11,6 +11,7 @@ const SUPPORTED: &[&str] = &[
     "GL_ARB_shading_language_include",
     "GL_ARB_shading_language_packing",
     "GL_EXT_control_flow_attributes",
+    "GL_EXT_debug_printf",
     "GL_EXT_null_initializer",
     "GL_EXT_shader_explicit_arithmetic_types",
     "GL_EXT_shader_explicit_arithmetic_types_float32",

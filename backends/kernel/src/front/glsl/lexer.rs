@@ -47,7 +47,7 @@ pub(super) enum Kind {
 }
 
 /// Bytes of the text, as every later stage names places.
-pub(super) type At = (u32, u32);
+pub(crate) type At = (u32, u32);
 
 /// A token. One that a macro made has the place of the macro's use.
 #[derive(Clone, Copy, Debug)]
@@ -134,8 +134,7 @@ impl Cursor<'_> {
         }
         if letter == '"' {
             let line = rest.find('\n').unwrap_or(rest.len());
-            let end = rest.get(1..line).and_then(|r| r.find('"')).map_or(line, |end| end + 2);
-            return Some((Kind::Other, end));
+            return Some((Kind::Other, text(rest.get(..line).unwrap_or_default())));
         }
         if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             return Some((Kind::Sign, sign.len()));
@@ -147,6 +146,19 @@ impl Cursor<'_> {
         };
         Some((kind, letter.len_utf8()))
     }
+}
+
+/// The bytes of a text in quotes; a backslash keeps the quote behind it from closing it. One that is not closed ends with the line.
+fn text(line: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in line.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' if !escaped => return at + 1,
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    line.len()
 }
 
 fn line_comment(rest: &str) -> usize {

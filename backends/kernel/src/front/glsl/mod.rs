@@ -15,6 +15,8 @@ mod parser;
 mod preprocess;
 mod types;
 
+pub(crate) use lexer::At;
+pub(crate) use lower::prints::PREFIX;
 pub(crate) use lower::{Output, Specialization};
 pub(crate) use preprocess::{Preprocessed, run as preprocess};
 

@@ -15,7 +15,11 @@ const MAX_OPEN: usize = 8;
 impl Lower<'_> {
     pub(super) fn call(&mut self, name: Name, arguments: &[Expr], at: At) -> Lowered<Value> {
         if !self.overloads.contains_key(&name) {
-            return self.builtin(name, arguments, at);
+            return if super::prints::is_print(self.names.get(name)) {
+                self.print(arguments, at)
+            } else {
+                self.builtin(name, arguments, at)
+            };
         }
         // `in` arguments are values; the places of the others are evaluated once, here too.
         let outputs = self.may_be_outputs(name, arguments.len());

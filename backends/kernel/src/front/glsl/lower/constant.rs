@@ -163,7 +163,12 @@ impl Lower<'_> {
                 let Some(index) = self.fold(index)?.and_then(|i| i.integer()) else { return Ok(None) };
                 self.constant_element(&base, index)
             }
-            ExprKind::Step { .. } | ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Call(..) | ExprKind::List(_) => None,
+            ExprKind::Step { .. }
+            | ExprKind::Assign(..)
+            | ExprKind::Comma(..)
+            | ExprKind::Call(..)
+            | ExprKind::List(_)
+            | ExprKind::Text(_) => None,
         })
     }
 

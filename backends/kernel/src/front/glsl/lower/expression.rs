@@ -86,6 +86,7 @@ impl Lower<'_> {
             ExprKind::Construct(ty, arguments) => self.construct(ty, arguments, at)?,
             ExprKind::List(_) => return Err(("a list in braces stands only where a variable is declared".to_owned(), at)),
             ExprKind::Length(inner) => self.length(inner, at)?,
+            ExprKind::Text(_) => return Err(("a text in quotes stands only as the format of a print".to_owned(), at)),
         }))
     }
 

@@ -13,6 +13,7 @@ mod declarations;
 mod expression;
 mod functions;
 mod operators;
+pub(super) mod prints;
 mod statement;
 mod storage;
 
@@ -30,6 +31,7 @@ use builder::Func;
 use constant::Const;
 use storage::{Layout, Place};
 
+use crate::lower::format::Format;
 use crate::reflection::OverrideInfo;
 
 type Lowered<T> = Result<T, Wrong>;
@@ -42,6 +44,8 @@ pub(crate) struct Output {
     pub(crate) module: naga::Module,
     /// The specialization constants, in the order of the source.
     pub(crate) overrides: Vec<OverrideInfo>,
+    /// What it prints, with the place of each format, in the order of their numbers.
+    pub(crate) prints: Vec<(At, Format)>,
 }
 
 /// A value that has been computed.
@@ -140,6 +144,7 @@ struct Lower<'a> {
     marks: HashMap<Name, Arc<Marks>>,
     specialization: &'a Specialization,
     overrides: Vec<OverrideInfo>,
+    prints: Vec<(At, Format)>,
     func: Func,
     constants: HashMap<Const, Handle<naga::Constant>>,
     stored: HashMap<(Ty, storage::Packing, bool), storage::Stored>,
@@ -167,6 +172,7 @@ pub(super) fn lower(unit: &Unit, names: &Names, specialization: &Specialization)
         marks: atomics::marks(unit, names),
         specialization,
         overrides: Vec::new(),
+        prints: Vec::new(),
         func: Func::default(),
         constants: HashMap::new(),
         stored: HashMap::new(),
@@ -182,7 +188,7 @@ pub(super) fn lower(unit: &Unit, names: &Names, specialization: &Specialization)
         lower.item(item)?;
     }
     lower.bodies()?;
-    Ok(Output { module: lower.module, overrides: lower.overrides })
+    Ok(Output { module: lower.module, overrides: lower.overrides, prints: lower.prints })
 }
 
 fn span(at: At) -> Span {

@@ -185,6 +185,10 @@ impl Parser<'_> {
             let kind = number(text).map_err(|message| (message, token.at))?;
             return self.make(kind, from);
         }
+        if token.kind == Kind::Other && text.starts_with('"') {
+            self.at += 1;
+            return self.make(ExprKind::Text(token.name), from);
+        }
         if text == "(" {
             self.at += 1;
             let inner = self.deeper(Self::expression)?;
