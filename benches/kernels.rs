@@ -121,8 +121,13 @@ fn stages(source: &str) -> [Duration; 3] {
     let parse = || took(|| drop(black_box(Module::parse(&Source::wgsl(source)).unwrap())));
     let resolve = || took(|| drop(black_box(module.entry_point(None, &[]).unwrap())));
     let generate = || {
-        let request =
-            CompileRequest { source: CompileSource::Portable(&entry), bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+        let request = CompileRequest {
+            source: CompileSource::Portable(&entry),
+            bounds: Bounds::Checked,
+            cancellable: false,
+            print_room: 0,
+            label: "",
+        };
         let mut made = None;
         let time = took(|| made = Some(native.compile(&request).unwrap()));
         native.drop_kernel(made.unwrap());

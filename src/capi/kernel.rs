@@ -119,10 +119,10 @@ unsafe fn read_source(desc: &compute_kernel_desc, language: Option<Language>) ->
     }
     // SAFETY: as our own caller says.
     let bytes = unsafe { read_bytes(desc.source.cast::<u8>(), desc.source_length as u64, "source") }?;
-    if language == Some(Language::Wgsl) || language == Some(Language::Glsl) {
-        if let Err(error) = std::str::from_utf8(bytes) {
-            return refuse!(COMPUTE_ERROR_INVALID_UTF8, "the source is not UTF-8: byte {} is wrong", error.valid_up_to());
-        }
+    if matches!(language, Some(Language::Wgsl | Language::Glsl))
+        && let Err(error) = std::str::from_utf8(bytes)
+    {
+        return refuse!(COMPUTE_ERROR_INVALID_UTF8, "the source is not UTF-8: byte {} is wrong", error.valid_up_to());
     }
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).map_err(|_| Complaint::NoMemory)?;

@@ -197,7 +197,13 @@ impl Job {
         let made = self.slot.compiled.get_or_try_init(|| {
             let source = CompileSource::Portable(&self.entry);
             let _guard = device.guard();
-            let request = CompileRequest { source, bounds: self.bounds, cancellable: self.cancellable, print_room: self.print_room, label: &self.label };
+            let request = CompileRequest {
+                source,
+                bounds: self.bounds,
+                cancellable: self.cancellable,
+                print_room: self.print_room,
+                label: &self.label,
+            };
             fresh = true;
             match device.native.compile(&request) {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),

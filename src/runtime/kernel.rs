@@ -97,7 +97,8 @@ impl Kernel {
         let key = Key { content: entry.hash(), bounds: options.bounds, cancellable, print_room };
         let label: Arc<str> = options.label.as_str().into();
         let slot = device.kernels.slot(key, device);
-        let job = Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
+        let job =
+            Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
         let kernel = Arc::new(Self {
             device: Arc::clone(device),
             name: entry.reflection().entry.as_str().into(),

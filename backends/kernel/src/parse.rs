@@ -103,7 +103,8 @@ pub(crate) fn glsl(read: glsl::Preprocessed) -> Result<Parsed, Diagnostics> {
 
 /// The prints of a GLSL source with the places of their formats.
 fn prints(text: &Text, made: &[(glsl::At, Format)]) -> Arc<[Print]> {
-    let print = |(at, format): &(glsl::At, Format)| Print { location: text.place(at.0 as usize).location, format: format.clone() };
+    let print =
+        |(at, format): &(glsl::At, Format)| Print { location: text.place(at.0 as usize).location, format: format.clone() };
     made.iter().map(print).collect()
 }
 

@@ -14,9 +14,9 @@ use naga::{Function, Module, TypeInner};
 
 use crate::diagnostics::Finding;
 use crate::edits::Edit;
-use crate::text::Text;
 use crate::lower::Print;
 use crate::lower::format::{Argument, Format};
+use crate::text::Text;
 use crate::walk;
 
 /// The names that print, in every language.

@@ -44,7 +44,7 @@ use std::sync::atomic::AtomicU32;
 
 use compute_hal::DeviceError;
 use compute_kernel::lower::{Lowered, Reports};
-use compute_kernel::reflection::Bounds;
+use compute_kernel::reflection::{Bounds, Location};
 
 use emitter::Options;
 pub(crate) use subgroups::SUBGROUP_SIZE;
@@ -89,17 +89,24 @@ const STACK_SIZE: usize = 64 << 20;
 impl CompiledKernel {
     /// Translates. Whatever of WGSL is not done yet is refused with the construct, line and column.
     pub(crate) fn compile(lowered: Lowered, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
-        on_large_stack(move || Self::translate(&lowered, Options { bounds, cancellable }))
+        on_large_stack(move || {
+            let locate = |span| lowered.entry().location(span);
+            Self::translate(jit::Source::new(&lowered), Options { bounds, cancellable }, lowered.reports(), &locate)
+        })
     }
 
-    fn translate(lowered: &Lowered, options: Options) -> Result<Self, DeviceError> {
-        let locate = |span| lowered.entry().location(span);
-        let output = jit::translate(jit::Source::new(lowered), options).map_err(|stop| stop.into_error(locate))?;
+    fn translate(
+        source: jit::Source<'_>,
+        options: Options,
+        reports: &Arc<Reports>,
+        locate: &dyn Fn(naga::Span) -> Location,
+    ) -> Result<Self, DeviceError> {
+        let output = jit::translate(source, options).map_err(|stop| stop.into_error(locate))?;
         Ok(Self {
             code: output.code,
             scratch_size: usize::try_from(output.scratch_size).unwrap_or(usize::MAX),
             cost: output.cost,
-            reports: Arc::clone(lowered.reports()),
+            reports: Arc::clone(reports),
         })
     }
 

@@ -69,7 +69,13 @@ impl Bench {
         bindings: &[Vec<u8>],
         immediates: &[u8],
     ) -> Result<Result<Ran, String>, DeviceError> {
-        let request = CompileRequest { source: CompileSource::Portable(entry), bounds, cancellable: true, print_room: 0, label: "generated" };
+        let request = CompileRequest {
+            source: CompileSource::Portable(entry),
+            bounds,
+            cancellable: true,
+            print_room: 0,
+            label: "generated",
+        };
         let kernel = self.device.compile(&request)?;
         let mut regions = Vec::new();
         for bytes in bindings {

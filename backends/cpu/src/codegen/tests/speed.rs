@@ -138,8 +138,7 @@ fn speed_of_compiled_kernels() {
     for (name, source) in [("saxpy", SAXPY), ("matmul", MATMUL), ("reduce", REDUCE)] {
         let entry = entry(source);
         let compile = median(|| {
-            let options = Options { bounds: Bounds::Checked, cancellable: false };
-            black_box(CompiledKernel::translate(&lowered(&entry, Bounds::Checked), options).expect("compiles"));
+            black_box(CompiledKernel::compile(lowered(&entry, Bounds::Checked), Bounds::Checked, false).expect("compiles"));
         });
         let kernel = Kernel::new(source, Bounds::Checked);
         println!(

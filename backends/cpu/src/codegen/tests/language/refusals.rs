@@ -3,6 +3,7 @@
 use compute_kernel::Diagnostics;
 use compute_kernel::naga::{self, BinaryOperator, Expression, MathFunction, RelationalFunction};
 
+use super::super::super::{emitter, jit};
 use super::*;
 
 fn refusal(declarations: &str, statement: &str) -> Diagnostics {
@@ -27,14 +28,14 @@ fn compile_changed(source: &str, change: impl Fn(&Expression) -> Option<Expressi
     }
     let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
     let info = validator.validate(&module).unwrap_or_else(|e| panic!("{e:?}"));
-    let source = super::super::super::jit::Source { module: &module, info: &info, index: 0, reflection: entry.reflection() };
-    let options = super::super::super::emitter::Options { bounds: Bounds::Checked, cancellable: false };
-    CompiledKernel::translate(source, options, &|_| Default::default()).unwrap_or_else(|e| panic!("{e:?}"))
+    let reflection = entry.reflection();
+    let source = jit::Source { module: &module, info: &info, index: 0, reflection, record: None, reporter: None };
+    let options = emitter::Options { bounds: Bounds::Checked, cancellable: false };
+    CompiledKernel::translate(source, options, &Default::default(), &|_| Default::default()).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 fn run_changed(source: &str, input: &[u32], words: usize, change: impl Fn(&Expression) -> Option<Expression>) -> Vec<u32> {
-    let compiled = compile_changed(source, change);
-    let kernel = Kernel { compiled, immediates: Vec::new(), violation: Violation::default(), cancel: AtomicU32::new(0) };
+    let kernel = Kernel::of(compile_changed(source, change));
     let mut output = vec![0; words];
     kernel.run([1, 1, 1], &mut [&mut input.to_vec(), &mut output]);
     output
