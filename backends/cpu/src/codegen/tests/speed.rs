@@ -3,7 +3,6 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use super::super::emitter::Options;
 use super::*;
 
 const SAXPY: &str = "
