@@ -279,10 +279,10 @@ inline std::uint64_t reinstate(const view &of, std::uint64_t failure) {
 class kernel : public detail::owned<compute_kernel, compute_kernel_release, compute_kernel_destroy> {
 public:
     kernel() noexcept = default;
-    /// From WGSL. `entry` may be empty when there is just one.
+    /// From WGSL, GLSL or SPIR-V, which is found from what it is. `entry` may be empty when there is just one.
     kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}) {
         compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
-        desc.language = COMPUTE_LANGUAGE_WGSL;
+        desc.language = COMPUTE_LANGUAGE_AUTO;
         desc.source = source.data();
         desc.source_length = source.size();
         desc.entry = entry.empty() ? nullptr : entry.data();

@@ -44,7 +44,7 @@ fn h() {
 }
 var<storage, read_write> unbound: array<u32>;
 @group(0) @binding(0) var<storage, read_write> O: array<u32>;
-var<private> d: f64;
+@group(0) @binding(9) var d: sampler;
 @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) li: u32) {
     if li > 3u { workgroupBarrier(); }
     O[0] = li;
@@ -66,7 +66,7 @@ var<private> d: f64;
             (9, "`count`"),
             (10, "the type stands behind the name"),
             (13, "`unbound` needs"),
-            (15, "64-bit floats"),
+            (15, "samplers"),
             (17, "this barrier"),
             (21, "argument 2 of `max`"),
             (22, "`+`"),

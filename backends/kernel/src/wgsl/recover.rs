@@ -179,6 +179,10 @@ impl Recovery {
             };
             let finding = invalid::finding(&module, &error);
             let at = finding.at.clone();
+            if unsupported && at.is_none() {
+                // It comes of what was told already.
+                return;
+            }
             // The statement that returned may be one that was taken out.
             let returns = invalid::unreturned(&error).is_some_and(|name| self.touched.contains(name));
             if !returns {

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use half::f16;
 
+use crate::math::{self, wide};
+
 use super::operators::{Operator as O, dot, scalars};
 use super::value::{Kind, No, Result, Scalar, Value, common};
 
@@ -12,13 +14,26 @@ use super::value::{Kind, No, Result, Scalar, Value, common};
 pub(super) fn replaced(name: &str) -> bool {
     matches!(
         name,
-        "bitcast"
+        "acos"
+            | "acosh"
+            | "asin"
+            | "asinh"
+            | "atan"
+            | "atan2"
+            | "atanh"
+            | "bitcast"
+            | "cos"
+            | "cosh"
             | "determinant"
+            | "exp"
+            | "exp2"
             | "extractBits"
             | "faceForward"
             | "frexp"
             | "insertBits"
             | "ldexp"
+            | "log"
+            | "log2"
             | "mix"
             | "modf"
             | "pack2x16float"
@@ -30,11 +45,16 @@ pub(super) fn replaced(name: &str) -> bool {
             | "pack4xI8Clamp"
             | "pack4xU8"
             | "pack4xU8Clamp"
+            | "pow"
             | "quantizeToF16"
             | "reflect"
             | "refract"
             | "saturate"
+            | "sin"
+            | "sinh"
             | "smoothstep"
+            | "tan"
+            | "tanh"
             | "transpose"
             | "unpack2x16float"
             | "unpack2x16snorm"
@@ -137,7 +157,7 @@ fn one(name: &str, x: Scalar) -> Result<Scalar> {
             Scalar::AbstractInt(n) => Ok(Scalar::AbstractInt(n.signum())),
             _ => float(x, |x| if x == 0.0 { 0.0 } else { x.signum() }, |x| if x == 0.0 { 0.0 } else { x.signum() }),
         },
-        "saturate" => float(x, |x| clamped(x, 0.0, 1.0), |x| if x > 0.0 { x.min(1.0) } else { 0.0 }),
+        "saturate" => float(x, |x| clamped(x, 0.0, 1.0), |x| if 0.0 > x { 0.0 } else { x.min(1.0) }),
         "ceil" => float(x, f32::ceil, f64::ceil),
         "floor" => float(x, f32::floor, f64::floor),
         "round" => float(x, f32::round_ties_even, f64::round_ties_even),
@@ -148,27 +168,30 @@ fn one(name: &str, x: Scalar) -> Result<Scalar> {
         "degrees" => float(x, f32::to_degrees, f64::to_degrees),
         "sqrt" => float(x, f32::sqrt, f64::sqrt),
         "inverseSqrt" => float(x, |x| 1.0 / x.sqrt(), |x| 1.0 / x.sqrt()),
-        "exp" => float(x, f32::exp, f64::exp),
-        "exp2" => float(x, f32::exp2, f64::exp2),
-        "log" => float(x, f32::ln, f64::ln),
-        "log2" => float(x, f32::log2, f64::log2),
-        "sin" => float(x, f32::sin, f64::sin),
-        "cos" => float(x, f32::cos, f64::cos),
-        "tan" => float(x, f32::tan, f64::tan),
-        "asin" => float(x, f32::asin, f64::asin),
-        "acos" => float(x, f32::acos, f64::acos),
-        "atan" => float(x, f32::atan, f64::atan),
-        "sinh" => float(x, f32::sinh, f64::sinh),
-        "cosh" => float(x, f32::cosh, f64::cosh),
-        "tanh" => float(x, f32::tanh, f64::tanh),
+        "exp" => float(x, math::exp, wide::exp),
+        "exp2" => float(x, math::exp2, wide::exp2),
+        "log" => float(x, math::log, wide::log),
+        "log2" => float(x, math::log2, wide::log2),
+        "sin" => float(x, math::sin, wide::sin),
+        "cos" => float(x, math::cos, wide::cos),
+        "tan" => float(x, math::tan, wide::tan),
+        "asin" => float(x, math::asin, wide::asin),
+        "acos" => float(x, math::acos, wide::acos),
+        "atan" => float(x, math::atan, wide::atan),
+        "sinh" => float(x, math::sinh, wide::sinh),
+        "cosh" => float(x, math::cosh, wide::cosh),
+        "tanh" => float(x, math::tanh, wide::tanh),
+        "asinh" => float(x, math::asinh, wide::asinh),
+        "acosh" => float(x, math::acosh, wide::acosh),
+        "atanh" => float(x, math::atanh, wide::atanh),
         _ => Err(No::Unknown),
     }
 }
 
-/// As a device does it: zero has no sign afterwards.
+/// As a device does it: `min(max(x, low), high)`.
 fn clamped(x: f32, low: f32, high: f32) -> f32 {
-    let x = if x > low { x } else { low };
-    if x < high { x } else { high }
+    let x = if low > x { low } else { x };
+    if high < x { high } else { x }
 }
 
 fn quantized(x: Scalar) -> Result<Scalar> {
@@ -191,14 +214,14 @@ fn two(name: &str, x: Scalar, y: Scalar) -> Result<Scalar> {
             float(x, |_| if reached { 1.0 } else { 0.0 }, |_| if reached { 1.0 } else { 0.0 })
         }
         "pow" | "atan2" => match (x, y) {
-            (Scalar::F32(x), Scalar::F32(y)) => Ok(Scalar::F32(if name == "pow" { x.powf(y) } else { x.atan2(y) })),
+            (Scalar::F32(x), Scalar::F32(y)) => Ok(Scalar::F32(if name == "pow" { math::pow(x, y) } else { math::atan2(x, y) })),
             _ => {
                 let (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) =
                     (x.convert(Kind::AbstractFloat)?, y.convert(Kind::AbstractFloat)?)
                 else {
                     return Err(No::Unknown);
                 };
-                Ok(Scalar::AbstractFloat(if name == "pow" { x.powf(y) } else { x.atan2(y) }))
+                Ok(Scalar::AbstractFloat(if name == "pow" { wide::pow(x, y) } else { wide::atan2(x, y) }))
             }
         },
         _ => Err(No::Unknown),

@@ -171,9 +171,9 @@ fn floats_are_blended() {
         check_binary::<T, T>("step(x, y)", &T::samples(), |edge, x| T::of(if edge <= x { 1.0 } else { 0.0 }));
         check_ternary::<T>("smoothstep(x, y, z)", &[1.0, 2.0, -3.0, 0.5, 1.7], |low, high, x| {
             let t = x.sub(low).div(high.sub(low));
-            // Zeros divided are NaN, which the clamp takes to its first bound.
-            let t = if t > T::of(0.0) { t } else { T::of(0.0) };
-            let t = if t < one { t } else { one };
+            // Zeros divided are NaN, which the clamp leaves as it is.
+            let t = if T::of(0.0) > t { T::of(0.0) } else { t };
+            let t = if one < t { one } else { t };
             t.mul(t).mul(T::of(3.0).sub(T::of(2.0).mul(t)))
         });
         let body = "let v = mix(vec2(A[0], A[1]), vec2(A[1], A[0]), A[2]); R[0] = v.x; R[1] = v.y;";
