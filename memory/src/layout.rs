@@ -34,10 +34,15 @@ impl PoolSpec {
         Self { kind: Kind::Sliced, largest, page, page_most: page, cap: u64::MAX }
     }
 
-    /// The sliced pool below exclusive pages.
+    /// With pages that grow with the pool.
+    fn growing(self, page_most: u64) -> Self {
+        Self { page_most: page_most.max(self.largest).max(self.page), ..self }
+    }
+
+    /// The sliced pool for sizes up to a mebibyte, or less where the page rule says so.
     pub(crate) fn medium(exclusive_above: u64) -> Self {
-        let largest = exclusive_above.clamp(128 << 10, 16 << 20).next_power_of_two();
-        Self { page_most: largest.max(32 << 20), ..Self::sliced(largest, largest) }
+        let largest = exclusive_above.clamp(128 << 10, 1 << 20).next_power_of_two();
+        Self::sliced(largest, largest).growing(32 << 20)
     }
 
     /// A pool with a page for each allocation.
@@ -108,14 +113,22 @@ impl std::error::Error for LayoutError {}
 impl Layout {
     /// More pools make no sense, and every pool has some kilobytes of index.
     pub const MOST_POOLS: usize = 64;
+    /// The standard layout cuts no larger slices.
+    pub const LARGEST_SLICE: u64 = 64 << 20;
 
-    /// What a stream starts with: two sliced pools whose pages grow, and exclusive pages above `exclusive_above` bytes.
+    /// What a stream starts with: sliced pools whose pages grow, each for sizes of its own so that long-lived small slices do not break up large
+    /// runs, and exclusive pages above `exclusive_above` bytes.
     ///
     /// `exclusive_above` is the device's page rule: where usage is tracked per page, large allocations must have pages of their own.
     pub fn standard(exclusive_above: u64) -> Self {
-        let small = PoolSpec { page_most: 1 << 20, ..PoolSpec::sliced(16 << 10, 64 << 10) };
         let medium = PoolSpec::medium(exclusive_above);
-        Self { pools: vec![small, medium, PoolSpec::exclusive(u64::MAX)] }
+        let mut pools = vec![PoolSpec::sliced(16 << 10, 64 << 10).growing(1 << 20), medium];
+        let largest = exclusive_above.min(Self::LARGEST_SLICE).next_power_of_two();
+        if largest > medium.largest {
+            pools.push(PoolSpec::sliced(largest, 4 << 20).growing(64 << 20));
+        }
+        pools.push(PoolSpec::exclusive(u64::MAX));
+        Self { pools }
     }
 
     /// This layout with every pool capped at what a dry run of the same work took (M5). `reports` are the main pools' in routing order.

@@ -312,6 +312,7 @@ fn run(layout: Layout, seed: u64, steps: u64, most_live: usize, most_bits: u64) 
 #[test]
 fn m1_m9_a_million_random_operations_agree_with_a_plain_model() {
     run(Layout::standard(1 << 20), 1, 500_000, 3000, 22);
+    run(Layout::standard(Layout::LARGEST_SLICE), 6, 100_000, 1000, 25);
     run(Layout::standard(128 << 10), 2, 200_000, 10_000, 18);
 }
 

@@ -7,8 +7,8 @@
 use crate::bins::{Bins, NONE, bin_of};
 use crate::layout::{Kind, PoolSpec};
 
-/// Free slices of a bin that are looked at for the best fit.
-const SCAN: usize = 8;
+/// Free slices of the first bin that are looked at for the best fit: each may be a miss of the caches.
+const SCAN: usize = 2;
 /// An exclusive page serves sizes down to eight ninths of its own.
 const EXCLUSIVE_WASTE: u64 = 8;
 
@@ -137,7 +137,9 @@ impl Pool {
         };
         let mut from = first;
         while let Some(bin) = self.bins.from(from).filter(|bin| *bin <= last) {
-            if let Some(best) = self.best_in(bin, needed) {
+            // All of a later bin are large enough.
+            let looks = if bin == first { SCAN } else { 1 };
+            if let Some(best) = self.best_in(bin, needed, looks) {
                 return Some(best);
             }
             from = bin + 1;
@@ -154,10 +156,10 @@ impl Pool {
         }
     }
 
-    fn best_in(&self, bin: usize, needed: u64) -> Option<u32> {
+    fn best_in(&self, bin: usize, needed: u64, looks: usize) -> Option<u32> {
         let mut at = self.bins.head(bin);
         let mut best: Option<(u64, u32)> = None;
-        for _ in 0..SCAN {
+        for _ in 0..looks {
             let Some(slice) = self.slices.get(at as usize) else { break };
             let fits =
                 slice.size >= needed && (self.spec.kind == Kind::Sliced || slice.size - needed <= needed / EXCLUSIVE_WASTE);
@@ -422,8 +424,8 @@ impl Pool {
         if self.spec.kind == Kind::Exclusive {
             return size;
         }
-        // A new page is a sixteenth of the pool, so what is unused of the newest one stays small beside the rest.
-        let grown = (self.counters.reserved / 16).checked_next_power_of_two().unwrap_or(u64::MAX);
+        // A new page is a thirty-second of the pool, so what is unused of the newest one stays small beside the rest.
+        let grown = (self.counters.reserved / 32).checked_next_power_of_two().unwrap_or(u64::MAX);
         let page = grown.clamp(self.spec.page, self.spec.page_most);
         // The largest size is at most the largest page.
         page.max(size)

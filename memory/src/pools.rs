@@ -15,6 +15,8 @@ const SWEEP: usize = 4;
 const SWEEP_MORE: usize = 1024;
 /// Idle pages that a release looks at.
 const IDLE_LOOKS: usize = 16;
+/// Idle pages may add this part to what is in use before they are given back for a new one.
+const TOLERATED: u64 = 12;
 /// The persistent pools come first, so that the main pools can be replaced behind them.
 const PERSISTENT: usize = 2;
 
@@ -237,9 +239,10 @@ impl<U> Pools<U> {
         if !alignment.is_power_of_two() {
             return Err(refuse(Reason::Alignment(alignment)));
         }
-        let too_large = refuse(Reason::TooLarge(self.most(mode)));
-        let rounded = size.checked_next_multiple_of(self.settings.granule).ok_or(too_large)?;
-        let index = self.route(size, mode).ok_or(too_large)?;
+        let rounded = size.checked_next_multiple_of(self.settings.granule);
+        let Some((rounded, index)) = rounded.zip(self.route(size, mode)) else {
+            return Err(refuse(Reason::TooLarge(self.most(mode))));
+        };
         self.reserve(index).map_err(|NoHostMemory| refuse(Reason::NoHostMemory))?;
         self.sweep(SWEEP, progress);
         if let Some(placed) = self.place(index, rounded, alignment) {
@@ -252,7 +255,7 @@ impl<U> Pools<U> {
             }
         }
         self.request(index, rounded, alignment, progress).map(Answer::NeedPage).map_err(|reason| match reason {
-            Reason::TooLarge(_) => too_large,
+            Reason::TooLarge(_) => refuse(Reason::TooLarge(self.most(mode))),
             reason => Refusal { asked: size, reason, room: self.room(index) },
         })
     }
@@ -317,9 +320,10 @@ impl<U> Pools<U> {
         if page < least {
             return Err(Reason::Capped(spec.cap));
         }
-        // What would be a new peak is one only if idle pages cannot pay for it.
-        let peak = self.peak_reserved;
-        self.give_back(0..self.pools.len(), progress, |pools| pools.reserved().saturating_add(page) <= peak);
+        // Beyond the last peak idle pages pay for the new one, but for a twelfth of what is in use: that much they may be too small or too large.
+        let allowed = self.in_use().saturating_add(self.pending()).saturating_add(page);
+        let allowed = self.peak_reserved.max(allowed.saturating_add(allowed / TOLERATED));
+        self.give_back(0..self.pools.len(), progress, |pools| pools.reserved().saturating_add(page) <= allowed);
         Ok(PageRequest { size: page, least, slice: size, alignment, pool: index, epoch: self.epoch })
     }
 

@@ -1,4 +1,5 @@
 //! Traces, and pools that they run on.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "shared by tests and the benchmark")]
 
 pub mod traces;
 
@@ -41,7 +42,7 @@ impl Taken {
 }
 
 pub fn settings() -> Settings {
-    Settings { granule: 256, page_limit: 1 << 40, exclusive_above: 1 << 20, idle_cap: 64 << 20 }
+    Settings { granule: 256, page_limit: 1 << 40, exclusive_above: Layout::LARGEST_SLICE, idle_cap: 64 << 20 }
 }
 
 /// Allocates, with a page from the air if need be.

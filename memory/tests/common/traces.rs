@@ -56,6 +56,15 @@ impl Trace {
 /// Steps of training a transformer of 12 layers: weights and the optimizer's moments for ever, activations kept from the forward to the backward pass,
 /// gradients until the optimizer has used them, scratch in between. The length of a batch changes from step to step.
 pub fn training(steps: u32) -> Vec<Event> {
+    steps_of(steps, 8)
+}
+
+/// [`training`] with batches of one length.
+pub fn same_steps(steps: u32) -> Vec<Event> {
+    steps_of(steps, 1)
+}
+
+fn steps_of(steps: u32, lengths: u64) -> Vec<Event> {
     const LAYERS: u64 = 12;
     const WIDTH: u64 = 768;
     let mut trace = Trace::new(17);
@@ -66,7 +75,7 @@ pub fn training(steps: u32) -> Vec<Event> {
         }
     }
     for _ in 0..steps {
-        let tokens = 4 * (160 + 32 * trace.below(8));
+        let tokens = 4 * (160 + 32 * trace.below(lengths));
         step(&mut trace, tokens, LAYERS, WIDTH, &weights);
     }
     trace.events
