@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 11] = [
     "device.rs",
     "stream.rs",
     "buffer.rs",
+    "memory.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -95,7 +96,9 @@ fn zero(ty: &str) -> String {
         "f64" => "0.0".into(),
         _ if ty.starts_with('[') && ty.ends_with("; 3]") => "{ 0, 0, 0 }".into(),
         _ if ty.starts_with('[') => "{ 0 }".into(),
-        _ if ty.starts_with('*') || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error") => "NULL".into(),
+        _ if ty.starts_with('*') || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_stream" | "compute_error") => {
+            "NULL".into()
+        }
         _ => "0".into(),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::bins::NONE;
-use crate::layout::{Layout, LayoutError, PoolSpec};
+use crate::layout::{Kind, Layout, LayoutError, PoolSpec};
 use crate::pool::{NoHostMemory, Pool, State};
 use crate::refusal::{Reason, Refusal, Room};
 use crate::report::PoolReport;
@@ -69,7 +69,8 @@ pub struct Placement {
 /// A page that is missing. The caller asks the driver and answers with [`Pools::add_page`], or drops this.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Bytes that the page should have.
+    /// Bytes that the page should have. An allocation that just fits [`Settings::page_limit`] is rounded up to a granule like any other, so
+    /// this may be above the limit by less than one: then the limit is enough, and the rest is never used.
     pub size: u64,
     /// Bytes that are enough, where the driver has no more.
     pub least: u64,
@@ -215,6 +216,16 @@ impl<U> Pools<U> {
         self.peak_reserved
     }
 
+    /// The largest run of free bytes in any pool.
+    pub fn largest_free(&self) -> u64 {
+        self.pools.iter().map(Pool::largest_free).max().unwrap_or(0)
+    }
+
+    /// Looks at all that is pending, so that the figures are those of now.
+    pub fn look(&mut self, progress: &impl Progress<U>) {
+        self.sweep(usize::MAX, progress);
+    }
+
     /// Whether nothing is live or pending.
     pub fn is_empty(&self) -> bool {
         self.live == 0 && self.pending.is_empty()
@@ -239,7 +250,7 @@ impl<U> Pools<U> {
         if !alignment.is_power_of_two() {
             return Err(refuse(Reason::Alignment(alignment)));
         }
-        let rounded = size.checked_next_multiple_of(self.settings.granule);
+        let rounded = size.checked_next_multiple_of(self.settings.granule).filter(|_| size <= self.settings.page_limit);
         let Some((rounded, index)) = rounded.zip(self.route(size, mode)) else {
             return Err(refuse(Reason::TooLarge(self.most(mode))));
         };
@@ -303,15 +314,18 @@ impl<U> Pools<U> {
 
     /// The page for an allocation that no page has room for.
     fn request(&mut self, index: usize, size: u64, alignment: u64, progress: &impl Progress<U>) -> Result<PageRequest, Reason> {
-        let limit = self.settings.page_limit;
+        let (limit, granule) = (self.settings.page_limit, self.settings.granule);
         let spec = self.pools[index].spec;
-        let fixed = spec.cap.min(limit);
+        let whole = match spec.kind {
+            Kind::Sliced => limit - limit % granule,
+            Kind::Exclusive => limit.checked_next_multiple_of(granule).unwrap_or(u64::MAX),
+        };
+        let fixed = spec.cap.min(whole);
         let least = self.pools[index].needed(size, alignment).filter(|least| *least <= fixed);
         let least = least.ok_or(Reason::TooLarge(fixed))?;
         if self.frozen {
             return Err(Reason::Frozen);
         }
-        let whole = limit - limit % self.settings.granule;
         let mut page = self.pools[index].page_for(least).min(whole).max(least);
         // Pages of other sizes make room under a cap.
         self.give_back(index..index + 1, progress, |pools| pools.pools[index].counters.reserved.saturating_add(page) <= spec.cap);
@@ -495,10 +509,15 @@ impl<U> Pools<U> {
         Ok(())
     }
 
-    /// All pages, in use or not: for a device that goes.
-    pub fn into_pages(self) -> impl Iterator<Item = u64> {
-        let pages = self.pools.into_iter().flat_map(|pool| pool.pages).filter(|page| page.size > 0).map(|page| page.memory);
-        pages.chain(self.released.into_iter().map(|page| page.memory))
+    /// Whether [`Self::take_released`] may have a page.
+    pub fn has_released(&self) -> bool {
+        !self.released.is_empty()
+    }
+
+    /// Tells all pages, in use or not: for a device that goes.
+    pub fn each_page(&self, mut each: impl FnMut(u64)) {
+        let pages = self.pools.iter().flat_map(|pool| &pool.pages).filter(|page| page.size > 0).map(|page| page.memory);
+        pages.chain(self.released.iter().map(|page| page.memory)).for_each(&mut each);
     }
 
     pub(crate) fn forget(&mut self, placement: Placement) {

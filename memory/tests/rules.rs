@@ -212,6 +212,16 @@ fn m9_bad_sizes_and_alignments_each_have_their_error_and_disturb_nothing() {
 }
 
 #[test]
+fn dl06_an_allocation_of_exactly_the_limit_is_served_also_when_the_limit_is_no_multiple_of_the_alignment() {
+    let mut world = World::with(Layout::standard(MIB), Settings { page_limit: 5 * MIB + 3, ..SETTINGS });
+    assert_eq!(world.needed(5 * MIB + 3).size, 5 * MIB + 256);
+    assert_eq!(world.ask(5 * MIB + 4), Err(Reason::TooLarge(5 * MIB + 3)));
+    let mut world = World::with(Layout::standard(MIB), Settings { page_limit: 1000, ..SETTINGS });
+    assert_eq!(world.needed(700).size, 768, "no slice reaches beyond the page");
+    assert_eq!(world.ask(1001), Err(Reason::TooLarge(1000)));
+}
+
+#[test]
 fn m4_pools_in_use_are_not_replaced_and_nothing_is_disturbed() {
     let mut world = World::new(&[PoolSpec::sliced(4096, 4096)]);
     let held = world.get(1000);

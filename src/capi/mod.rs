@@ -11,6 +11,7 @@ pub mod event;
 mod handle;
 pub mod kernel;
 pub mod library;
+pub mod memory;
 mod objects;
 pub mod status;
 pub mod stream;

@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{buffer, descriptors, device, error, event, kernel, library, stream};
+use super::{buffer, descriptors, device, error, event, kernel, library, memory, stream};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -361,6 +361,27 @@ pub struct compute_table {
     /// `compute_kernel_wait`
     pub kernel_wait:
         unsafe extern "C" fn(kernel: compute_kernel, timeout_ns: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_device_cleanup`
+    pub device_cleanup: unsafe extern "C" fn(device: compute_device, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_cleanup`
+    pub stream_cleanup: unsafe extern "C" fn(stream: compute_stream, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_memory_report`
+    pub stream_memory_report: unsafe extern "C" fn(
+        stream: compute_stream,
+        reports: *mut compute_pool_report,
+        report_stride: usize,
+        capacity: usize,
+        count: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_set_pools`
+    pub stream_set_pools: unsafe extern "C" fn(
+        stream: compute_stream,
+        pools: *const compute_pool_desc,
+        pool_count: usize,
+        pool_stride: usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -381,7 +402,7 @@ static TABLE: compute_table = compute_table {
     device_set_queues: device::compute_device_set_queues,
     device_lock: device::compute_device_lock,
     device_unlock: device::compute_device_unlock,
-    device_memory_usage: device::compute_device_memory_usage,
+    device_memory_usage: memory::compute_device_memory_usage,
     device_compile_queued: device::compute_device_compile_queued,
     device_inject_fault: device::compute_device_inject_fault,
     device_fault_calls: device::compute_device_fault_calls,
@@ -449,6 +470,10 @@ static TABLE: compute_table = compute_table {
     device_get_vector_widths: device::compute_device_get_vector_widths,
     kernel_poll: kernel::compute_kernel_poll,
     kernel_wait: kernel::compute_kernel_wait,
+    device_cleanup: memory::compute_device_cleanup,
+    stream_cleanup: memory::compute_stream_cleanup,
+    stream_memory_report: memory::compute_stream_memory_report,
+    stream_set_pools: memory::compute_stream_set_pools,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -87,6 +87,7 @@ fn capabilities() -> Capabilities {
         native_graphs: false,
         peer_copy: false,
         collectives: false,
+        tracks_blocks: false,
         queues: 4096,
         features: Features::default(),
     }
