@@ -1,4 +1,4 @@
-/* The rules M1, M2, M4 and M9 of memory, L8 and T1 where pools meet them, and MEM-01, MEM-03, MEM-05. */
+/* The rules M1, M2, M4 and M9 of memory, L8 and T1 where pools meet them, and MEM-01 to MEM-03, MEM-05. */
 #include "rules.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -417,6 +417,91 @@ TEST(mem_01_a_buffer_of_three_gib_is_addressed_to_its_last_byte)
     CHECK_EQ(get_word(stream, big, size / 4 - 1), 8);
 }
 
+TEST(mem_02_bytes_around_2_to_the_31_are_where_they_should_be)
+{
+    set_up();
+    const uint64_t middle = UINT64_C(1) << 31;
+    compute_buffer big = NULL;
+    compute_status status = try_buffer(stream, middle + 4096, &big);
+    if (status == COMPUTE_ERROR_OUT_OF_MEMORY || status == COMPUTE_ERROR_TOO_LARGE) {
+        printf("  not tried: this machine has no 2 GiB to give\n");
+        return;
+    }
+    OK(status);
+    unsigned char seven = 7, nine = 9, found[64];
+    compute_view all = whole(big), some = range(big, middle - 8, 16);
+    OK(compute_stream_fill(stream, &all, &seven, 1, E));
+    OK(compute_stream_fill(stream, &some, &nine, 1, E));
+    OK(get(stream, big, middle - 32, found, sizeof found));
+    for (size_t i = 0; i < sizeof found; i++) CHECK_EQ(found[i], i >= 24 && i < 40 ? 9 : 7);
+    OK(get(stream, big, 0, found, sizeof found));
+    for (size_t i = 0; i < sizeof found; i++) CHECK_EQ(found[i], 7);
+    OK(get(stream, big, middle + 4096 - sizeof found, found, sizeof found));
+    for (size_t i = 0; i < sizeof found; i++) CHECK_EQ(found[i], 7);
+}
+
+/* ---- the device fails ---- */
+
+/* Makes, uses and releases buffers of all pools of two streams and of the device; whatever fails is let pass. */
+static void use_all_pools(void)
+{
+    static const uint64_t sizes[] = { 100, 50000, 3 * MIB, 70 * MIB };
+    compute_stream other = NULL;
+    compute_stream_create(device, NULL, &other, NULL);
+    compute_buffer all[3 * COUNT_OF(sizes)] = { NULL };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        compute_buffer_desc desc = buffer_desc(i % 3 == 0 ? NULL : i % 3 == 1 ? stream : other, sizes[i / 3], i % 2 ? COMPUTE_BUFFER_FLAG_PERSISTENT : 0);
+        uint32_t word = 3;
+        if (compute_buffer_create(device, &desc, &all[i], NULL) < 0) continue;
+        compute_view view = range(all[i], 0, 4);
+        compute_stream_fill(i % 2 ? stream : other, &view, &word, 4, NULL);
+    }
+    for (size_t i = 0; i < COUNT_OF(all); i++) compute_buffer_release(all[i]);
+    const compute_pool_desc pools[1] = { pool(COMPUTE_POOL_EXCLUSIVE, COMPUTE_WHOLE, 0, 0, 0) };
+    compute_stream_set_pools(stream, pools, 1, 0, NULL);
+    compute_device_cleanup(device, NULL);
+    compute_stream_release(other);
+}
+
+TEST(f1_whichever_call_of_the_device_fails_no_page_is_lost_and_none_is_given_out_twice)
+{
+    static const uint32_t ways[] = { COMPUTE_FAULT_ERROR, COMPUTE_FAULT_OUT_OF_MEMORY, COMPUTE_FAULT_LOST, COMPUTE_FAULT_PANIC };
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        for (uint64_t call = 1;; call++) {
+            set_up_on(open_faulty());
+            uint64_t before = 0, after = 0;
+            OK(compute_device_fault_calls(device, &before, E));
+            OK(compute_device_inject_fault(device, call, ways[way], E));
+            use_all_pools();
+            OK(compute_device_fault_calls(device, &after, E));
+            CHECK_EQ(usage().buffers, 0);
+            CHECK_EQ(usage().bytes_in_use, 0);
+            int over = after - before < call;
+            if (compute_device_status(device, E) == COMPUTE_OK) {
+                OK(compute_device_inject_fault(device, 0, COMPUTE_FAULT_NONE, E));
+                wait_for(stream);
+                compute_buffer one = stream_buffer(stream, 1000), two = stream_buffer(stream, 1000);
+                fill_words(stream, one, 1);
+                fill_words(stream, two, 2);
+                CHECK_EQ(get_word(stream, one, 249), 1);
+                compute_buffer_release(one);
+                compute_buffer_release(two);
+                wait_for(stream);
+                OK(compute_device_cleanup(device, E));
+                CHECK_EQ(usage().bytes_reserved, 0);
+            }
+            compute_stream_release(stream);
+            compute_device_release(device);
+            if (over) {
+                printf("  failing in way %u: each of %u calls\n", (unsigned)ways[way], (unsigned)call - 1);
+                CHECK(call > 20);
+                break;
+            }
+            CHECK(call < 500);
+        }
+    }
+}
+
 /* ---- bad input ---- */
 
 TEST(f1_bad_streams_and_handles_are_refused)
@@ -505,6 +590,8 @@ int main(int argc, char **argv)
     RUN(m2_a_page_that_the_driver_has_not_is_asked_for_again_after_reclaiming);
     RUN(mem_03_a_size_beyond_all_memory_is_refused_with_the_numbers_and_a_small_one_works_afterwards);
     RUN(mem_01_a_buffer_of_three_gib_is_addressed_to_its_last_byte);
+    RUN(mem_02_bytes_around_2_to_the_31_are_where_they_should_be);
+    RUN(f1_whichever_call_of_the_device_fails_no_page_is_lost_and_none_is_given_out_twice);
     RUN(f1_bad_streams_and_handles_are_refused);
     RUN(s1_threads_that_allocate_and_clean_up_at_once_get_memory_of_their_own);
     return finish();

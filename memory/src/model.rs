@@ -1,7 +1,7 @@
 //! The pools beside a plain model: a map of ranges. Over a million random operations, looked at after each.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::bins::{NONE, bin_of};
 use crate::layout::{Kind, Layout, PoolSpec};
@@ -178,6 +178,8 @@ impl World {
     fn compact(&mut self) {
         let picky = self.random.next();
         let moves = self.pools.compact(|memory, offset| !(memory ^ offset ^ picky).is_multiple_of(31));
+        let targets: HashSet<_> = moves.iter().map(|planned| (planned.to.memory, planned.to.offset)).collect();
+        assert!(moves.iter().all(|planned| !targets.contains(&(planned.memory, planned.offset))), "moved twice");
         for planned in moves {
             let index = self.live.iter().position(|live| live.memory == planned.memory && live.offset == planned.offset).unwrap();
             let (capacity, alignment) = (planned.to.capacity, 1 << planned.to.offset.trailing_zeros().min(8));
