@@ -140,6 +140,9 @@ fn f7_a_page_goes_back_only_after_the_last_use_on_its_own_queue() {
     world.pools.cleanup(&world.clocks);
     assert_eq!(world.pools.take_released(&world.clocks), None);
     assert_eq!(world.pools.idle_position(), 9);
+    let again = world.get(4096);
+    assert_eq!((again.memory, again.after), (1, 9), "meanwhile it stays of use");
+    world.put(again);
     // Pools that are replaced let their pages go, and still nobody gets them too early.
     world.pools.replace(Layout::standard(MIB), &world.clocks).unwrap();
     assert_eq!(world.pools.take_released(&world.clocks), None);
