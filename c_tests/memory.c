@@ -1,4 +1,4 @@
-/* The rules M1, M2, M4 and M9 of memory, L8 and T1 where pools meet them, and MEM-01 to MEM-03, MEM-05. */
+/* The rules M1, M2, M4, M6 (idle pages) and M9 of memory, L8 and T1 where pools meet them, and MEM-01 to MEM-03, MEM-05. */
 #include "rules.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -220,6 +220,32 @@ TEST(m1_a_clean_up_gives_every_page_back_that_holds_nothing)
     compute_buffer again = stream_buffer(stream, 1000);
     fill_words(stream, again, 3);
     CHECK_EQ(get_word(stream, again, 249), 3);
+}
+
+TEST(m6_idle_pages_are_kept_up_to_what_the_device_was_opened_with)
+{
+    static const uint64_t kept[] = { 1, 8 * MIB, 0, UINT64_MAX };
+    for (size_t i = 0; i < COUNT_OF(kept); i++) {
+        compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+        desc.backend = "cpu";
+        desc.backend_length = COMPUTE_NUL_TERMINATED;
+        desc.idle_bytes = kept[i];
+        device = NULL;
+        OK(compute_device_open(&desc, &device, E));
+        set_up_on(device);
+        compute_buffer all[4];
+        for (int j = 0; j < 4; j++) all[j] = stream_buffer(stream, 70 * MIB);
+        compute_buffer small = stream_buffer(stream, 5 * MIB);
+        compute_buffer_release(small);
+        for (int j = 0; j < 4; j++) compute_buffer_release(all[j]);
+        uint64_t most = kept[i] ? kept[i] : 64 * MIB;
+        CHECK(usage().bytes_idle <= most);
+        CHECK(usage().bytes_reserved <= most);
+        if (kept[i] == UINT64_MAX) CHECK(usage().bytes_idle >= 280 * MIB);
+        if (kept[i] == 8 * MIB || kept[i] == 0) CHECK(usage().bytes_idle >= 5 * MIB);
+        compute_stream_release(stream);
+        compute_device_release(device);
+    }
 }
 
 TEST(f7_buffers_outlive_their_stream_and_ended_streams_keep_nothing)
@@ -581,6 +607,7 @@ int main(int argc, char **argv)
     RUN(m1_neighbours_in_a_page_do_not_touch_each_other);
     RUN(m1_persistent_buffers_have_pages_of_their_own_kind);
     RUN(m1_a_clean_up_gives_every_page_back_that_holds_nothing);
+    RUN(m6_idle_pages_are_kept_up_to_what_the_device_was_opened_with);
     RUN(f7_buffers_outlive_their_stream_and_ended_streams_keep_nothing);
     RUN(m4_a_stream_that_never_allocated_has_no_pools_and_reports_come_as_far_as_there_is_room);
     RUN(m4_a_layout_that_cannot_be_is_refused_with_the_reason);

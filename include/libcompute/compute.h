@@ -274,6 +274,8 @@ typedef struct compute_device_desc {
     uint64_t flags;
     /* Fault injection for tests of error paths: `compute_fault_desc`; else NULL. */
     const void *next;
+    /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
+    uint64_t idle_bytes;
 } compute_device_desc;
 
 /* Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths. */
@@ -1098,7 +1100,7 @@ typedef struct compute_table {
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
 #define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
-#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL }
+#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }

@@ -245,6 +245,7 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         strict_unwritten: desc.flags & COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN != 0,
         exact_target: exact_target.map(str::to_owned),
         queues: desc.queues,
+        idle_bytes: desc.idle_bytes,
         open: OpenOptions { threads: desc.threads },
     };
     prepare_process()?;

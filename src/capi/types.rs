@@ -203,6 +203,8 @@ pub struct compute_device_desc {
     pub flags: u64,
     /// Fault injection for tests of error paths: `compute_fault_desc`; else NULL.
     pub next: *const c_void,
+    /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
+    pub idle_bytes: u64,
 }
 
 /// Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device.

@@ -29,6 +29,8 @@ pub struct DeviceOptions {
     pub exact_target: Option<String>,
     /// Native queues that streams share; 0: the device's own number.
     pub queues: u32,
+    /// Bytes of idle pages that each stream's pools keep, and the device's own; 0: the library's choice.
+    pub idle_bytes: u64,
     /// Passed on to the driver.
     pub open: hal::OpenOptions,
 }
@@ -79,7 +81,7 @@ impl Device {
         let device = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             label: options.label.as_str().into(),
-            memory: Store::new(native.limits(), native.capabilities()),
+            memory: Store::new(native.limits(), native.capabilities(), options.idle_bytes),
             native,
             strict: options.strict_unwritten,
             gate: Gate::new(),
@@ -326,7 +328,7 @@ impl Drop for Device {
     fn drop(&mut self) {
         self.callbacks.end(self);
         let kernels = std::mem::take(self.kernels_out.get_mut());
-        let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities()));
+        let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities(), 0));
         let uses = self.tails();
         let remains = Remains { native: Arc::clone(&self.native), memory, kernels };
         // Never blocks: what is still running keeps its memory, and the last queue to finish gives it back.

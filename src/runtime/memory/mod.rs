@@ -23,7 +23,7 @@ use super::device::Device;
 use super::error::{Failed, Result, error, fail};
 use super::stream::Stream;
 
-/// Idle pages of one set are kept up to this many bytes.
+/// Idle pages of one set are kept up to this many bytes, where the caller does not say otherwise.
 const IDLE_BYTES: u64 = 64 << 20;
 /// Where the page rule holds, larger allocations get blocks of their own.
 const TRACKED_ABOVE: u64 = 1 << 20;
@@ -108,11 +108,15 @@ fn refused(refusal: &Refusal) -> Arc<Failed> {
 }
 
 impl Store {
-    pub(crate) fn new(limits: &Limits, capabilities: &Capabilities) -> Self {
+    pub(crate) fn new(limits: &Limits, capabilities: &Capabilities, idle_bytes: u64) -> Self {
         let granule = ALIGNMENT.max(limits.storage_alignment).max(limits.uniform_alignment).next_power_of_two();
         let exclusive_above = if capabilities.tracks_blocks { TRACKED_ABOVE } else { Layout::LARGEST_SLICE };
-        let settings =
-            Settings { granule: u64::from(granule), page_limit: limits.allocation_size, exclusive_above, idle_cap: IDLE_BYTES };
+        let settings = Settings {
+            granule: u64::from(granule),
+            page_limit: limits.allocation_size,
+            exclusive_above,
+            idle_cap: if idle_bytes == 0 { IDLE_BYTES } else { idle_bytes },
+        };
         Self {
             settings,
             layout: Mutex::new(Layout::standard(exclusive_above)),
@@ -140,14 +144,16 @@ impl Store {
         Ok(set)
     }
 
-    /// Calls `each` with every set, holding no lock. One that comes or goes meanwhile may be missed.
+    /// Calls `each` with every set, holding no lock. The last one first, so that sets that are forgotten meanwhile move none that is still to come; one that
+    /// is made meanwhile may be missed.
     fn each_set(&self, mut each: impl FnMut(&Arc<PoolSet>)) {
-        let mut index = 0;
-        loop {
+        let mut index = self.sets.lock().len();
+        while index > 0 {
+            index -= 1;
             let next = self.sets.lock().get(index).cloned();
-            let Some(set) = next else { return };
-            each(&set);
-            index += 1;
+            if let Some(set) = next {
+                each(&set);
+            }
         }
     }
 
