@@ -136,6 +136,12 @@ static void bad_streams(void)
     size_t pools = 0;
     compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, 100, 0, 0, 0 };
     EACH_BAD(compute_stream, compute_stream_cleanup(h, E));
+    EACH_BAD(compute_stream, compute_stream_set_budget(h, NULL, E));
+    compute_budget_info budget = COMPUTE_BUDGET_INFO_INIT;
+    EACH_BAD(compute_budget, compute_budget_retain(h, E));
+    EACH_BAD(compute_budget, compute_budget_destroy(h, E));
+    EACH_BAD(compute_budget, compute_budget_get_info(h, &budget, E));
+    for (size_t i = 0; i < BAD_HANDLES; i++) compute_budget_release((compute_budget)bad_handles[i]);
     EACH_BAD(compute_stream, compute_stream_memory_report(h, NULL, 0, 0, &pools, E));
     EACH_BAD(compute_stream, compute_stream_set_pools(h, &pool, 1, 0, E));
     EACH_BAD(compute_stream, compute_stream_record(h, &out_event, E));

@@ -1,4 +1,4 @@
-/* The rules M1, M2, M4, M6 (idle pages) and M9 of memory, L8 and T1 where pools meet them, and MEM-01 to MEM-03, MEM-05. */
+/* The rules M1, M2, M4, M6 and M9 of memory, L8 and T1 where pools meet them, and MEM-01 to MEM-03, MEM-05. */
 #include "rules.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -466,6 +466,92 @@ TEST(mem_02_bytes_around_2_to_the_31_are_where_they_should_be)
     for (size_t i = 0; i < sizeof found; i++) CHECK_EQ(found[i], 7);
 }
 
+/* ---- M6 ---- */
+
+static compute_budget make_budget(uint64_t limit)
+{
+    compute_budget budget = NULL;
+    OK(compute_budget_create(limit, &budget, E));
+    return budget;
+}
+
+static compute_budget_info charges(compute_budget budget)
+{
+    compute_budget_info info = COMPUTE_BUDGET_INFO_INIT;
+    OK(compute_budget_get_info(budget, &info, E));
+    CHECK(info.charged <= info.charged_peak && info.charged_peak <= info.limit);
+    return info;
+}
+
+TEST(m6_mem_03_a_budget_is_shared_by_streams_and_refuses_with_the_numbers)
+{
+    set_up();
+    compute_stream other = make_stream(device);
+    compute_budget budget = make_budget(64 * MIB);
+    OK(compute_stream_set_budget(stream, budget, E));
+    OK(compute_stream_set_budget(other, budget, E));
+    compute_buffer big = stream_buffer(stream, 60 * MIB), small = stream_buffer(other, 1000), more = NULL;
+    CHECK_EQ(charges(budget).charged, 60 * MIB + 1024);
+    IS(COMPUTE_ERROR_BUDGET, try_buffer(other, 4 * MIB, &more));
+    CHECK_EQ(last_info().reclaimable, 1);
+    char text[512];
+    OK(compute_error_message(last_error, text, sizeof text, NULL));
+    CHECK(strstr(text, "4194304 bytes asked for, 4193280 of the budget's 67108864 are free"));
+    IS(COMPUTE_ERROR_BUDGET, try_buffer(other, 65 * MIB, &more));
+    CHECK_EQ(last_info().reclaimable, 0);
+    IS(COMPUTE_ERROR_BUDGET, try_buffer(other, UINT64_MAX, &more));
+    CHECK_EQ(charges(budget).charged, 60 * MIB + 1024);
+    compute_buffer_release(big);
+    OK(try_buffer(other, 50 * MIB, &more));
+    compute_buffer_release(more);
+    compute_buffer_release(small);
+    CHECK_EQ(charges(budget).charged, 0);
+    CHECK_EQ(charges(budget).charged_peak, 60 * MIB + 1024);
+    OK(compute_stream_set_budget(stream, NULL, E));
+    big = stream_buffer(stream, 70 * MIB);
+    CHECK_EQ(charges(budget).charged, 0);
+}
+
+TEST(m6_a_charge_stays_until_the_use_is_over_and_an_allocation_that_needs_it_waits)
+{
+    set_up();
+    compute_budget budget = make_budget(100000);
+    OK(compute_stream_set_budget(stream, budget, E));
+    compute_buffer busy = stream_buffer(stream, 60000), next = NULL;
+    long_work(stream, busy);
+    compute_event done = NULL;
+    OK(compute_stream_record(stream, &done, E));
+    compute_buffer_release(busy);
+    uint64_t charged = charges(budget).charged;
+    if (compute_event_poll(done, E) == COMPUTE_NOT_READY) CHECK_EQ(charged, 60160); /* the handle is gone, the work is not */
+    else printf("  the work was over too early to tell\n");
+    OK(compute_budget_destroy(budget, E));
+    OK(try_buffer(stream, 50000, &next));
+    fill_words(stream, next, 5);
+    CHECK_EQ(get_word(stream, next, 0), 5);
+    IS(COMPUTE_ERROR_BUDGET, try_buffer(stream, 60000, &busy)); /* the stream keeps its budget */
+    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(reports[1].pages_peak, 1);
+}
+
+TEST(m6_a_budget_below_a_page_charges_what_allocations_take)
+{
+    set_up();
+    compute_budget budget = make_budget(600), none = NULL;
+    OK(compute_stream_set_budget(stream, budget, E));
+    compute_buffer one = stream_buffer(stream, 1), two = stream_buffer(stream, 256), three = NULL;
+    IS(COMPUTE_ERROR_BUDGET, try_buffer(stream, 1, &three));
+    CHECK_EQ(charges(budget).charged, 512);
+    compute_buffer_release(one);
+    compute_buffer_release(two);
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_budget_create(0, &none, E));
+    CHECK(none == NULL);
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_set_budget(stream, (compute_budget)(void *)stream, E));
+    OK(try_buffer(stream, 300, &three)); /* and it still holds */
+    compute_buffer_release(three);
+    compute_budget_release(budget);
+}
+
 /* ---- the device fails ---- */
 
 /* Makes, uses and releases buffers of all pools of two streams and of the device; whatever fails is let pass. */
@@ -618,6 +704,9 @@ int main(int argc, char **argv)
     RUN(mem_03_a_size_beyond_all_memory_is_refused_with_the_numbers_and_a_small_one_works_afterwards);
     RUN(mem_01_a_buffer_of_three_gib_is_addressed_to_its_last_byte);
     RUN(mem_02_bytes_around_2_to_the_31_are_where_they_should_be);
+    RUN(m6_mem_03_a_budget_is_shared_by_streams_and_refuses_with_the_numbers);
+    RUN(m6_a_charge_stays_until_the_use_is_over_and_an_allocation_that_needs_it_waits);
+    RUN(m6_a_budget_below_a_page_charges_what_allocations_take);
     RUN(f1_whichever_call_of_the_device_fails_no_page_is_lost_and_none_is_given_out_twice);
     RUN(f1_bad_streams_and_handles_are_refused);
     RUN(s1_threads_that_allocate_and_clean_up_at_once_get_memory_of_their_own);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 12] = [
     "stream.rs",
     "buffer.rs",
     "memory.rs",
+    "budget.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",

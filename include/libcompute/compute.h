@@ -211,6 +211,8 @@
 /* As the form of `compute_error_format`: a JSON object. */
 #define COMPUTE_FORMAT_JSON 1
 
+typedef struct compute_budget_s compute_budget_s;
+
 typedef struct compute_buffer_s compute_buffer_s;
 
 typedef struct compute_device_s compute_device_s;
@@ -583,6 +585,23 @@ typedef struct compute_pool_desc {
     /* The most bytes in pages. 0: no cap. */
     uint64_t cap;
 } compute_pool_desc;
+
+/* A ceiling on memory that any number of streams share. */
+typedef struct compute_budget_s *compute_budget;
+
+/* A budget (M6). Bytes. */
+typedef struct compute_budget_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* The ceiling. */
+    uint64_t limit;
+    /* Charged now: live buffers, and ended ones that work still uses, as the pools round them. */
+    uint64_t charged;
+    /* The most that was charged at once. */
+    uint64_t charged_peak;
+} compute_budget_info;
 
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
@@ -978,6 +997,18 @@ typedef struct compute_table {
                                        size_t pool_count,
                                        size_t pool_stride,
                                        compute_error *out_error);
+    /* `compute_budget_create` */
+    compute_status (*budget_create)(uint64_t limit, compute_budget *out, compute_error *out_error);
+    /* `compute_budget_retain` */
+    compute_status (*budget_retain)(compute_budget budget, compute_error *out_error);
+    /* `compute_budget_release` */
+    void (*budget_release)(compute_budget budget);
+    /* `compute_budget_destroy` */
+    compute_status (*budget_destroy)(compute_budget budget, compute_error *out_error);
+    /* `compute_budget_get_info` */
+    compute_status (*budget_get_info)(compute_budget budget, struct compute_budget_info *info, compute_error *out_error);
+    /* `compute_stream_set_budget` */
+    compute_status (*stream_set_budget)(compute_stream stream, compute_budget budget, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1055,6 +1086,9 @@ typedef struct compute_table {
 /* Pools cannot be replaced while allocations live in them. */
 #define COMPUTE_ERROR_POOLS_IN_USE -202
 
+/* The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough. */
+#define COMPUTE_ERROR_BUDGET -203
+
 /* No such device; the message lists what was tried. */
 #define COMPUTE_ERROR_NO_DEVICE -300
 
@@ -1110,6 +1144,7 @@ typedef struct compute_table {
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
@@ -1524,6 +1559,41 @@ compute_status compute_stream_set_pools(compute_stream stream,
                                         size_t pool_count,
                                         size_t pool_stride,
                                         compute_error *out_error);
+
+/* Makes a budget of `limit` bytes, more than 0. The caller releases it. Streams of any devices may share it.
+ *
+ * Pointers: `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_budget_create(uint64_t limit, compute_budget *out, compute_error *out_error);
+
+/* Counts one more reference to a budget.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_budget_retain(compute_budget budget, compute_error *out_error);
+
+/* Gives one reference to a budget back; with the last one its handle ends as by `compute_budget_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_budget_release(compute_budget budget);
+
+/* Ends a budget's handle at once, whatever its references. Streams that have it keep it.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_budget_destroy(compute_budget budget, compute_error *out_error);
+
+/* Ceiling and charges of a budget, as far as is known now: the charge of an ended buffer goes when a later call sees that its last use is over.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_budget_get_info(compute_budget budget,
+                                       struct compute_budget_info *info,
+                                       compute_error *out_error);
+
+/* From now on buffers made from this stream's pools are charged to a budget, or with NULL to none. An allocation that does not fit waits once for what was
+ * released, and is then refused with `COMPUTE_ERROR_BUDGET`. A charge stays until the work that uses the buffer is over, not merely
+ * until its handle is gone; so long its memory is not handed out again. What was charged before stays charged where it was.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_set_budget(compute_stream stream,
+                                         compute_budget budget,
+                                         compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

@@ -59,6 +59,8 @@ pub const COMPUTE_ERROR_OUT_OF_MEMORY: compute_status = -200;
 pub const COMPUTE_ERROR_TOO_LARGE: compute_status = -201;
 /// Pools cannot be replaced while allocations live in them.
 pub const COMPUTE_ERROR_POOLS_IN_USE: compute_status = -202;
+/// The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough.
+pub const COMPUTE_ERROR_BUDGET: compute_status = -203;
 
 /// No such device; the message lists what was tried.
 pub const COMPUTE_ERROR_NO_DEVICE: compute_status = -300;

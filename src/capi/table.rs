@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{buffer, descriptors, device, error, event, kernel, library, memory, stream};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, stream};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -382,6 +382,24 @@ pub struct compute_table {
         pool_stride: usize,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_budget_create`
+    pub budget_create:
+        unsafe extern "C" fn(limit: u64, out: *mut compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_retain`
+    pub budget_retain: unsafe extern "C" fn(budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_release`
+    pub budget_release: extern "C" fn(budget: compute_budget),
+    /// `compute_budget_destroy`
+    pub budget_destroy: unsafe extern "C" fn(budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_get_info`
+    pub budget_get_info: unsafe extern "C" fn(
+        budget: compute_budget,
+        info: *mut compute_budget_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_set_budget`
+    pub stream_set_budget:
+        unsafe extern "C" fn(stream: compute_stream, budget: compute_budget, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -474,6 +492,12 @@ static TABLE: compute_table = compute_table {
     stream_cleanup: memory::compute_stream_cleanup,
     stream_memory_report: memory::compute_stream_memory_report,
     stream_set_pools: memory::compute_stream_set_pools,
+    budget_create: budget::compute_budget_create,
+    budget_retain: budget::compute_budget_retain,
+    budget_release: budget::compute_budget_release,
+    budget_destroy: budget::compute_budget_destroy,
+    budget_get_info: budget::compute_budget_get_info,
+    stream_set_budget: budget::compute_stream_set_budget,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

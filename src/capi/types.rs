@@ -46,6 +46,13 @@ pub struct compute_event_s {
 pub type compute_event = *mut compute_event_s;
 
 #[doc(hidden)]
+pub struct compute_budget_s {
+    _private: [u8; 0],
+}
+/// A ceiling on memory that any number of streams share.
+pub type compute_budget = *mut compute_budget_s;
+
+#[doc(hidden)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -574,6 +581,22 @@ pub struct compute_memory_usage {
     pub bytes_idle: u64,
     /// The largest run of free bytes in any page.
     pub largest_free: u64,
+}
+
+/// A budget (M6). Bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_budget_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The ceiling.
+    pub limit: u64,
+    /// Charged now: live buffers, and ended ones that work still uses, as the pools round them.
+    pub charged: u64,
+    /// The most that was charged at once.
+    pub charged_peak: u64,
 }
 
 /// A pool whose pages hold many allocations.

@@ -17,6 +17,7 @@ pub const INVALID_LAYOUT: i32 = -116;
 pub const OUT_OF_MEMORY: i32 = -200;
 pub const TOO_LARGE: i32 = -201;
 pub const POOLS_IN_USE: i32 = -202;
+pub const BUDGET: i32 = -203;
 pub const NO_DEVICE: i32 = -300;
 pub const DEVICE_POISONED: i32 = -301;
 pub const DRIVER: i32 = -302;

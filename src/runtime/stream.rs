@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use compute_hal::Waited;
 use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::PoolSet;
+use super::memory::{Budget, PoolSet};
 use super::queue::Queue;
 use super::{event, late, trust};
 
@@ -25,6 +26,8 @@ pub struct Stream {
     pub(crate) label: Arc<str>,
     /// Made by its first allocation.
     pub(crate) pools: OnceCell<Arc<PoolSet>>,
+    /// What its allocations are charged to.
+    pub(crate) budget: Mutex<Option<Arc<Budget>>>,
 }
 
 /// How a wait ended that was no error.
@@ -44,7 +47,14 @@ impl Stream {
         super::section::prepare();
         let queue = device.queue_for_stream()?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Self { device: Arc::clone(device), queue, id, label: label.into(), pools: OnceCell::new() }))
+        Ok(Arc::new(Self {
+            device: Arc::clone(device),
+            queue,
+            id,
+            label: label.into(),
+            pools: OnceCell::new(),
+            budget: Mutex::new(None),
+        }))
     }
 
     /// The device that it is on.

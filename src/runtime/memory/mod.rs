@@ -3,6 +3,7 @@
 //! Where bytes lie is arithmetic of the crate `compute_memory`; here its answers meet the driver. No lock is held while the driver makes or frees a
 //! page, or while anything waits. Lock order: list of sets → pools of a set → queues of the device.
 
+mod budget;
 mod report;
 
 use std::sync::Arc;
@@ -15,8 +16,10 @@ use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-pub use compute_memory::{Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
+pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
 pub use report::Usage;
+
+pub(crate) use budget::Charge;
 
 use super::code;
 use super::device::Device;
@@ -35,11 +38,17 @@ const TRIES: u32 = 4;
 /// Last uses, one for each queue.
 pub(crate) type Uses = SmallVec<[Use; 2]>;
 
+/// What a release waits for, and what it gives back then.
+struct Elsewhere {
+    uses: Uses,
+    _charge: Option<Charge>,
+}
+
 /// The pools of one stream, or those of a device for buffers that belong to no stream.
 pub(crate) struct PoolSet {
     /// Index of the queue whose order makes released memory usable at once.
     queue: Option<u16>,
-    pools: Mutex<Pools<Uses>>,
+    pools: Mutex<Pools<Elsewhere>>,
     /// Its stream is gone: nothing is kept in it.
     ended: AtomicBool,
 }
@@ -48,6 +57,7 @@ pub(crate) struct PoolSet {
 pub(crate) struct Block {
     set: Arc<PoolSet>,
     placement: Placement,
+    charge: Option<Charge>,
 }
 
 impl Block {
@@ -83,9 +93,9 @@ struct Seen<'a> {
     queue: Option<u16>,
 }
 
-impl Progress<Uses> for Seen<'_> {
-    fn is_over(&self, uses: &Uses) -> bool {
-        self.device.over(uses)
+impl Progress<Elsewhere> for Seen<'_> {
+    fn is_over(&self, elsewhere: &Elsewhere) -> bool {
+        self.device.over(&elsewhere.uses)
     }
 
     fn is_past(&self, position: u64) -> bool {
@@ -186,10 +196,11 @@ impl Device {
             None => self.own_set()?,
         };
         let mut reclaimed = false;
+        let charge = self.charge(stream, size, &mut reclaimed)?;
         for _ in 0..TRIES {
             let answer = set.pools.lock().allocate(size, 1, mode, &self.seen(set));
             let request = match answer {
-                Ok(Answer::Placed(placement)) => return Ok(Block { set: Arc::clone(set), placement }),
+                Ok(Answer::Placed(placement)) => return self.charged(set, placement, charge),
                 Ok(Answer::NeedPage(request)) => request,
                 Err(refusal) if refusal.is_reclaimable() && !reclaimed => {
                     self.reclaim();
@@ -203,7 +214,7 @@ impl Device {
             match self.new_page(&request) {
                 Ok((memory, page)) => {
                     if let Some(placement) = self.take_over(set, &request, memory, page) {
-                        return Ok(Block { set: Arc::clone(set), placement });
+                        return self.charged(set, placement, charge);
                     }
                 }
                 Err(DeviceError::OutOfMemory { .. }) if !reclaimed => {
@@ -270,11 +281,14 @@ impl Device {
     pub(crate) fn buffer_gone(&self, size: u64, block: Option<Block>, mut uses: Uses) {
         self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
         self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
-        let Some(Block { set, placement }) = block else { return };
+        let Some(Block { set, placement, charge }) = block else { return };
         let own = |last: &&Use| Some(last.queue) == set.queue;
         let after = uses.iter().filter(own).map(|last| last.position).max().unwrap_or(0);
-        uses.retain(|last| Some(last.queue) != set.queue);
-        let elsewhere = (!uses.is_empty()).then_some(uses);
+        if charge.is_none() {
+            uses.retain(|last| Some(last.queue) != set.queue);
+        }
+        // What is charged stays so until every use is over (M6), on the own queue too, and so long it is not handed out.
+        let elsewhere = (!uses.is_empty()).then_some(Elsewhere { uses, _charge: charge });
         let mut pools = set.pools.lock();
         pools.release(placement, after, elsewhere, &self.seen(&set));
         let pages = pools.has_released();
@@ -334,7 +348,7 @@ impl Device {
         let mut last: SmallVec<[Use; 8]> = SmallVec::new();
         self.memory.each_set(|set| {
             let pools = set.pools.lock();
-            pools.pending_uses().flatten().for_each(|one| newest(&mut last, *one));
+            pools.pending_uses().flat_map(|elsewhere| &elsewhere.uses).for_each(|one| newest(&mut last, *one));
             if let Some(queue) = set.queue {
                 newest(&mut last, Use { queue, position: pools.idle_position() });
             }
