@@ -9,7 +9,7 @@ use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Failed, Result, error};
 use super::super::stream::Stream;
-use super::{Block, PoolSet};
+use super::PoolSet;
 
 /// Bytes that a buffer is charged. Given back when dropped: by whoever sees its last use over.
 pub(crate) struct Charge {
@@ -45,17 +45,16 @@ impl Device {
         }
     }
 
-    /// The block, charged with all that the pool gave.
-    pub(super) fn charged(&self, set: &Arc<PoolSet>, placement: Placement, mut charge: Option<Charge>) -> Result<Block> {
-        if let Some(charge) = &mut charge {
-            let more = placement.capacity.saturating_sub(charge.bytes);
-            if let Err(over) = charge.budget.charge(more) {
-                set.pools.lock().release(placement, 0, None, &self.seen(set));
-                return Err(over_budget(&over));
-            }
-            charge.bytes += more;
+    /// Charges what the pool gave beyond what is charged already. Where that does not fit, the place is given back.
+    pub(super) fn charge_rest(&self, set: &PoolSet, placement: Placement, charge: &mut Option<Charge>) -> Result<Placement> {
+        let Some(charge) = charge else { return Ok(placement) };
+        let more = placement.capacity.saturating_sub(charge.bytes);
+        if let Err(over) = charge.budget.charge(more) {
+            set.pools.lock().release(placement, 0, None, &self.seen(set));
+            return Err(over_budget(&over));
         }
-        Ok(Block { set: Arc::clone(set), placement, charge })
+        charge.bytes += more;
+        Ok(placement)
     }
 }
 

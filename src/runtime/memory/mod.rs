@@ -196,35 +196,43 @@ impl Device {
             None => self.own_set()?,
         };
         let mut reclaimed = false;
-        let charge = self.charge(stream, size, &mut reclaimed)?;
-        for _ in 0..TRIES {
-            let answer = set.pools.lock().allocate(size, 1, mode, &self.seen(set));
-            let request = match answer {
-                Ok(Answer::Placed(placement)) => return self.charged(set, placement, charge),
-                Ok(Answer::NeedPage(request)) => request,
-                Err(refusal) if refusal.is_reclaimable() && !reclaimed => {
-                    self.reclaim();
-                    reclaimed = true;
-                    continue;
-                }
-                Err(refusal) => return Err(refused(&refusal)),
-            };
-            self.give_back(set);
-            self.reap_kernels();
-            match self.new_page(&request) {
-                Ok((memory, page)) => {
-                    if let Some(placement) = self.take_over(set, &request, memory, page) {
-                        return self.charged(set, placement, charge);
-                    }
-                }
-                Err(DeviceError::OutOfMemory { .. }) if !reclaimed => {
-                    self.reclaim();
-                    reclaimed = true;
-                }
-                Err(failed) => return Err(self.no_page(size, failed)),
+        let mut charge = self.charge(stream, size, &mut reclaimed)?;
+        for attempt in 1..=TRIES {
+            let Some(placement) = self.place(set, size, mode, &mut reclaimed)? else { continue };
+            match self.charge_rest(set, placement, &mut charge) {
+                Ok(placement) => return Ok(Block { set: Arc::clone(set), placement, charge }),
+                Err(over) if attempt == TRIES => return Err(over),
+                // An idle page that is larger than needed: without it there will be one that is not.
+                Err(_) => self.clean(set),
             }
         }
         Err(no_host_memory(size))
+    }
+
+    /// A place for `size` bytes; `None` when something was reclaimed and it may be tried again.
+    fn place(&self, set: &Arc<PoolSet>, size: u64, mode: AllocationMode, reclaimed: &mut bool) -> Result<Option<Placement>> {
+        let answer = set.pools.lock().allocate(size, 1, mode, &self.seen(set));
+        let request = match answer {
+            Ok(Answer::Placed(placement)) => return Ok(Some(placement)),
+            Ok(Answer::NeedPage(request)) => request,
+            Err(refusal) if refusal.is_reclaimable() && !*reclaimed => {
+                self.reclaim();
+                *reclaimed = true;
+                return Ok(None);
+            }
+            Err(refusal) => return Err(refused(&refusal)),
+        };
+        self.give_back(set);
+        self.reap_kernels();
+        match self.new_page(&request) {
+            Ok((memory, page)) => Ok(self.take_over(set, &request, memory, page)),
+            Err(DeviceError::OutOfMemory { .. }) if !*reclaimed => {
+                self.reclaim();
+                *reclaimed = true;
+                Ok(None)
+            }
+            Err(failed) => Err(self.no_page(size, failed)),
+        }
     }
 
     /// A page of the driver's; of the smaller size when it has no larger one.
