@@ -21,7 +21,7 @@ enum { MAX_RUNS = 101, MAX_THREADS = 8, LAUNCHES = 20000, LOOKUPS = 200000, WAIT
 
 /* Everything that is measured: nanoseconds per call, launches per second, GiB per second. */
 enum figure_name {
-    LAUNCH, LOOKUP, RATE, LAUNCH_FEW = RATE + MAX_THREADS, LAUNCH_MANY, LAUNCH_WAIT, SMALL_CYCLE, UPLOAD, READBACK, MEMCPY_FRESH, MEMCPY, FIGURES
+    LAUNCH, LOOKUP, RATE, LAUNCH_FEW = RATE + MAX_THREADS, LAUNCH_MANY, ALLOCATE_FEW, ALLOCATE_MANY, LAUNCH_WAIT, SMALL_CYCLE, UPLOAD, READBACK, MEMCPY_FRESH, MEMCPY, FIGURES
 };
 
 static int runs = 15;
@@ -104,15 +104,17 @@ static compute_kernel make_kernel(compute_device device)
     return kernel;
 }
 
-static compute_buffer make_buffer(compute_device device, uint64_t size)
+static compute_buffer make_stream_buffer(compute_device device, compute_stream stream, uint64_t size)
 {
     compute_buffer buffer = NULL;
     compute_buffer_desc desc;
     compute_buffer_desc_init(&desc);
     desc.size = size;
+    desc.stream = stream;
     CHECK(compute_buffer_create(device, &desc, &buffer, &error));
     return buffer;
 }
+static compute_buffer make_buffer(compute_device device, uint64_t size) { return make_stream_buffer(device, NULL, size); }
 
 /* One stream with a launch of four bindings, ready to be repeated. */
 struct lane {
@@ -150,6 +152,26 @@ static struct figure launch_cost(const struct lane *lane)
         for (int i = 0; i < LAUNCHES; i++) CHECK(compute_stream_launch(lane->stream, &lane->launch, &error));
         if (run >= 0) times[run] = (now() - start) / LAUNCHES;
         drain(lane);
+    }
+    return cost(times);
+}
+
+/* A buffer of a stream's pools, made and released. */
+static struct figure allocate_cost(compute_device device, const struct lane *lane)
+{
+    double times[MAX_RUNS];
+    compute_buffer_desc desc;
+    compute_buffer_desc_init(&desc);
+    desc.size = 1000;
+    desc.stream = lane->stream;
+    for (int run = -1; run < runs; run++) {
+        double start = now();
+        for (int i = 0; i < LAUNCHES; i++) {
+            compute_buffer buffer;
+            CHECK(compute_buffer_create(device, &desc, &buffer, &error));
+            compute_buffer_release(buffer);
+        }
+        if (run >= 0) times[run] = (now() - start) / LAUNCHES;
     }
     return cost(times);
 }
@@ -216,8 +238,10 @@ static void measure_launches(struct figure *figures)
     if (!live) stop("calloc", 0, NULL);
     for (int i = 0; i < 6; i++) live[i] = make_buffer(crowded, 64);
     figures[LAUNCH_FEW] = launch_cost(&lane);
-    for (int i = 6; i < LIVE; i++) live[i] = make_buffer(crowded, 64);
+    figures[ALLOCATE_FEW] = allocate_cost(crowded, &lane);
+    for (int i = 6; i < LIVE; i++) live[i] = make_stream_buffer(crowded, lane.stream, 64);
     figures[LAUNCH_MANY] = launch_cost(&lane);
+    figures[ALLOCATE_MANY] = allocate_cost(crowded, &lane);
     for (int i = 0; i < LIVE; i++) compute_buffer_release(live[i]);
     free(live);
     compute_device_release(crowded);
@@ -387,6 +411,8 @@ int main(int argc, char **argv)
     print_cost("launch, 1,000,000 live buffers (null device)", free_cores[LAUNCH_MANY], 0, pinned[LAUNCH_MANY]);
     double crowded = free_cores[LAUNCH_MANY].best / free_cores[LAUNCH_FEW].best;
     printf("%-46s %10s %10.2f %10s %6s\n", "  the second to the first (of the best)", "x1.20", crowded, "", verdict(crowded <= 1.2));
+    print_cost("buffer of a stream's pools made and released", free_cores[ALLOCATE_FEW], 100, pinned[ALLOCATE_FEW]);
+    print_cost("  the same, 1,000,000 live buffers", free_cores[ALLOCATE_MANY], 100, pinned[ALLOCATE_MANY]);
     print_rates(free_cores, cores);
     print_transfers(free_cores);
     printf("\n%s\n", missed ? "host_cost: targets missed" : "host_cost: every target met");

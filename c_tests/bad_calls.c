@@ -90,6 +90,7 @@ static void bad_devices(void)
     EACH_BAD(compute_device, compute_device_lock(h, E));
     EACH_BAD(compute_device, compute_device_unlock(h, E));
     EACH_BAD(compute_device, compute_device_memory_usage(h, &usage, E));
+    EACH_BAD(compute_device, compute_device_cleanup(h, E));
     EACH_BAD(compute_device, compute_device_compile_queued(h, E));
     uint32_t grid[3], width;
     size_t count;
@@ -132,6 +133,17 @@ static void bad_streams(void)
     EACH_BAD(compute_stream, compute_stream_read_async(h, &view, bytes, 64, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_copy(h, &view, &to, E));
     EACH_BAD(compute_stream, compute_stream_fill(h, &to, bytes, 4, E));
+    size_t pools = 0;
+    compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, 100, 0, 0, 0 };
+    EACH_BAD(compute_stream, compute_stream_cleanup(h, E));
+    EACH_BAD(compute_stream, compute_stream_set_budget(h, NULL, E));
+    compute_budget_info budget = COMPUTE_BUDGET_INFO_INIT;
+    EACH_BAD(compute_budget, compute_budget_retain(h, E));
+    EACH_BAD(compute_budget, compute_budget_destroy(h, E));
+    EACH_BAD(compute_budget, compute_budget_get_info(h, &budget, E));
+    for (size_t i = 0; i < BAD_HANDLES; i++) compute_budget_release((compute_budget)bad_handles[i]);
+    EACH_BAD(compute_stream, compute_stream_memory_report(h, NULL, 0, 0, &pools, E));
+    EACH_BAD(compute_stream, compute_stream_set_pools(h, &pool, 1, 0, E));
     EACH_BAD(compute_stream, compute_stream_record(h, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_wait_event(h, event, E));
     EACH_BAD(compute_stream, compute_stream_flush(h, E));
@@ -384,7 +396,7 @@ static void bad_buffer_calls(void)
     desc.size = UINT64_C(1) << 62;
     BAD(COMPUTE_ERROR_TOO_LARGE, compute_buffer_create(device, &desc, &out, E));
     desc.size = 4;
-    desc.flags = 2;
+    desc.flags = 4;
     BAD(COMPUTE_ERROR_INVALID_ENUM, compute_buffer_create(device, &desc, &out, E));
     desc.flags = 0;
     desc.label = "\x80";

@@ -477,6 +477,7 @@ TEST(l8_memory_that_is_released_while_in_use_is_not_used_again_before_the_use_is
         compute_buffer next = make_buffer(device, BYTES, "next");
         fill_words(other, next, 0xeeeeeeeeu);
         CHECK_EQ(get_word(stream, out, 0), 42);
+        CHECK_EQ(get_word(stream, next, 0), 0xeeeeeeeeu); /* where the work would have written */
         compute_buffer_release(next);
     }
 }

@@ -530,8 +530,8 @@ TEST(f4_a_callback_may_call_the_library_and_release_its_event)
         fired = 0;
         queue_work(stream, 20);
         OK(compute_stream_record(stream, &event, E));
+        OK(compute_event_retain(event, E)); /* before the callback can have released it */
         OK(compute_event_on_complete(event, call_back_in, event, where, E));
-        OK(compute_event_retain(event, E));
         OK(compute_event_wait(event, COMPUTE_FOREVER, E));
         for (int i = 0; i < 5000 && __atomic_load_n(&fired, __ATOMIC_SEQ_CST) == 0; i++) usleep(1000);
         CHECK_EQ(fired, 1);

@@ -399,6 +399,8 @@ static int every_call_in_the_child(void)
     FORKED(api.device_lock(s->device, &error));
     FORKED(api.device_unlock(s->device, &error));
     FORKED(api.device_memory_usage(s->device, &usage, &error));
+    FORKED(api.device_cleanup(s->device, &error));
+    FORKED(api.stream_cleanup(s->stream, &error));
     FORKED(api.device_compile_queued(s->device, &error));
     uint32_t grid[3];
     FORKED(api.device_spread_workgroups(s->device, 1, 0, grid, &number, &error));

@@ -160,6 +160,15 @@ static compute_status get_listed(void *info)
     return status == COMPUTE_INCOMPLETE ? COMPUTE_OK : status;
 }
 static compute_status get_usage(void *info) { return compute_device_memory_usage(device, (compute_memory_usage *)info, E); }
+static compute_budget budget;
+static compute_status get_budget(void *info) { return compute_budget_get_info(budget, (compute_budget_info *)info, E); }
+static compute_status get_pool(void *info)
+{
+    size_t count = 0, size = 0;
+    memcpy(&size, info, 4);
+    compute_status status = compute_stream_memory_report(stream, (compute_pool_report *)info, size, 1, &count, E);
+    return status == COMPUTE_INCOMPLETE ? COMPUTE_OK : status;
+}
 static compute_status get_kernel(void *info) { return compute_kernel_get_info(kernel, (compute_kernel_info *)info, E); }
 static compute_status get_binding(void *info) { return compute_kernel_get_binding(kernel, 1, (compute_binding_info *)info, E); }
 static compute_status get_override(void *info)
@@ -216,6 +225,15 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     check_writer("device info", sizeof(compute_device_info), UP_TO(compute_device_info, kind), get_device);
     check_writer("device info of the list", sizeof(compute_device_info), UP_TO(compute_device_info, kind), get_listed);
     check_writer("memory usage", sizeof(compute_memory_usage), UP_TO(compute_memory_usage, reserved), get_usage);
+    compute_buffer_desc own = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer pooled = NULL;
+    own.size = 100;
+    own.stream = stream;
+    OK(compute_buffer_create(device, &own, &pooled, E));
+    check_writer("pool report", sizeof(compute_pool_report), UP_TO(compute_pool_report, kind), get_pool);
+    compute_buffer_release(pooled);
+    OK(compute_budget_create(1000, &budget, E));
+    check_writer("budget info", sizeof(compute_budget_info), UP_TO(compute_budget_info, reserved), get_budget);
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);

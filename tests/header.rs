@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 13] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -16,6 +16,8 @@ const SOURCES: [&str; 11] = [
     "device.rs",
     "stream.rs",
     "buffer.rs",
+    "memory.rs",
+    "budget.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -96,7 +98,10 @@ fn zero(ty: &str) -> String {
         _ if ty.starts_with('[') && ty.ends_with("; 3]") => "{ 0, 0, 0 }".into(),
         _ if ty.starts_with('[') => "{ 0 }".into(),
         _ if ty.starts_with('*')
-            || matches!(ty, "compute_kernel" | "compute_buffer" | "compute_error" | "compute_include_callback") =>
+            || matches!(
+                ty,
+                "compute_kernel" | "compute_buffer" | "compute_stream" | "compute_error" | "compute_include_callback"
+            ) =>
         {
             "NULL".into()
         }

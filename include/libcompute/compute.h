@@ -118,6 +118,9 @@
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
 #define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
+/* This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back. */
+#define COMPUTE_BUFFER_FLAG_PERSISTENT (UINT64_C(1) << 1)
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -147,6 +150,7 @@
 
 /* Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch. */
 #define COMPUTE_COMPILE_BACKGROUND 2
+
 /* `#include "path"` */
 #define COMPUTE_INCLUDE_QUOTE 0
 
@@ -228,11 +232,19 @@
 /* Call from a thread of the library, as soon as it is known. */
 #define COMPUTE_CALLBACK_ON_WORKER 1
 
+/* A pool whose pages hold many allocations. */
+#define COMPUTE_POOL_SLICED 1
+
+/* A pool whose pages hold one allocation each. */
+#define COMPUTE_POOL_EXCLUSIVE 2
+
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
 
 /* As the form of `compute_error_format`: a JSON object. */
 #define COMPUTE_FORMAT_JSON 1
+
+typedef struct compute_budget_s compute_budget_s;
 
 typedef struct compute_buffer_s compute_buffer_s;
 
@@ -297,6 +309,8 @@ typedef struct compute_device_desc {
     uint64_t flags;
     /* Fault injection for tests of error paths: `compute_fault_desc`; else NULL. */
     const void *next;
+    /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
+    uint64_t idle_bytes;
 } compute_device_desc;
 
 /* Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths. */
@@ -329,6 +343,9 @@ typedef struct compute_stream_desc {
     const void *next;
 } compute_stream_desc;
 
+/* An ordered lane of work on a device. */
+typedef struct compute_stream_s *compute_stream;
+
 /* How to make a buffer. */
 typedef struct compute_buffer_desc {
     /* Size of the caller's struct. */
@@ -345,6 +362,9 @@ typedef struct compute_buffer_desc {
     size_t label_length;
     /* Zero. */
     const void *next;
+    /* The stream whose pools it comes from (M1), or NULL: the device's own. Any stream may use the buffer. Memory that was released and used on that
+     * stream only is there again at once, without waiting for the work. */
+    compute_stream stream;
 } compute_buffer_desc;
 
 /* The value of an override constant. */
@@ -579,13 +599,16 @@ typedef struct compute_device_info {
 /* A device: owns memory and streams. Not an address; NULL is none. */
 typedef struct compute_device_s *compute_device;
 
+/* A moment in a stream's work, or the completion of an asynchronous read. */
+typedef struct compute_event_s *compute_event;
+
 /* Memory of a device in use. */
 typedef struct compute_memory_usage {
     /* Size of the caller's struct. */
     uint32_t struct_size;
     /* Zero. */
     uint32_t reserved;
-    /* Live buffers, including those destroyed while in use. */
+    /* Live buffers. */
     uint64_t buffers;
     /* Their bytes as asked for. */
     uint64_t bytes_in_use;
@@ -593,13 +616,84 @@ typedef struct compute_memory_usage {
     uint64_t bytes_reserved;
     /* The most that `bytes_in_use` has been. */
     uint64_t bytes_in_use_peak;
+    /* The most that `bytes_reserved` has been. */
+    uint64_t bytes_reserved_peak;
+    /* Bytes of ended buffers that work still uses on another stream than theirs; not handed out again before it is over. */
+    uint64_t bytes_pending;
+    /* Bytes in pages that hold nothing: what `compute_device_cleanup` gives back, once it is not in use. */
+    uint64_t bytes_idle;
+    /* The largest run of free bytes in any page. */
+    uint64_t largest_free;
 } compute_memory_usage;
 
-/* An ordered lane of work on a device. */
-typedef struct compute_stream_s *compute_stream;
+/* One pool of a stream (M4). Bytes, as pages are cut: an allocation counts with what it takes. */
+typedef struct compute_pool_report {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_POOL_...` */
+    uint32_t kind;
+    /* 1 for a pool of long-lived buffers. */
+    uint32_t persistent;
+    /* Zero. */
+    uint32_t reserved;
+    /* The largest allocation that goes here. */
+    uint64_t largest;
+    /* The size of its next page, at least; 0 in an exclusive pool. */
+    uint64_t page_size;
+    /* The most bytes that it may have in pages; `COMPUTE_WHOLE`: no cap. */
+    uint64_t cap;
+    /* Pages. */
+    uint64_t pages;
+    /* Live allocations. */
+    uint64_t allocations;
+    /* Bytes in them. */
+    uint64_t bytes_in_use;
+    /* Bytes released that other streams still use. */
+    uint64_t bytes_pending;
+    /* Bytes in pages. */
+    uint64_t bytes_reserved;
+    /* The largest run of free bytes. */
+    uint64_t largest_free;
+    /* The most that `bytes_in_use` and `bytes_pending` have been together. */
+    uint64_t bytes_in_use_peak;
+    /* The most that `bytes_reserved` has been. */
+    uint64_t bytes_reserved_peak;
+    /* The most that `pages` has been. */
+    uint64_t pages_peak;
+} compute_pool_report;
 
-/* A moment in a stream's work, or the completion of an asynchronous read. */
-typedef struct compute_event_s *compute_event;
+/* One pool of a layout. Bytes. */
+typedef struct compute_pool_desc {
+    /* `COMPUTE_POOL_...` */
+    uint32_t kind;
+    /* Zero. */
+    uint32_t reserved;
+    /* Larger allocations go to a later pool. `COMPUTE_WHOLE`: takes all. */
+    uint64_t largest;
+    /* Size of the first page, a multiple of 256 and of the device's alignments. 0 in an exclusive pool. */
+    uint64_t page;
+    /* Pages grow with the pool up to this. 0: they do not grow. */
+    uint64_t page_most;
+    /* The most bytes in pages. 0: no cap. */
+    uint64_t cap;
+} compute_pool_desc;
+
+/* A ceiling on memory that any number of streams share. */
+typedef struct compute_budget_s *compute_budget;
+
+/* A budget (M6). Bytes. */
+typedef struct compute_budget_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* The ceiling. */
+    uint64_t limit;
+    /* Charged now: live buffers, and ended ones that work still uses, as the pools round them. */
+    uint64_t charged;
+    /* The most that was charged at once. */
+    uint64_t charged_peak;
+} compute_budget_info;
 
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
@@ -988,6 +1082,35 @@ typedef struct compute_table {
                                        char *text,
                                        size_t capacity,
                                        size_t *needed);
+    /* `compute_device_cleanup` */
+    compute_status (*device_cleanup)(compute_device device, compute_error *out_error);
+    /* `compute_stream_cleanup` */
+    compute_status (*stream_cleanup)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_memory_report` */
+    compute_status (*stream_memory_report)(compute_stream stream,
+                                           struct compute_pool_report *reports,
+                                           size_t report_stride,
+                                           size_t capacity,
+                                           size_t *count,
+                                           compute_error *out_error);
+    /* `compute_stream_set_pools` */
+    compute_status (*stream_set_pools)(compute_stream stream,
+                                       const struct compute_pool_desc *pools,
+                                       size_t pool_count,
+                                       size_t pool_stride,
+                                       compute_error *out_error);
+    /* `compute_budget_create` */
+    compute_status (*budget_create)(uint64_t limit, compute_budget *out, compute_error *out_error);
+    /* `compute_budget_retain` */
+    compute_status (*budget_retain)(compute_budget budget, compute_error *out_error);
+    /* `compute_budget_release` */
+    void (*budget_release)(compute_budget budget);
+    /* `compute_budget_destroy` */
+    compute_status (*budget_destroy)(compute_budget budget, compute_error *out_error);
+    /* `compute_budget_get_info` */
+    compute_status (*budget_get_info)(compute_budget budget, struct compute_budget_info *info, compute_error *out_error);
+    /* `compute_stream_set_budget` */
+    compute_status (*stream_set_budget)(compute_stream stream, compute_budget budget, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1053,11 +1176,20 @@ typedef struct compute_table {
 /* A name that was asked for does not exist. */
 #define COMPUTE_ERROR_NOT_FOUND -115
 
+/* A layout of pools that cannot be; the message says why. */
+#define COMPUTE_ERROR_INVALID_LAYOUT -116
+
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
 /* This size can never be allocated here. */
 #define COMPUTE_ERROR_TOO_LARGE -201
+
+/* Pools cannot be replaced while allocations live in them. */
+#define COMPUTE_ERROR_POOLS_IN_USE -202
+
+/* The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough. */
+#define COMPUTE_ERROR_BUDGET -203
 
 /* No such device; the message lists what was tried. */
 #define COMPUTE_ERROR_NO_DEVICE -300
@@ -1104,20 +1236,21 @@ typedef struct compute_table {
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
 #define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
-#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL }
+#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
-#define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL }
-#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL }
+#define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
+#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
-#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0 }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
+#define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 
@@ -1265,11 +1398,6 @@ compute_status compute_device_lock(compute_device device,
  *
  * Pointers: `out_error` is writable, or NULL. */
 compute_status compute_device_unlock(compute_device device, compute_error *out_error);
-
-/* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
- *
- * Pointers: `usage` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
-compute_status compute_device_memory_usage(compute_device device, struct compute_memory_usage *usage, compute_error *out_error);
 
 /* Finishes every compilation that launches have queued on this device (L6), and waits for those that are under way. A kernel that does not compile is told by
  * the launch that needs it.
@@ -1448,7 +1576,8 @@ compute_status compute_stream_sync(compute_stream stream,
 
 /* Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
  *
- * Errors: `OUT_OF_MEMORY` (reclaimable), `TOO_LARGE`, `DEVICE_POISONED`.
+ * Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
+ * `DEVICE_POISONED`.
  *
  * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
 compute_status compute_buffer_create(compute_device device,
@@ -1499,6 +1628,83 @@ compute_status compute_reinstate(const struct compute_view *view,
                                  uint64_t failure,
                                  uint64_t *lifted_bytes,
                                  compute_error *out_error);
+
+/* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
+ *
+ * Pointers: `usage` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_memory_usage(compute_device device, struct compute_memory_usage *usage, compute_error *out_error);
+
+/* Gives every page of a device back to the driver that holds no buffer and is not in use (M1), over all streams. Does not wait for work.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_device_cleanup(compute_device device,
+                                      compute_error *out_error);
+
+/* As `compute_device_cleanup`, for the pools of one stream.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_cleanup(compute_stream stream, compute_error *out_error);
+
+/* The pools of a stream at one moment (M4): the main ones in the order in which sizes are routed to them, then the persistent ones. None for a stream
+ * that never allocated. `*count` is told how many there are; the first `capacity` of them are written to `reports`, `report_stride` bytes apart (0:
+ * `sizeof(compute_pool_report)`), each as large as the `struct_size` of the first one says. With a capacity of 0 `reports` may be NULL. Answers
+ * `COMPUTE_INCOMPLETE` when `reports` was given and could not take all. Answers on a poisoned device too.
+ *
+ * Pointers: The pointers are valid as described. */
+compute_status compute_stream_memory_report(compute_stream stream,
+                                            struct compute_pool_report *reports,
+                                            size_t report_stride,
+                                            size_t capacity,
+                                            size_t *count,
+                                            compute_error *out_error);
+
+/* Replaces the main pools (M4) by `pool_count` pools in routing order, `pool_stride` bytes apart (0: `sizeof(compute_pool_desc)`): an allocation goes to
+ * the first pool whose `largest` it does not exceed. The stream's own pools are replaced at once if nothing is live in them, their marks
+ * starting over; every later stream of the device starts with this layout in either case. Persistent pools stay.
+ *
+ * Errors: `INVALID_LAYOUT` with the reason, nothing changed; `POOLS_IN_USE`, nothing of this stream disturbed.
+ *
+ * Pointers: `pools` is readable for `pool_count` structs; `out_error` is writable, or NULL. */
+compute_status compute_stream_set_pools(compute_stream stream,
+                                        const struct compute_pool_desc *pools,
+                                        size_t pool_count,
+                                        size_t pool_stride,
+                                        compute_error *out_error);
+
+/* Makes a budget of `limit` bytes, more than 0. The caller releases it. Streams of any devices may share it.
+ *
+ * Pointers: `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_budget_create(uint64_t limit, compute_budget *out, compute_error *out_error);
+
+/* Counts one more reference to a budget.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_budget_retain(compute_budget budget, compute_error *out_error);
+
+/* Gives one reference to a budget back; with the last one its handle ends as by `compute_budget_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_budget_release(compute_budget budget);
+
+/* Ends a budget's handle at once, whatever its references. Streams that have it keep it.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_budget_destroy(compute_budget budget, compute_error *out_error);
+
+/* Ceiling and charges of a budget, as far as is known now: the charge of an ended buffer goes when a later call sees that its last use is over.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_budget_get_info(compute_budget budget,
+                                       struct compute_budget_info *info,
+                                       compute_error *out_error);
+
+/* From now on buffers made from this stream's pools are charged to a budget, or with NULL to none. An allocation that does not fit waits once for what was
+ * released, and is then refused with `COMPUTE_ERROR_BUDGET`. A charge stays until the work that uses the buffer is over, not merely
+ * until its handle is gone; so long its memory is not handed out again. What was charged before stays charged where it was.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_set_budget(compute_stream stream,
+                                         compute_budget budget,
+                                         compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

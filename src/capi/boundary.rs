@@ -469,6 +469,36 @@ impl<T: Copy> Strided<T> {
     }
 }
 
+/// Fills a caller's array of sized structs, `stride` bytes apart (0: that of `T`), each as large as the first one says, as far as it goes.
+///
+/// # Safety
+/// When `capacity` is not 0, `first` is writable for that many structs, and the first one is readable.
+pub(crate) unsafe fn write_structs<T: Sized32 + Copy>(
+    values: impl Iterator<Item = T>,
+    first: *mut T,
+    stride: usize,
+    capacity: usize,
+    name: &str,
+) -> Result<(), Complaint> {
+    if capacity == 0 {
+        return Ok(());
+    }
+    // SAFETY: as our own caller says.
+    let size = unsafe { OutStruct::new(first) }?.size();
+    let stride = if stride == 0 { size_of::<T>() } else { stride };
+    if stride < size || stride > isize::MAX as usize / capacity {
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "the stride of `{name}` is {stride} bytes; its elements say that they have {size}"
+        );
+    }
+    for (value, place) in values.take(capacity).zip(0_usize..) {
+        // SAFETY: `place` is below `capacity`, and the stride was checked against it.
+        unsafe { OutStruct::with_size(first.byte_add(place * stride), size) }.set(&value);
+    }
+    Ok(())
+}
+
 // ---- text and bytes ----
 
 /// How long a label or a name may be. More is a mistake, or garbage for a length.

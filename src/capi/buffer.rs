@@ -1,6 +1,7 @@
 //! Buffers, and the questions about the bytes of views.
 
 use std::ptr;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -8,14 +9,15 @@ use super::boundary::*;
 use super::objects::{Live, add, destroy, find, release, retain};
 use super::status::*;
 use super::types::*;
-use crate::runtime::{self, Buffer, BufferOptions, View};
+use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
 
 /// More views in one call are a mistake, or garbage for a number.
 pub(crate) const MOST_VIEWS: usize = 1 << 20;
 
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
-/// Errors: `OUT_OF_MEMORY` (reclaimable), `TOO_LARGE`, `DEVICE_POISONED`.
+/// Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
+/// `DEVICE_POISONED`.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
@@ -33,13 +35,17 @@ pub unsafe extern "C" fn compute_buffer_create(
         let desc = unsafe { read_struct(desc) }?;
         check_zero(desc.reserved.into(), "reserved")?;
         check_zero(desc.next.addr() as u64, "next")?;
-        check_flags(desc.flags, COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN, "buffer")?;
+        check_flags(desc.flags, COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT, "buffer")?;
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
+        let stream = if desc.stream.is_null() { None } else { Some(Arc::clone(&*find(desc.stream)?)) };
+        let long = desc.flags & COMPUTE_BUFFER_FLAG_PERSISTENT != 0;
         let options = BufferOptions {
             size: desc.size,
             label: label.unwrap_or_default().to_owned(),
             strict_unwritten: desc.flags & COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN != 0,
+            stream,
+            mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);
         Ok(COMPUTE_OK)

@@ -34,6 +34,8 @@ sized! {
     compute_binding_info up to group: u32;
     compute_override_info up to id: i32;
     compute_memory_usage up to reserved: u32;
+    compute_pool_report up to kind: u32;
+    compute_budget_info up to reserved: u32;
     compute_error_info up to status: i32;
     compute_chain_entry up to used: u32;
 }

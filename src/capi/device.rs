@@ -145,39 +145,11 @@ pub unsafe extern "C" fn compute_devices_list(
         let found = probe(backend)?;
         let listed = devices(&found);
         count.set(listed.len());
-        let wanted = &listed[..listed.len().min(capacity)];
+        let all = (0..).zip(&listed).map(|(index, (backend, properties))| info_of(backend, index, properties, None));
         // SAFETY: as our own caller says.
-        unsafe { write_infos(wanted, infos, info_stride, capacity) }?;
+        unsafe { write_structs(all, infos, info_stride, capacity, "infos") }?;
         Ok(if capacity > 0 && capacity < listed.len() { COMPUTE_INCOMPLETE } else { COMPUTE_OK })
     })
-}
-
-/// # Safety
-/// When `capacity` is not 0, `infos` is writable for that many structs, `stride` bytes apart, of the size that the first one says.
-unsafe fn write_infos(
-    listed: &[(&str, &Properties)],
-    infos: *mut compute_device_info,
-    stride: usize,
-    capacity: usize,
-) -> Result<(), Complaint> {
-    if capacity == 0 {
-        return Ok(());
-    }
-    // SAFETY: as our own caller says.
-    let size = unsafe { OutStruct::new(infos) }?.size();
-    let stride = if stride == 0 { size_of::<compute_device_info>() } else { stride };
-    if stride < size || stride > isize::MAX as usize / capacity.max(1) {
-        return refuse!(
-            COMPUTE_ERROR_INVALID_ARGUMENT,
-            "the stride of `infos` is {stride} bytes; its elements say that they have {size}"
-        );
-    }
-    for ((index, (backend, properties)), place) in (0..).zip(listed).zip(0_usize..) {
-        // SAFETY: `place` is below `capacity`, and the stride was checked against it.
-        let out = unsafe { OutStruct::with_size(infos.byte_add(place * stride), size) };
-        out.set(&info_of(backend, index, properties, None));
-    }
-    Ok(())
 }
 
 /// What each driver tried and found, as JSON: an array of `{"backend", "devices", "tried": [lines]}`. For bug reports and for people whose device does not
@@ -273,6 +245,7 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         strict_unwritten: desc.flags & COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN != 0,
         exact_target: exact_target.map(str::to_owned),
         queues: desc.queues,
+        idle_bytes: desc.idle_bytes,
         open: OpenOptions { threads: desc.threads },
     };
     prepare_process()?;
@@ -401,32 +374,6 @@ pub unsafe extern "C" fn compute_device_lock(device: compute_device, out_error: 
 pub unsafe extern "C" fn compute_device_unlock(device: compute_device, out_error: *mut compute_error) -> compute_status {
     guard(out_error, || {
         find(device)?.device.unlock()?;
-        Ok(COMPUTE_OK)
-    })
-}
-
-/// Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
-///
-/// # Safety
-/// `usage` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn compute_device_memory_usage(
-    device: compute_device,
-    usage: *mut compute_memory_usage,
-    out_error: *mut compute_error,
-) -> compute_status {
-    guard(out_error, || {
-        // SAFETY: as our own caller says.
-        let out = unsafe { OutStruct::new(usage) }?;
-        let now = find(device)?.device.usage();
-        out.set(&compute_memory_usage {
-            struct_size: size_of::<compute_memory_usage>() as u32,
-            reserved: 0,
-            buffers: now.buffers,
-            bytes_in_use: now.bytes_in_use,
-            bytes_reserved: now.bytes_reserved,
-            bytes_in_use_peak: now.bytes_in_use_peak,
-        });
         Ok(COMPUTE_OK)
     })
 }

@@ -3,6 +3,7 @@
 //! One file per noun. `boundary` has what every export goes through, `handle` the tables behind the handles, `objects` what is in them.
 
 mod boundary;
+pub mod budget;
 pub mod buffer;
 pub mod descriptors;
 pub mod device;
@@ -12,6 +13,7 @@ mod handle;
 mod includes;
 pub mod kernel;
 pub mod library;
+pub mod memory;
 mod objects;
 pub mod status;
 pub mod stream;

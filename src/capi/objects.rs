@@ -8,7 +8,7 @@ use super::handle::{Counted, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
 use crate::registry::Faults;
-use crate::runtime::{Buffer, Device, Event, Kernel, Stream};
+use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Stream};
 
 /// What a C handle type stands for.
 pub(crate) trait Noun: Sized + 'static {
@@ -81,6 +81,15 @@ impl Noun for compute_event_s {
     const NAME: &'static str = "event";
     fn table() -> &'static Table<Arc<Event>> {
         static TABLE: Table<Arc<Event>> = Table::new(Tag::Event);
+        &TABLE
+    }
+}
+
+impl Noun for compute_budget_s {
+    type Object = Budget;
+    const NAME: &'static str = "budget";
+    fn table() -> &'static Table<Arc<Budget>> {
+        static TABLE: Table<Arc<Budget>> = Table::new(Tag::Budget);
         &TABLE
     }
 }

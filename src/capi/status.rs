@@ -50,11 +50,17 @@ pub const COMPUTE_ERROR_BINDING: compute_status = -113;
 pub const COMPUTE_ERROR_ABI: compute_status = -114;
 /// A name that was asked for does not exist.
 pub const COMPUTE_ERROR_NOT_FOUND: compute_status = -115;
+/// A layout of pools that cannot be; the message says why.
+pub const COMPUTE_ERROR_INVALID_LAYOUT: compute_status = -116;
 
 /// Not enough memory now; the message says how much was asked for and how much is free.
 pub const COMPUTE_ERROR_OUT_OF_MEMORY: compute_status = -200;
 /// This size can never be allocated here.
 pub const COMPUTE_ERROR_TOO_LARGE: compute_status = -201;
+/// Pools cannot be replaced while allocations live in them.
+pub const COMPUTE_ERROR_POOLS_IN_USE: compute_status = -202;
+/// The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough.
+pub const COMPUTE_ERROR_BUDGET: compute_status = -203;
 
 /// No such device; the message lists what was tried.
 pub const COMPUTE_ERROR_NO_DEVICE: compute_status = -300;

@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{buffer, descriptors, device, error, event, kernel, library, stream};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, stream};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -373,6 +373,45 @@ pub struct compute_table {
         capacity: usize,
         needed: *mut usize,
     ) -> compute_status,
+    /// `compute_device_cleanup`
+    pub device_cleanup: unsafe extern "C" fn(device: compute_device, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_cleanup`
+    pub stream_cleanup: unsafe extern "C" fn(stream: compute_stream, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_memory_report`
+    pub stream_memory_report: unsafe extern "C" fn(
+        stream: compute_stream,
+        reports: *mut compute_pool_report,
+        report_stride: usize,
+        capacity: usize,
+        count: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_set_pools`
+    pub stream_set_pools: unsafe extern "C" fn(
+        stream: compute_stream,
+        pools: *const compute_pool_desc,
+        pool_count: usize,
+        pool_stride: usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_budget_create`
+    pub budget_create:
+        unsafe extern "C" fn(limit: u64, out: *mut compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_retain`
+    pub budget_retain: unsafe extern "C" fn(budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_release`
+    pub budget_release: extern "C" fn(budget: compute_budget),
+    /// `compute_budget_destroy`
+    pub budget_destroy: unsafe extern "C" fn(budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_budget_get_info`
+    pub budget_get_info: unsafe extern "C" fn(
+        budget: compute_budget,
+        info: *mut compute_budget_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_set_budget`
+    pub stream_set_budget:
+        unsafe extern "C" fn(stream: compute_stream, budget: compute_budget, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -393,7 +432,7 @@ static TABLE: compute_table = compute_table {
     device_set_queues: device::compute_device_set_queues,
     device_lock: device::compute_device_lock,
     device_unlock: device::compute_device_unlock,
-    device_memory_usage: device::compute_device_memory_usage,
+    device_memory_usage: memory::compute_device_memory_usage,
     device_compile_queued: device::compute_device_compile_queued,
     device_inject_fault: device::compute_device_inject_fault,
     device_fault_calls: device::compute_device_fault_calls,
@@ -463,6 +502,16 @@ static TABLE: compute_table = compute_table {
     kernel_wait: kernel::compute_kernel_wait,
     include_desc_init: descriptors::compute_include_desc_init,
     error_diagnostic: error::compute_error_diagnostic,
+    device_cleanup: memory::compute_device_cleanup,
+    stream_cleanup: memory::compute_stream_cleanup,
+    stream_memory_report: memory::compute_stream_memory_report,
+    stream_set_pools: memory::compute_stream_set_pools,
+    budget_create: budget::compute_budget_create,
+    budget_retain: budget::compute_budget_retain,
+    budget_release: budget::compute_budget_release,
+    budget_destroy: budget::compute_budget_destroy,
+    budget_get_info: budget::compute_budget_get_info,
+    stream_set_budget: budget::compute_stream_set_budget,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -46,6 +46,13 @@ pub struct compute_event_s {
 pub type compute_event = *mut compute_event_s;
 
 #[doc(hidden)]
+pub struct compute_budget_s {
+    _private: [u8; 0],
+}
+/// A ceiling on memory that any number of streams share.
+pub type compute_budget = *mut compute_budget_s;
+
+#[doc(hidden)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -203,6 +210,8 @@ pub struct compute_device_desc {
     pub flags: u64,
     /// Fault injection for tests of error paths: `compute_fault_desc`; else NULL.
     pub next: *const c_void,
+    /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
+    pub idle_bytes: u64,
 }
 
 /// Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device.
@@ -275,6 +284,9 @@ pub struct compute_stream_desc {
 /// Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1).
 pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
+/// This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back.
+pub const COMPUTE_BUFFER_FLAG_PERSISTENT: u64 = 1 << 1;
+
 /// How to make a buffer.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -293,6 +305,9 @@ pub struct compute_buffer_desc {
     pub label_length: usize,
     /// Zero.
     pub next: *const c_void,
+    /// The stream whose pools it comes from (M1), or NULL: the device's own. Any stream may use the buffer. Memory that was released and used on that
+    /// stream only is there again at once, without waiting for the work.
+    pub stream: compute_stream,
 }
 
 /// A byte range of a buffer.
@@ -642,7 +657,7 @@ pub struct compute_memory_usage {
     pub struct_size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Live buffers, including those destroyed while in use.
+    /// Live buffers.
     pub buffers: u64,
     /// Their bytes as asked for.
     pub bytes_in_use: u64,
@@ -650,6 +665,91 @@ pub struct compute_memory_usage {
     pub bytes_reserved: u64,
     /// The most that `bytes_in_use` has been.
     pub bytes_in_use_peak: u64,
+    /// The most that `bytes_reserved` has been.
+    pub bytes_reserved_peak: u64,
+    /// Bytes of ended buffers that work still uses on another stream than theirs; not handed out again before it is over.
+    pub bytes_pending: u64,
+    /// Bytes in pages that hold nothing: what `compute_device_cleanup` gives back, once it is not in use.
+    pub bytes_idle: u64,
+    /// The largest run of free bytes in any page.
+    pub largest_free: u64,
+}
+
+/// A budget (M6). Bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_budget_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The ceiling.
+    pub limit: u64,
+    /// Charged now: live buffers, and ended ones that work still uses, as the pools round them.
+    pub charged: u64,
+    /// The most that was charged at once.
+    pub charged_peak: u64,
+}
+
+/// A pool whose pages hold many allocations.
+pub const COMPUTE_POOL_SLICED: u32 = 1;
+/// A pool whose pages hold one allocation each.
+pub const COMPUTE_POOL_EXCLUSIVE: u32 = 2;
+
+/// One pool of a layout. Bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_pool_desc {
+    /// `COMPUTE_POOL_...`
+    pub kind: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Larger allocations go to a later pool. `COMPUTE_WHOLE`: takes all.
+    pub largest: u64,
+    /// Size of the first page, a multiple of 256 and of the device's alignments. 0 in an exclusive pool.
+    pub page: u64,
+    /// Pages grow with the pool up to this. 0: they do not grow.
+    pub page_most: u64,
+    /// The most bytes in pages. 0: no cap.
+    pub cap: u64,
+}
+
+/// One pool of a stream (M4). Bytes, as pages are cut: an allocation counts with what it takes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_pool_report {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_POOL_...`
+    pub kind: u32,
+    /// 1 for a pool of long-lived buffers.
+    pub persistent: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The largest allocation that goes here.
+    pub largest: u64,
+    /// The size of its next page, at least; 0 in an exclusive pool.
+    pub page_size: u64,
+    /// The most bytes that it may have in pages; `COMPUTE_WHOLE`: no cap.
+    pub cap: u64,
+    /// Pages.
+    pub pages: u64,
+    /// Live allocations.
+    pub allocations: u64,
+    /// Bytes in them.
+    pub bytes_in_use: u64,
+    /// Bytes released that other streams still use.
+    pub bytes_pending: u64,
+    /// Bytes in pages.
+    pub bytes_reserved: u64,
+    /// The largest run of free bytes.
+    pub largest_free: u64,
+    /// The most that `bytes_in_use` and `bytes_pending` have been together.
+    pub bytes_in_use_peak: u64,
+    /// The most that `bytes_reserved` has been.
+    pub bytes_reserved_peak: u64,
+    /// The most that `pages` has been.
+    pub pages_peak: u64,
 }
 
 /// As the form of `compute_error_format`: for people.

@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
-use super::memory::Block;
+use super::memory::{AllocationMode, Block};
+use super::stream::Stream;
 
 /// How to make a buffer.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,11 @@ pub struct BufferOptions {
     pub label: String,
     /// Never-written bytes are claimed rather than read as zeros (T1).
     pub strict_unwritten: bool,
+    /// The stream whose pools it comes from; without one, the device's own. Any stream may use the buffer; memory that was released on the stream
+    /// itself is there again at once.
+    pub stream: Option<Arc<Stream>>,
+    /// Which pools: the persistent ones are for what lives long.
+    pub mode: AllocationMode,
 }
 
 /// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
@@ -58,11 +64,19 @@ impl Buffer {
     /// Allocates. No byte counts as written.
     pub fn new(device: &Arc<Device>, options: &BufferOptions) -> Result<Arc<Self>> {
         device.check()?;
+        if let Some(stream) = options.stream.as_ref().filter(|stream| !Arc::ptr_eq(&stream.device, device)) {
+            let message = format!("stream `{}` belongs to another device than the buffer `{}`", stream.label, options.label);
+            return fail(code::FOREIGN_HANDLE, message);
+        }
         let size = options.size;
         let block = match size {
             0 => None,
-            size => Some(device.allocate(size).map_err(|failed| device.broken(failed))?),
+            size => Some(device.allocate(options.stream.as_deref(), size, options.mode)?),
         };
+        let uses = Uses::new();
+        if let Some(before) = block.as_ref().and_then(Block::inherited) {
+            uses.note_write(before);
+        }
         let map = if options.strict_unwritten || device.strict {
             let message = format!("nothing has been written to these bytes of buffer `{}`", options.label);
             Map::claimed(size, &Failure::new(Arc::new(error(code::NEVER_WRITTEN, message)), false))
@@ -78,7 +92,7 @@ impl Buffer {
             size,
             block,
             mark,
-            uses: Uses::new(),
+            uses,
             map: Mutex::new(map),
         }))
     }

@@ -205,7 +205,12 @@ impl Job {
                 label: &self.label,
             };
             fresh = true;
-            match device.native.compile(&request) {
+            device.expect_kernel()?;
+            let made = device.native.compile(&request);
+            if made.is_err() {
+                device.no_kernel();
+            }
+            match made {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),
                 Err(failed) => Err(failed),
                 Ok(kernel) => Ok(Ok(kernel)),

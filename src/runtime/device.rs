@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use compute_hal as hal;
 use compute_trust::{Gate, MAX_QUEUES, Use};
 use once_cell::sync::OnceCell;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 
 use super::compile::Cache;
 use super::error::{Failed, Result, error, fail, from_device, poisoned};
 use super::exclusive::Exclusive;
-use super::memory::{Block, Pool};
+use super::memory::Store;
 use super::queue::Queue;
 use super::{code, event};
 
@@ -29,6 +29,8 @@ pub struct DeviceOptions {
     pub exact_target: Option<String>,
     /// Native queues that streams share; 0: the device's own number.
     pub queues: u32,
+    /// Bytes of idle pages that each stream's pools keep, and the device's own; 0: the library's choice.
+    pub idle_bytes: u64,
     /// Passed on to the driver.
     pub open: hal::OpenOptions,
 }
@@ -45,7 +47,8 @@ pub struct Device {
     pub(crate) callbacks: event::Callbacks,
     queues: RwLock<Vec<Arc<Queue>>>,
     policy: Mutex<Policy>,
-    memory: Mutex<Memory>,
+    pub(crate) memory: Store,
+    kernels_out: Mutex<Retired>,
     ended: AtomicBool,
     poison: OnceCell<hal::FaultCause>,
 }
@@ -56,38 +59,12 @@ struct Policy {
     streams_made: bool,
 }
 
-/// What is live, and what waits for its last use.
+/// Compiled kernels that go back to the driver once their last uses have completed.
 #[derive(Default)]
-struct Memory {
-    pool: Pool,
-    retired: VecDeque<Retired>,
-    buffers: usize,
-    bytes: u64,
-    peak: u64,
-}
-
-/// Something that goes back to the driver once its last uses have completed.
 struct Retired {
-    what: Returned,
-    uses: SmallVec<[Use; 2]>,
-}
-
-enum Returned {
-    Block(Block),
-    Kernel(hal::KernelId),
-}
-
-/// Memory in use, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// Live buffers, and those destroyed while in use.
-    pub buffers: u64,
-    /// Their sizes as asked for.
-    pub bytes_in_use: u64,
-    /// Bytes taken from the driver.
-    pub bytes_reserved: u64,
-    /// The most that `bytes_in_use` has been.
-    pub bytes_in_use_peak: u64,
+    waiting: VecDeque<(hal::KernelId, SmallVec<[Use; 2]>)>,
+    /// Kernels that will come here.
+    live: usize,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -104,6 +81,7 @@ impl Device {
         let device = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             label: options.label.as_str().into(),
+            memory: Store::new(native.limits(), native.capabilities(), options.idle_bytes),
             native,
             strict: options.strict_unwritten,
             gate: Gate::new(),
@@ -112,7 +90,7 @@ impl Device {
             callbacks: event::Callbacks::default(),
             queues: RwLock::new(Vec::new()),
             policy: Mutex::new(Policy { limit: allowed, streams_made: false }),
-            memory: Mutex::new(Memory::default()),
+            kernels_out: Mutex::default(),
             ended: AtomicBool::new(false),
             poison: OnceCell::new(),
         };
@@ -252,59 +230,35 @@ impl Device {
     }
 
     /// Whether every one of these uses has completed.
-    fn over(&self, uses: &[Use]) -> bool {
+    pub(crate) fn over(&self, uses: &[Use]) -> bool {
         uses.iter().all(|last| self.queue(last.queue).is_none_or(|queue| queue.native.completed() >= last.position))
     }
 
-    /// Memory for a buffer of `size` bytes, more than 0.
-    pub(crate) fn allocate(&self, size: u64) -> std::result::Result<Block, hal::DeviceError> {
-        let _guard = self.guard();
-        let mut memory = self.memory.lock();
-        // A place on the retire list, so that giving the memory back can never need any (F2).
-        let wanted = memory.buffers.saturating_add(64);
-        memory.retired.try_reserve(wanted).map_err(|_| hal::DeviceError::OutOfMemory { asked: size, free: 0 })?;
-        self.reap(&mut memory);
-        let block = match memory.pool.allocate(&*self.native, size) {
-            Err(hal::DeviceError::OutOfMemory { .. }) => {
-                // Kernels that are kept for nobody take memory on some devices.
-                MutexGuard::unlocked(&mut memory, || self.kernels.forget());
-                memory = self.drain(memory);
-                memory.pool.allocate(&*self.native, size)?
-            }
-            other => other?,
-        };
-        Ok(block)
+    /// Room for giving back one more kernel, so that doing so needs no memory (F2). Every call is followed by one of [`Self::kernel_gone`] or
+    /// [`Self::no_kernel`].
+    pub(crate) fn expect_kernel(&self) -> std::result::Result<(), hal::DeviceError> {
+        let mut retired = self.kernels_out.lock();
+        let wanted = retired.live + 1;
+        retired.waiting.try_reserve(wanted).map_err(|_| hal::DeviceError::OutOfMemory { asked: 0, free: 0 })?;
+        retired.live = wanted;
+        Ok(())
     }
 
-    /// Counts a new buffer.
-    pub(crate) fn buffer_made(&self, size: u64) {
-        let mut memory = self.memory.lock();
-        memory.buffers += 1;
-        memory.bytes = memory.bytes.saturating_add(size);
-        memory.peak = memory.peak.max(memory.bytes);
-    }
-
-    /// Counts a buffer out and gives its memory back, now or when its last uses have completed.
-    pub(crate) fn buffer_gone(&self, size: u64, block: Option<Block>, uses: SmallVec<[Use; 2]>) {
-        let over = self.over(&uses);
-        let mut memory = self.memory.lock();
-        memory.buffers = memory.buffers.saturating_sub(1);
-        memory.bytes = memory.bytes.saturating_sub(size);
-        match block {
-            Some(block) if over => memory.pool.release(&*self.native, block),
-            Some(block) => memory.retired.push_back(Retired { what: Returned::Block(block), uses }),
-            None => {}
-        }
-        self.reap(&mut memory);
+    /// The expected kernel did not come about.
+    pub(crate) fn no_kernel(&self) {
+        let mut retired = self.kernels_out.lock();
+        retired.live = retired.live.saturating_sub(1);
     }
 
     /// Gives a compiled kernel back once all work enqueued so far is over.
     pub(crate) fn kernel_gone(&self, kernel: hal::KernelId) {
         let uses = self.tails();
+        self.no_kernel();
         if self.over(&uses) {
             return self.native.drop_kernel(kernel);
         }
-        self.memory.lock().retired.push_back(Retired { what: Returned::Kernel(kernel), uses });
+        self.kernels_out.lock().waiting.push_back((kernel, uses));
+        self.reap_kernels();
     }
 
     /// The last position of every queue.
@@ -312,60 +266,32 @@ impl Device {
         self.queues.read().iter().map(|queue| Use { queue: queue.index, position: queue.last() }).collect()
     }
 
-    /// Gives back what is over, looking at a bounded number of entries.
-    fn reap(&self, memory: &mut Memory) {
-        for _ in 0..memory.retired.len().min(64) {
-            let Some(first) = memory.retired.pop_front() else { return };
-            if self.over(&first.uses) {
-                self.give_back(memory, first.what);
+    /// Gives back the kernels that are no longer in use, looking at a bounded number.
+    pub(crate) fn reap_kernels(&self) {
+        let looks = self.kernels_out.lock().waiting.len().min(64);
+        for _ in 0..looks {
+            let mut retired = self.kernels_out.lock();
+            let Some((kernel, uses)) = retired.waiting.pop_front() else { return };
+            if self.over(&uses) {
+                drop(retired);
+                self.native.drop_kernel(kernel);
             } else {
-                memory.retired.push_back(first);
+                retired.waiting.push_back((kernel, uses));
             }
         }
     }
 
-    fn give_back(&self, memory: &mut Memory, what: Returned) {
-        match what {
-            Returned::Block(block) => memory.pool.release(&*self.native, block),
-            Returned::Kernel(kernel) => self.native.drop_kernel(kernel),
-        }
+    /// Tells what the kernels that are to go back wait for.
+    pub(crate) fn retired_kernels(&self, mut each: impl FnMut(Use)) {
+        self.kernels_out.lock().waiting.iter().flat_map(|(_, uses)| uses).for_each(|one| each(*one));
     }
 
-    /// Waits for everything that is retired and gives it back (M2): memory is short.
-    fn drain<'a>(&'a self, mut memory: MutexGuard<'a, Memory>) -> MutexGuard<'a, Memory> {
-        // One by one, which needs no memory.
-        for _ in 0..memory.retired.len() {
-            let Some(first) = memory.retired.pop_front() else { break };
-            MutexGuard::unlocked(&mut memory, || self.wait_for_uses(&first.uses));
-            // A wait may fail, and then the device may still be at it.
-            if self.over(&first.uses) {
-                self.give_back(&mut memory, first.what);
-            } else {
-                memory.retired.push_back(first);
-            }
-        }
-        memory.pool.trim(&*self.native);
-        memory
-    }
-
-    fn wait_for_uses(&self, uses: &[Use]) {
+    pub(crate) fn wait_for_uses(&self, uses: &[Use]) {
         for last in uses {
             if let Some(queue) = self.queue(last.queue) {
                 // A device that fails meanwhile is found by the allocation that follows.
                 let _ = queue.native.wait(last.position, None);
             }
-        }
-    }
-
-    /// What is in use.
-    pub fn usage(&self) -> Usage {
-        let mut memory = self.memory.lock();
-        self.reap(&mut memory);
-        Usage {
-            buffers: memory.buffers as u64,
-            bytes_in_use: memory.bytes,
-            bytes_reserved: memory.pool.reserved(),
-            bytes_in_use_peak: memory.peak,
         }
     }
 
@@ -401,9 +327,10 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.callbacks.end(self);
-        let memory = std::mem::take(self.memory.get_mut());
+        let kernels = std::mem::take(self.kernels_out.get_mut());
+        let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities(), 0));
         let uses = self.tails();
-        let remains = Remains { native: Arc::clone(&self.native), memory };
+        let remains = Remains { native: Arc::clone(&self.native), memory, kernels };
         // Never blocks: what is still running keeps its memory, and the last queue to finish gives it back.
         let remains = Arc::new(Mutex::new(Some(remains)));
         for last in uses {
@@ -418,18 +345,16 @@ impl Drop for Device {
 /// What a device leaves behind for the work that outlives it.
 struct Remains {
     native: Arc<dyn hal::Device>,
-    memory: Memory,
+    memory: Store,
+    kernels: Retired,
 }
 
 impl Drop for Remains {
     fn drop(&mut self) {
-        for retired in self.memory.retired.drain(..) {
-            match retired.what {
-                Returned::Block(block) => self.native.free(block.memory),
-                Returned::Kernel(kernel) => self.native.drop_kernel(kernel),
-            }
+        self.memory.each_page(|memory| self.native.free(memory));
+        for (kernel, _) in self.kernels.waiting.drain(..) {
+            self.native.drop_kernel(kernel);
         }
-        self.memory.pool.trim(&*self.native);
     }
 }
 

@@ -32,11 +32,12 @@ mod trust;
 
 pub use buffer::{Buffer, BufferOptions, View};
 pub use compile::compile_queued;
-pub use device::{Device, DeviceOptions, Usage};
+pub use device::{Device, DeviceOptions};
 pub use error::{Failed, Result};
 pub use event::{Callback, Event, wait_several};
 pub use kernel::{Compile, Kernel, KernelOptions};
 pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
+pub use memory::{AllocationMode, Budget, PoolKind, PoolLayout, PoolReport, PoolSpec, Usage};
 pub use place::Place;
 pub use section::Outcome;
 pub use sizing::{Spread, spread, vector_widths, workgroup_size};

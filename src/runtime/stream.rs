@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::Waited;
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
+use super::memory::{Budget, PoolSet};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -21,6 +24,10 @@ pub struct Stream {
     /// Number of the stream, unique in the process.
     pub(crate) id: u64,
     pub(crate) label: Arc<str>,
+    /// Made by its first allocation.
+    pub(crate) pools: OnceCell<Arc<PoolSet>>,
+    /// What its allocations are charged to.
+    pub(crate) budget: Mutex<Option<Arc<Budget>>>,
 }
 
 /// How a wait ended that was no error.
@@ -40,7 +47,14 @@ impl Stream {
         super::section::prepare();
         let queue = device.queue_for_stream()?;
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Self { device: Arc::clone(device), queue, id, label: label.into() }))
+        Ok(Arc::new(Self {
+            device: Arc::clone(device),
+            queue,
+            id,
+            label: label.into(),
+            pools: OnceCell::new(),
+            budget: Mutex::new(None),
+        }))
     }
 
     /// The device that it is on.
@@ -116,6 +130,9 @@ pub(crate) fn wait(device: &Device, queue: &Queue, position: u64, deadline: Opti
 impl Drop for Stream {
     fn drop(&mut self) {
         self.queue.streams.fetch_sub(1, Ordering::Relaxed);
+        if let Some(set) = self.pools.get() {
+            self.device.set_ended(set);
+        }
     }
 }
 

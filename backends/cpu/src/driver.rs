@@ -88,6 +88,7 @@ fn capabilities() -> Capabilities {
         native_graphs: false,
         peer_copy: false,
         collectives: false,
+        tracks_blocks: false,
         queues: 4096,
         features: Features { f16: true, f64: true, int64: true, atomic_int64: true, atomic_f32: true, subgroups: true },
     }

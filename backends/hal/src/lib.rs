@@ -168,6 +168,8 @@ pub struct Capabilities {
     pub peer_copy: bool,
     /// [`Device::communicator`] works.
     pub collectives: bool,
+    /// Usage is tracked per block: large allocations need blocks of their own (the page rule).
+    pub tracks_blocks: bool,
     /// How many native queues may exist at once; streams beyond it share (S1).
     pub queues: u32,
     /// What kernels may use.

@@ -61,6 +61,8 @@ pub(crate) enum Tag {
     Event = 5,
     /// An error.
     Error = 6,
+    /// A budget.
+    Budget = 7,
 }
 
 /// Why no handle could be made: memory, or all 16 million are in use.

@@ -1,115 +1,410 @@
-//! Device memory for buffers: blocks of the driver's, kept for a while when they are given back.
+//! Device memory for buffers: a set of pools for each stream and one for the device, pages from the driver, and what happens when memory is short.
 //!
-//! Never sees a pointer, never waits: whoever gives a block back has seen its last use complete. One block per buffer for now; pools that cut
-//! pages up belong behind this same interface.
+//! Where bytes lie is arithmetic of the crate `compute_memory`; here its answers meet the driver. No lock is held while the driver makes or frees a
+//! page, or while anything waits. Lock order: list of sets → pools of a set → queues of the device.
 
-use std::collections::HashMap;
+mod budget;
+mod report;
 
-use compute_hal::{Device, DeviceError, MemoryId, Region};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Blocks up to this many bytes in all are kept for reuse.
-const KEPT_BYTES: u64 = 64 << 20;
-/// Blocks of one size kept for reuse.
-const KEPT_BLOCKS: usize = 256;
+use compute_hal::{Capabilities, DeviceError, Limits, MemoryId, Region};
+use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Settings};
+use compute_trust::Use;
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
 
-/// A block that a buffer owns: the region is what it may use, the block may be larger.
-#[derive(Debug)]
+pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
+pub use report::Usage;
+
+pub(crate) use budget::Charge;
+
+use super::code;
+use super::device::Device;
+use super::error::{Failed, Result, error, fail};
+use super::stream::Stream;
+
+/// Idle pages of one set are kept up to this many bytes, where the caller does not say otherwise.
+const IDLE_BYTES: u64 = 64 << 20;
+/// Where the page rule holds, larger allocations get blocks of their own.
+const TRACKED_ABOVE: u64 = 1 << 20;
+/// Slices are aligned to this, or to what the device requires if that is more.
+const ALIGNMENT: u32 = 256;
+/// How often a page that came too late is tried again: pools are replaced seldom.
+const TRIES: u32 = 4;
+
+/// Last uses, one for each queue.
+pub(crate) type Uses = SmallVec<[Use; 2]>;
+
+/// What a release waits for, and what it gives back then.
+struct Elsewhere {
+    uses: Uses,
+    _charge: Option<Charge>,
+}
+
+/// The pools of one stream, or those of a device for buffers that belong to no stream.
+pub(crate) struct PoolSet {
+    /// Index of the queue whose order makes released memory usable at once.
+    queue: Option<u16>,
+    pools: Mutex<Pools<Elsewhere>>,
+    /// Its stream is gone: nothing is kept in it.
+    ended: AtomicBool,
+}
+
+/// The memory of a buffer: a range of a page.
 pub(crate) struct Block {
-    pub(crate) memory: MemoryId,
-    pub(crate) capacity: u64,
+    set: Arc<PoolSet>,
+    placement: Placement,
+    charge: Option<Charge>,
 }
 
 impl Block {
-    /// Part of the block. The caller has checked the range.
+    /// Part of it. The caller has checked the range.
     pub(crate) fn region(&self, offset: u64, size: u64) -> Region {
-        Region { memory: self.memory, offset, size }
+        Region { memory: MemoryId(self.placement.memory), offset: self.placement.offset + offset, size }
+    }
+
+    /// The last use of these bytes by what they were before: work on other queues waits for it.
+    pub(crate) fn inherited(&self) -> Option<Use> {
+        let queue = self.set.queue.filter(|_| self.placement.after > 0)?;
+        Some(Use { queue, position: self.placement.after })
     }
 }
 
-/// The blocks of one device.
-#[derive(Default)]
-pub(crate) struct Pool {
-    kept: HashMap<u64, Vec<MemoryId>>,
-    kept_bytes: u64,
-    reserved: u64,
+/// The memory of one device.
+pub(crate) struct Store {
+    settings: Settings,
+    /// What the main pools of later streams look like.
+    layout: Mutex<Layout>,
+    own: OnceCell<Arc<PoolSet>>,
+    sets: Mutex<Vec<Arc<PoolSet>>>,
+    buffers: AtomicU64,
+    bytes: AtomicU64,
+    bytes_peak: AtomicU64,
+    reserved: AtomicU64,
+    reserved_peak: AtomicU64,
 }
 
-/// The size of block that serves `size` bytes: wasted space stays below a quarter.
-fn class(size: u64) -> Option<u64> {
-    let step = match size {
-        0..=4096 => 256,
-        4097..=65_536 => 4096,
-        _ => size.checked_next_power_of_two()?.max(8) / 8,
+/// How far the queues of a device are, for a set of pools.
+struct Seen<'a> {
+    device: &'a Device,
+    queue: Option<u16>,
+}
+
+impl Progress<Elsewhere> for Seen<'_> {
+    fn is_over(&self, elsewhere: &Elsewhere) -> bool {
+        self.device.over(&elsewhere.uses)
+    }
+
+    fn is_past(&self, position: u64) -> bool {
+        self.queue.is_none_or(|queue| self.device.over(&[Use { queue, position }]))
+    }
+}
+
+fn no_host_memory(size: u64) -> Arc<Failed> {
+    Failed::of(error(code::OUT_OF_MEMORY, format!("{size} bytes asked for: no host memory for the bookkeeping")))
+}
+
+fn refused(refusal: &Refusal) -> Arc<Failed> {
+    let code = match refusal.reason {
+        Reason::TooLarge(_) => code::TOO_LARGE,
+        Reason::Capped(_) | Reason::NoHostMemory => code::OUT_OF_MEMORY,
+        Reason::Frozen => code::BUSY,
+        Reason::Empty | Reason::Alignment(_) => code::INVALID_ARGUMENT,
     };
-    size.checked_add(step - 1).map(|padded| padded / step * step)
+    Failed::of(error(code, refusal.to_string()))
 }
 
-impl Pool {
-    /// Bytes taken from the driver.
-    pub(crate) fn reserved(&self) -> u64 {
-        self.reserved
-    }
-
-    /// A block of at least `size` bytes, more than 0. Out of memory is tried again once after giving back what is kept (M2).
-    pub(crate) fn allocate(&mut self, device: &dyn Device, size: u64) -> Result<Block, DeviceError> {
-        let limit = device.limits().allocation_size;
-        let capacity =
-            class(size).filter(|_| size <= limit).ok_or(DeviceError::TooLarge { asked: size, limit })?.min(limit.max(size));
-        if let Some(memory) = self.kept.get_mut(&capacity).and_then(Vec::pop) {
-            self.kept_bytes -= capacity;
-            return Ok(Block { memory, capacity });
-        }
-        let memory = match device.allocate(capacity) {
-            Err(DeviceError::OutOfMemory { .. }) if self.kept_bytes > 0 => {
-                self.trim(device);
-                device.allocate(capacity)?
-            }
-            other => other?,
+impl Store {
+    pub(crate) fn new(limits: &Limits, capabilities: &Capabilities, idle_bytes: u64) -> Self {
+        let granule = ALIGNMENT.max(limits.storage_alignment).max(limits.uniform_alignment).next_power_of_two();
+        let exclusive_above = if capabilities.tracks_blocks { TRACKED_ABOVE } else { Layout::LARGEST_SLICE };
+        let settings = Settings {
+            granule: u64::from(granule),
+            page_limit: limits.allocation_size,
+            exclusive_above,
+            idle_cap: if idle_bytes == 0 { IDLE_BYTES } else { idle_bytes },
         };
-        self.reserved = self.reserved.saturating_add(capacity);
-        Ok(Block { memory, capacity })
-    }
-
-    /// Takes a block back whose last use has completed.
-    pub(crate) fn release(&mut self, device: &dyn Device, block: Block) {
-        let shelf = self.kept.entry(block.capacity).or_default();
-        if shelf.len() < KEPT_BLOCKS && self.kept_bytes.saturating_add(block.capacity) <= KEPT_BYTES {
-            shelf.push(block.memory);
-            self.kept_bytes += block.capacity;
-        } else {
-            self.reserved = self.reserved.saturating_sub(block.capacity);
-            device.free(block.memory);
+        Self {
+            settings,
+            layout: Mutex::new(Layout::standard(exclusive_above)),
+            own: OnceCell::new(),
+            sets: Mutex::new(Vec::new()),
+            buffers: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            bytes_peak: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
+            reserved_peak: AtomicU64::new(0),
         }
     }
 
-    /// Gives everything that is kept back to the driver.
-    pub(crate) fn trim(&mut self, device: &dyn Device) {
-        for (capacity, shelf) in self.kept.drain() {
-            for memory in shelf {
-                self.reserved = self.reserved.saturating_sub(capacity);
-                device.free(memory);
+    fn new_set(&self, queue: Option<u16>) -> Result<Arc<PoolSet>> {
+        let mut sets = self.sets.lock();
+        sets.try_reserve(1).map_err(|_| no_host_memory(0))?;
+        let layout = match queue {
+            Some(_) => self.layout.lock().clone(),
+            None => Layout::standard(self.settings.exclusive_above),
+        };
+        let pools = Pools::new(layout, self.settings);
+        let pools = pools.map_err(|invalid| Failed::of(error(code::INTERNAL, invalid.to_string())))?;
+        let set = Arc::new(PoolSet { queue, pools: Mutex::new(pools), ended: AtomicBool::new(false) });
+        sets.push(Arc::clone(&set));
+        Ok(set)
+    }
+
+    /// Calls `each` with every set, holding no lock. The last one first, so that sets that are forgotten meanwhile move none that is still to come; one that
+    /// is made meanwhile may be missed.
+    fn each_set(&self, mut each: impl FnMut(&Arc<PoolSet>)) {
+        let mut index = self.sets.lock().len();
+        while index > 0 {
+            index -= 1;
+            let next = self.sets.lock().get(index).cloned();
+            if let Some(set) = next {
+                each(&set);
             }
         }
-        self.kept_bytes = 0;
+    }
+
+    fn forget(&self, over: &Arc<PoolSet>) {
+        self.sets.lock().retain(|set| !Arc::ptr_eq(set, over));
+    }
+
+    /// Every page of every set, for a device that goes.
+    pub(crate) fn each_page(&self, mut each: impl FnMut(MemoryId)) {
+        for set in self.sets.lock().iter() {
+            set.pools.lock().each_page(|memory| each(MemoryId(memory)));
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::class;
-
-    #[test]
-    fn m9_a_size_near_the_end_of_the_address_space_has_no_class() {
-        assert_eq!(class(u64::MAX), None);
-        assert_eq!(class(u64::MAX - 100), None);
+impl Device {
+    fn seen(&self, set: &PoolSet) -> Seen<'_> {
+        Seen { device: self, queue: set.queue }
     }
 
-    #[test]
-    fn a_class_holds_its_sizes_and_wastes_less_than_a_quarter_of_a_large_one() {
-        for size in [1, 255, 256, 257, 4096, 4097, 65_536, 65_537, 1_000_000, (1 << 33) + 1] {
-            let capacity = class(size).unwrap();
-            assert!(capacity >= size && (size < 65_536 || capacity - size <= size / 4), "{size} in {capacity}");
-            assert_eq!(class(capacity), Some(capacity), "{size}");
+    fn own_set(&self) -> Result<&Arc<PoolSet>> {
+        self.memory.own.get_or_try_init(|| self.memory.new_set(None))
+    }
+
+    /// Memory for a buffer of `size` bytes, more than 0, from the pools of `stream`, or else from the device's own.
+    pub(crate) fn allocate(&self, stream: Option<&Stream>, size: u64, mode: AllocationMode) -> Result<Block> {
+        let _guard = self.guard();
+        let set = match stream {
+            Some(stream) => stream.pools.get_or_try_init(|| self.memory.new_set(Some(stream.queue.index)))?,
+            None => self.own_set()?,
+        };
+        let mut reclaimed = false;
+        let mut charge = self.charge(stream, size, &mut reclaimed)?;
+        for attempt in 1..=TRIES {
+            let Some(placement) = self.place(set, size, mode, &mut reclaimed)? else { continue };
+            match self.charge_rest(set, placement, &mut charge) {
+                Ok(placement) => return Ok(Block { set: Arc::clone(set), placement, charge }),
+                Err(over) if attempt == TRIES => return Err(over),
+                // An idle page that is larger than needed: without it there will be one that is not.
+                Err(_) => self.clean(set),
+            }
         }
+        Err(no_host_memory(size))
+    }
+
+    /// A place for `size` bytes; `None` when something was reclaimed and it may be tried again.
+    fn place(&self, set: &Arc<PoolSet>, size: u64, mode: AllocationMode, reclaimed: &mut bool) -> Result<Option<Placement>> {
+        let answer = set.pools.lock().allocate(size, 1, mode, &self.seen(set));
+        let request = match answer {
+            Ok(Answer::Placed(placement)) => return Ok(Some(placement)),
+            Ok(Answer::NeedPage(request)) => request,
+            Err(refusal) if refusal.is_reclaimable() && !*reclaimed => {
+                self.reclaim();
+                *reclaimed = true;
+                return Ok(None);
+            }
+            Err(refusal) => return Err(refused(&refusal)),
+        };
+        self.give_back(set);
+        self.reap_kernels();
+        match self.new_page(&request) {
+            Ok((memory, page)) => Ok(self.take_over(set, &request, memory, page)),
+            Err(DeviceError::OutOfMemory { .. }) if !*reclaimed => {
+                self.reclaim();
+                *reclaimed = true;
+                Ok(None)
+            }
+            Err(failed) => Err(self.no_page(size, failed)),
+        }
+    }
+
+    /// A page of the driver's; of the smaller size when it has no larger one.
+    fn new_page(&self, request: &PageRequest) -> std::result::Result<(MemoryId, u64), DeviceError> {
+        let limit = self.memory.settings.page_limit;
+        let (memory, size) = match self.native.allocate(request.size.min(limit)) {
+            Err(DeviceError::OutOfMemory { .. }) if request.least < request.size => {
+                (self.native.allocate(request.least.min(limit))?, request.least)
+            }
+            other => (other?, request.size),
+        };
+        let before = self.memory.reserved.fetch_add(size, Ordering::Relaxed);
+        self.memory.reserved_peak.fetch_max(before.saturating_add(size), Ordering::Relaxed);
+        Ok((memory, size))
+    }
+
+    fn take_over(&self, set: &PoolSet, request: &PageRequest, memory: MemoryId, size: u64) -> Option<Placement> {
+        let placed = set.pools.lock().add_page(request, memory.0, size);
+        if placed.is_err() {
+            self.free_page(memory, size);
+        }
+        placed.ok()
+    }
+
+    fn free_page(&self, memory: MemoryId, size: u64) {
+        self.memory.reserved.fetch_sub(size, Ordering::Relaxed);
+        self.native.free(memory);
+    }
+
+    /// What to say of a page that cannot be had: what was asked for here, not how large the page would have been.
+    fn no_page(&self, size: u64, failed: DeviceError) -> Arc<Failed> {
+        match failed {
+            DeviceError::OutOfMemory { free, .. } => {
+                let (held, used) = (self.memory.reserved.load(Ordering::Relaxed), self.memory.bytes.load(Ordering::Relaxed));
+                let text = DeviceError::OutOfMemory { asked: size, free };
+                Failed::of(error(
+                    code::OUT_OF_MEMORY,
+                    format!("{text}; the pools of this device hold {held} bytes, for buffers of {used} bytes"),
+                ))
+            }
+            failed => self.broken(failed),
+        }
+    }
+
+    /// Counts a new buffer.
+    pub(crate) fn buffer_made(&self, size: u64) {
+        let store = &self.memory;
+        store.buffers.fetch_add(1, Ordering::Relaxed);
+        let before = store.bytes.fetch_add(size, Ordering::Relaxed);
+        store.bytes_peak.fetch_max(before.saturating_add(size), Ordering::Relaxed);
+    }
+
+    /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
+    pub(crate) fn buffer_gone(&self, size: u64, block: Option<Block>, mut uses: Uses) {
+        self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
+        self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
+        let Some(Block { set, placement, charge }) = block else { return };
+        let own = |last: &&Use| Some(last.queue) == set.queue;
+        let after = uses.iter().filter(own).map(|last| last.position).max().unwrap_or(0);
+        if charge.is_none() {
+            uses.retain(|last| Some(last.queue) != set.queue);
+        }
+        // What is charged stays so until every use is over (M6), on the own queue too, and so long it is not handed out.
+        let elsewhere = (!uses.is_empty()).then_some(Elsewhere { uses, _charge: charge });
+        let mut pools = set.pools.lock();
+        pools.release(placement, after, elsewhere, &self.seen(&set));
+        let pages = pools.has_released();
+        drop(pools);
+        if pages {
+            self.give_back(&set);
+        }
+        if set.ended.load(Ordering::Acquire) {
+            self.clean(&set);
+        }
+    }
+
+    /// Frees the pages that a set has let go of.
+    fn give_back(&self, set: &PoolSet) {
+        loop {
+            let page = set.pools.lock().take_released(&self.seen(set));
+            let Some(page) = page else { return };
+            self.free_page(MemoryId(page.memory), page.size);
+        }
+    }
+
+    /// Gives every idle page of a set back. A set whose stream is gone is forgotten once it is empty.
+    fn clean(&self, set: &Arc<PoolSet>) {
+        set.pools.lock().cleanup(&self.seen(set));
+        self.give_back(set);
+        let pools = set.pools.lock();
+        let over = set.ended.load(Ordering::Acquire) && pools.is_empty() && pools.reserved() == 0;
+        drop(pools);
+        if over {
+            self.memory.forget(set);
+        }
+    }
+
+    /// The stream of a set is gone.
+    pub(crate) fn set_ended(&self, set: &Arc<PoolSet>) {
+        set.ended.store(true, Ordering::Release);
+        self.clean(set);
+    }
+
+    /// Gives every page back that holds nothing (M1). Does not wait for work.
+    pub fn cleanup(&self) -> Result<()> {
+        self.check()?;
+        let _guard = self.guard();
+        self.clean_all();
+        self.reap_kernels();
+        Ok(())
+    }
+
+    pub(crate) fn clean_all(&self) {
+        self.memory.each_set(|set| self.clean(set));
+    }
+
+    /// Waits for what has been released and gives it back (M2): memory is short.
+    fn reclaim(&self) {
+        // Kernels that are kept for nobody take memory on some devices.
+        self.kernels.forget();
+        let mut last: SmallVec<[Use; 8]> = SmallVec::new();
+        self.memory.each_set(|set| {
+            let pools = set.pools.lock();
+            pools.pending_uses().flat_map(|elsewhere| &elsewhere.uses).for_each(|one| newest(&mut last, *one));
+            if let Some(queue) = set.queue {
+                newest(&mut last, Use { queue, position: pools.idle_position() });
+            }
+        });
+        self.retired_kernels(|one| newest(&mut last, one));
+        self.wait_for_uses(&last);
+        // A wait may fail, and then the device may still be at it: cleaning up asks again.
+        self.clean_all();
+        self.reap_kernels();
+    }
+}
+
+/// Keeps the latest use of each queue.
+fn newest(all: &mut SmallVec<[Use; 8]>, one: Use) {
+    match all.iter_mut().find(|known| known.queue == one.queue) {
+        Some(known) => known.position = known.position.max(one.position),
+        None => all.push(one),
+    }
+}
+
+impl Stream {
+    /// Gives every page of the stream's pools back that holds nothing (M1). Does not wait for work.
+    pub fn cleanup(&self) -> Result<()> {
+        self.device.check()?;
+        let _guard = self.device.guard();
+        if let Some(set) = self.pools.get() {
+            self.device.clean(set);
+        }
+        Ok(())
+    }
+
+    /// Each pool of the stream in routing order, the persistent ones last (M4). `None` if it never allocated.
+    pub fn memory_report(&self) -> Option<Vec<PoolReport>> {
+        self.pools.get().map(|set| set.pools.lock().report())
+    }
+
+    /// Replaces the main pools (M4): of this stream at once if nothing is live in them, of every later stream in any case.
+    pub fn set_pools(&self, layout: Layout) -> Result<()> {
+        self.device.check()?;
+        let store = &self.device.memory;
+        if let Err(invalid) = layout.check(store.settings.granule) {
+            return fail(code::INVALID_LAYOUT, invalid.to_string());
+        }
+        let _guard = self.device.guard();
+        *store.layout.lock() = layout.clone();
+        let Some(set) = self.pools.get() else { return Ok(()) };
+        let replaced = set.pools.lock().replace(layout, &self.device.seen(set));
+        self.device.give_back(set);
+        replaced.map_err(|in_use| Failed::of(error(code::POOLS_IN_USE, in_use.to_string())))
     }
 }

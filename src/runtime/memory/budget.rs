@@ -1,0 +1,67 @@
+//! Budgets of streams (M6): what allocations are charged, and when that is given back.
+
+use std::sync::Arc;
+
+use compute_memory::{Budget, OverBudget, Placement};
+use compute_trust::{Answers, Error};
+
+use super::super::code;
+use super::super::device::Device;
+use super::super::error::{Failed, Result, error};
+use super::super::stream::Stream;
+use super::PoolSet;
+
+/// Bytes that a buffer is charged. Given back when dropped: by whoever sees its last use over.
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.refund(self.bytes);
+    }
+}
+
+fn over_budget(over: &OverBudget) -> Arc<Failed> {
+    let answers = Answers { reclaimable: !over.is_for_ever(), ..Answers::default() };
+    Failed::of(Error { answers, ..error(code::BUDGET, over.to_string()) })
+}
+
+impl Device {
+    /// Charges the budget of a stream, if it has one, with what `size` bytes take at least. Where that does not fit, waits once for what was released.
+    pub(super) fn charge(&self, stream: Option<&Stream>, size: u64, reclaimed: &mut bool) -> Result<Option<Charge>> {
+        let Some(budget) = stream.and_then(|stream| stream.budget.lock().clone()) else { return Ok(None) };
+        let bytes = size.checked_next_multiple_of(self.memory.settings.granule).unwrap_or(u64::MAX);
+        let mut answer = budget.charge(bytes);
+        if answer.is_err_and(|over| !over.is_for_ever()) {
+            self.reclaim();
+            *reclaimed = true;
+            answer = budget.charge(bytes);
+        }
+        match answer {
+            Ok(()) => Ok(Some(Charge { budget, bytes })),
+            Err(over) => Err(over_budget(&over)),
+        }
+    }
+
+    /// Charges what the pool gave beyond what is charged already. Where that does not fit, the place is given back.
+    pub(super) fn charge_rest(&self, set: &PoolSet, placement: Placement, charge: &mut Option<Charge>) -> Result<Placement> {
+        let Some(charge) = charge else { return Ok(placement) };
+        let more = placement.capacity.saturating_sub(charge.bytes);
+        if let Err(over) = charge.budget.charge(more) {
+            set.pools.lock().release(placement, 0, None, &self.seen(set));
+            return Err(over_budget(&over));
+        }
+        charge.bytes += more;
+        Ok(placement)
+    }
+}
+
+impl Stream {
+    /// From now on the stream's allocations are charged to this budget, or to none. What was charged before stays where it is.
+    pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
+        // The old one is dropped after unlocking.
+        let _old = std::mem::replace(&mut *self.budget.lock(), budget);
+    }
+}
