@@ -240,7 +240,8 @@ void main() {
     o[i] = i;
     if (i == 2u) { debugPrintfEXT(\"i = %d\", int(i)); tell(vec2(i, 0.5)); }
 }";
-    let kernel = Kernel::new(&device, &named("label", source)).unwrap();
+    let glsl = |source: &str| KernelOptions { language: None, ..named("label", source) };
+    let kernel = Kernel::new(&device, &glsl(source)).unwrap();
     runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&out))])).unwrap();
     stream.sync(&[], None).unwrap();
     let prints = listening.prints();
@@ -254,7 +255,7 @@ void main() {
         ("debugPrintfEXT(\"%s\", 1);", "no strings"),
     ] {
         let source = format!("#version 450\nlayout(local_size_x = 1) in;\nvoid main() {{\n{line}\n}}");
-        let failed = Kernel::new(&device, &named("label", &source)).unwrap_err();
+        let failed = Kernel::new(&device, &glsl(&source)).unwrap_err();
         assert!(failed.error.message.contains(wrong) && failed.error.message.contains("line 4"), "{}", failed.error.message);
     }
 }

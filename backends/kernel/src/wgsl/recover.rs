@@ -82,7 +82,11 @@ impl Recovery {
         if self.known.iter().any(inside) {
             return;
         }
-        if !self.findings.iter().any(|f| f.message == finding.message && f.at == finding.at) {
+        let overlap = |f: &Finding| match (&f.at, &finding.at) {
+            (Some(a), Some(b)) => a.start < b.end && b.start < a.end || a == b,
+            (a, b) => a == b,
+        };
+        if !self.findings.iter().any(|f| f.message == finding.message && overlap(f)) {
             self.findings.push(finding);
         }
     }
