@@ -42,7 +42,9 @@ pub(super) enum Kind {
     Painted,
     Number,
     Sign,
-    /// Something that no token begins with, a text in quotes included.
+    /// A text in quotes, quotes included.
+    Text,
+    /// Something that no token begins with.
     Other,
 }
 
@@ -134,7 +136,7 @@ impl Cursor<'_> {
         }
         if letter == '"' {
             let line = rest.find('\n').unwrap_or(rest.len());
-            return Some((Kind::Other, text(rest.get(..line).unwrap_or_default())));
+            return Some((Kind::Text, text(rest.get(..line).unwrap_or_default())));
         }
         if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             return Some((Kind::Sign, sign.len()));

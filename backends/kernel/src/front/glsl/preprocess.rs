@@ -364,7 +364,7 @@ impl Preprocessor<'_, '_> {
         let first = rest.first()?;
         let text = self.names.get(first.name);
         if let [_] = rest
-            && first.kind == Kind::Other
+            && first.kind == Kind::Text
         {
             let path = text.strip_prefix('"')?.strip_suffix('"')?;
             return (!path.is_empty()).then(|| (path.to_owned(), false));

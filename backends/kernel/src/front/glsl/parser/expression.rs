@@ -185,7 +185,7 @@ impl Parser<'_> {
             let kind = number(text).map_err(|message| (message, token.at))?;
             return self.make(kind, from);
         }
-        if token.kind == Kind::Other && text.starts_with('"') {
+        if token.kind == Kind::Text {
             self.at += 1;
             return self.make(ExprKind::Text(token.name), from);
         }
