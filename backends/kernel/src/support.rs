@@ -22,6 +22,20 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::IMMEDIATES
     .union(Capabilities::SUBGROUP)
     .union(Capabilities::SUBGROUP_BARRIER);
 
+/// Bytes of an immediate block: as many as every device has, and as the validator can keep account of without an overflow.
+const MAX_IMMEDIATES: u32 = 256;
+
+/// The size of an immediate block that is over the bound.
+fn over_immediates(module: &naga::Module, variable: &naga::GlobalVariable) -> Option<u32> {
+    let size = || module.types[variable.ty].inner.try_size(module.to_ctx()).unwrap_or(u32::MAX);
+    (variable.space == AddressSpace::Immediate).then(size).filter(|size| *size > MAX_IMMEDIATES)
+}
+
+/// Whether the validator may see the module at all.
+pub(crate) fn can_be_validated(module: &naga::Module) -> bool {
+    module.global_variables.iter().all(|(_, variable)| over_immediates(module, variable).is_none())
+}
+
 /// Everything in `module` that is not supported.
 pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
     let mut check = Check { module, source, findings: Vec::new() };
@@ -116,6 +130,10 @@ impl Check<'_> {
             AddressSpace::TaskPayload | AddressSpace::RayPayload | AddressSpace::IncomingRayPayload => {
                 self.refuse("variables of mesh and ray stages", span);
             }
+        }
+        if let Some(size) = over_immediates(self.module, variable) {
+            let message = format!("this immediate block has {size} bytes; at most {MAX_IMMEDIATES} are allowed");
+            self.findings.push(Finding::span(message, span));
         }
         if !variable.memory_decorations.is_empty() {
             self.refuse("coherent and volatile variables", span);

@@ -356,3 +356,23 @@ fn main(@builtin(global_invocation_id) gid: vec3<u32>, @builtin(local_invocation
 fn the_kernel_that_is_damaged_is_accepted_whole() {
     answer(REAL).expect("accepted");
 }
+
+#[test]
+fn immediate_blocks_over_the_bound_are_refused_in_every_language() {
+    for (size, fits) in [(16, true), (17, false), (1000, false)] {
+        let wgsl = format!(
+            "struct P {{ a: array<vec4<u32>, {size}> }} var<immediate> p: P; @group(0) @binding(0) var<storage, read_write> o: array<u32>;
+             @compute @workgroup_size(1) fn main() {{ o[0] = p.a[{size} - 1].w; }}"
+        );
+        let glsl = format!(
+            "#version 450\nlayout(local_size_x = 1) in;\nlayout(push_constant) uniform P {{ uvec4 a[{size}]; }} p;
+             layout(std430, binding = 0) buffer O {{ uint o[]; }};\nvoid main() {{ o[0] = p.a[{size} - 1].w; }}"
+        );
+        for source in [Source::wgsl(&wgsl), Source::glsl(&glsl)] {
+            match Module::parse(&source) {
+                Ok(_) => assert!(fits, "{source:?}"),
+                Err(wrong) => assert!(!fits && wrong.refusal && wrong.text.contains("at most 256"), "{source:?}: {wrong}"),
+            }
+        }
+    }
+}

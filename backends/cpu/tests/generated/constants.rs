@@ -141,7 +141,10 @@ fn words(ty: &Type, name: &str) -> Vec<String> {
         // The payload of a NaN is open.
         Some(Scalar::F32 | Scalar::F16) => vec![format!("select(bitcast<u32>(f32({part})), 0x7fc00000u, {part} != {part})")],
         Some(Scalar::I64 | Scalar::U64) => vec![format!("u32({part})"), format!("u32({part} >> 32u)")],
-        Some(Scalar::F64) => vec![format!("u32(bitcast<u64>({part}))"), format!("u32(bitcast<u64>({part}) >> 32u)")],
+        Some(Scalar::F64) => vec![
+            format!("select(u32(bitcast<u64>({part})), 0u, {part} != {part})"),
+            format!("select(u32(bitcast<u64>({part}) >> 32u), 0x7ff80000u, {part} != {part})"),
+        ],
         _ => vec![format!("u32({part})")],
     };
     parts.into_iter().flat_map(word).collect()

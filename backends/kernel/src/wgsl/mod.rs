@@ -102,6 +102,9 @@ fn beyond(module: &naga::Module, info: &ModuleInfo, text: &str) -> Vec<Finding> 
 fn judge(module: &naga::Module, text: &str, unsupported: bool) -> Result<Vec<Finding>, Box<naga::WithSpan<ValidationError>>> {
     let mut validator =
         if unsupported { Validator::new(ValidationFlags::all(), Capabilities::all()) } else { parse::validator() };
+    if !support::can_be_validated(module) {
+        return Ok(Vec::new());
+    }
     match validator.validate(module) {
         Ok(info) => Ok(beyond(module, &info, text)),
         Err(error) => Err(Box::new(error)),
