@@ -136,6 +136,28 @@ fn std140_puts_elements_and_structures_sixteen_bytes_apart() {
 }
 
 #[test]
+fn a_block_of_nothing_but_structures_without_number_holds_them() {
+    for packing in ["std140", "std430"] {
+        let source = format!(
+            "#version 450\nlayout(local_size_x = 1) in;\nstruct Particle {{ vec4 at; vec4 speed; }};
+             layout({packing}, binding = 0) readonly buffer In {{ Particle from[]; }};
+             layout({packing}, binding = 1) buffer Out {{ Particle to[]; }};
+             void main() {{
+                 uint i = gl_GlobalInvocationID.x;
+                 to[i].at = from[i].at + from[i].speed;
+                 to[i].speed.x = float(from.length() * 10 + to.length());
+             }}"
+        );
+        let input: Vec<u32> = (0..24u8).map(|n| f32::from(n).to_bits()).collect();
+        let output = run_words(&source, 2, &input, 16);
+        let expected = |n: u8| f32::from(16 * (n / 4) + 2 * (n % 4) + 4).to_bits();
+        assert_eq!(output[..4], [0, 1, 2, 3].map(expected), "{packing}");
+        assert_eq!(output[8..12], [4, 5, 6, 7].map(expected), "{packing}");
+        assert_eq!([output[4], output[12]], [32f32.to_bits(); 2], "{packing}");
+    }
+}
+
+#[test]
 fn the_right_side_of_a_logical_operator_runs_only_when_it_is_needed() {
     let body = "
         uint calls = 0u;

@@ -266,8 +266,12 @@ impl Lower<'_> {
                 return Err((format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
             }
         }
-        let unsized_tail = list.last().is_some_and(|m| matches!(m.ty, Ty::Array(_, None)));
-        let span = end.next_multiple_of(align).max(if unsized_tail { align } else { 0 });
+        // An array without a length counts with one element, as everywhere in the IR.
+        let tail = members.last().and_then(|member| match self.module.types[member.ty].inner {
+            TypeInner::Array { size: naga::ArraySize::Dynamic, stride, .. } => Some(u64::from(member.offset) + u64::from(stride)),
+            _ => None,
+        });
+        let span = end.max(tail.unwrap_or(0)).next_multiple_of(align);
         let ty = self.insert(Some(name), TypeInner::Struct { members, span: clip(span) });
         Ok(Stored { ty, size: span, align })
     }
