@@ -158,6 +158,17 @@ fn a_block_of_nothing_but_structures_without_number_holds_them() {
 }
 
 #[test]
+fn kt_01_kt_02_constants_that_divide_by_zero_or_shift_too_far_have_their_answers() {
+    let body = "layout(constant_id = 0) const int zero = 0; layout(constant_id = 1) const uint far = 33u; const ivec2 some = ivec2(0, 2);
+        void main() {
+            int i = int(I[0]); ivec2 v = ivec2(i) / some; ivec2 w = ivec2(i) % some;
+            O[0] = uint(i / zero); O[1] = uint(i % zero); O[2] = I[0] << far; O[3] = I[0] >> 35; O[4] = I[0] / 0u;
+            O[5] = uint(v.x); O[6] = uint(v.y); O[7] = uint(w.x); O[8] = uint(w.y);
+        }";
+    assert_eq!(run(1, body, &[7], 9), [7, 0, 14, 0, 7, 7, 3, 0, 1]);
+}
+
+#[test]
 fn the_right_side_of_a_logical_operator_runs_only_when_it_is_needed() {
     let body = "
         uint calls = 0u;

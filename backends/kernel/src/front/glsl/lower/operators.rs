@@ -106,6 +106,7 @@ impl Lower<'_> {
                 if !left.ty.is_integer() || left.ty != right.ty {
                     return Err(self.no_operator(&left, &right, at));
                 }
+                let right = self.unjudged(operator(op), right, at);
                 let ty = left.ty.clone();
                 Ok(self.op(operator(op), &left, &right, ty, at))
             }
@@ -120,6 +121,7 @@ impl Lower<'_> {
         }
         let by = self.cast(&right, Scalar::Uint, at);
         let by = self.splat(by, a, at);
+        let by = self.unjudged(op, by, at);
         let ty = left.ty.clone();
         Ok(self.op(op, &left, &by, ty, at))
     }
@@ -132,8 +134,54 @@ impl Lower<'_> {
             return self.matrix_arithmetic(op, left, right, at);
         }
         let (left, right) = self.unify(left, right, at)?;
+        let right = self.unjudged(operator(op), right, at);
         let ty = left.ty.clone();
         Ok(self.op(operator(op), &left, &right, ty, at))
+    }
+
+    /// The right side of an operator, hidden behind a cast to its own type where it is a constant that the validator would refuse: what a division by zero or a shift by
+    /// too much gives is decided here, for all languages, and specialization constants are often zero until they have values.
+    fn unjudged(&mut self, op: Op, right: Value, at: At) -> Value {
+        let kind = match right.ty.scalar() {
+            Some(Scalar::Int) => naga::ScalarKind::Sint,
+            Some(Scalar::Uint) => naga::ScalarKind::Uint,
+            _ => return right,
+        };
+        let judged = match op {
+            Op::Divide | Op::Modulo => self.is_constant_where(right.handle, &|n| n == 0),
+            Op::ShiftLeft | Op::ShiftRight => self.is_constant_where(right.handle, &|n| n >= 32),
+            _ => false,
+        };
+        if !judged {
+            return right;
+        }
+        let handle = self.add(Expression::As { expr: right.handle, kind, convert: None }, at);
+        Value { handle, ty: right.ty }
+    }
+
+    /// Whether a component of a constant is a number of that kind, as bits.
+    fn is_constant_where(&self, handle: naga::Handle<Expression>, wanted: &dyn Fn(u32) -> bool) -> bool {
+        fn any(
+            arena: &naga::Arena<Expression>,
+            module: &naga::Module,
+            handle: naga::Handle<Expression>,
+            wanted: &dyn Fn(u32) -> bool,
+        ) -> bool {
+            match &arena[handle] {
+                Expression::Literal(naga::Literal::I32(n)) => wanted(n.cast_unsigned()),
+                Expression::Literal(naga::Literal::U32(n)) => wanted(*n),
+                Expression::ZeroValue(_) => wanted(0),
+                Expression::Splat { value: inner, .. } | Expression::As { expr: inner, convert: Some(_), .. } => {
+                    any(arena, module, *inner, wanted)
+                }
+                Expression::Compose { components, .. } => components.iter().any(|c| any(arena, module, *c, wanted)),
+                Expression::Constant(constant) => {
+                    any(&module.global_expressions, module, module.constants[*constant].init, wanted)
+                }
+                _ => false,
+            }
+        }
+        any(&self.func.function.expressions, &self.module, handle, wanted)
     }
 
     fn matrix_arithmetic(&mut self, op: Binary, left: Value, right: Value, at: At) -> Lowered<Value> {
