@@ -333,3 +333,16 @@ fn f7_a_device_goes_although_kernels_wait_to_be_compiled() {
         }
     });
 }
+
+#[test]
+fn l6_a_wait_with_a_time_out_never_waits_for_a_thread_that_has_just_left() {
+    in_time("kernels one by one", || {
+        let device = device();
+        // Each is queued about when the thread of the one before finds nothing more to do.
+        for number in 10_000..10_400 {
+            let options = KernelOptions { compile: runtime::Compile::InBackground, ..options(&numbered(number)) };
+            let kernel = Kernel::new(&device, &options).unwrap();
+            assert_eq!(kernel.wait(Some(Duration::from_secs(20))).unwrap(), Wait::Done, "{number}");
+        }
+    });
+}

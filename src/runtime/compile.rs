@@ -125,54 +125,58 @@ impl Cache {
         drop(kept);
     }
 
-    /// Queues a job, and starts a thread for it unless there are as many as processors.
+    /// Queues a job unless it is queued, and starts a thread for it unless there are as many as processors.
     pub(super) fn queue(&self, job: Job, device: &Arc<Device>) {
         let most = std::thread::available_parallelism().map_or(1, usize::from);
         {
             let mut queue = self.queue.lock();
-            if queue.waiting.iter().any(|waiting| Arc::ptr_eq(&waiting.slot, &job.slot)) {
-                return;
+            if !queue.waiting.iter().any(|waiting| Arc::ptr_eq(&waiting.slot, &job.slot)) {
+                queue.waiting.push_back(job);
             }
-            queue.waiting.push_back(job);
             if queue.threads >= most {
                 return;
             }
             queue.threads += 1;
         }
-        let device = Arc::downgrade(device);
-        let theirs = device.clone();
+        let theirs = Arc::downgrade(device);
         let spawned = std::thread::Builder::new().name("compute-compile".into()).spawn(move || drain(&theirs));
-        if let (Err(_), Some(device)) = (spawned, device.upgrade()) {
-            // Without a thread the work stays queued, for `compile_queued`, a wait or the launch.
-            device.kernels.queue.lock().threads -= 1;
+        if spawned.is_err() {
+            // Without a thread the work stays queued, for `compile_queued` or the launch.
+            self.queue.lock().threads -= 1;
         }
+    }
+
+    /// The next job. A thread that finds none is counted out under the same lock, so that whoever queues a job sees either a thread that will look
+    /// again, or one fewer.
+    fn next(&self, thread: bool) -> Option<Job> {
+        let mut queue = self.queue.lock();
+        let next = queue.waiting.pop_front();
+        match next {
+            Some(_) => queue.working += 1,
+            None => queue.threads -= usize::from(thread),
+        }
+        next
     }
 }
 
 /// The body of a compiling thread: works until the queue is empty or the device has gone.
 fn drain(device: &Weak<Device>) {
-    /// Counts the thread out even when the compiler panics.
+    /// Counts the thread out when the compiler panics.
     struct Leave<'a>(&'a Weak<Device>);
     impl Drop for Leave<'_> {
         fn drop(&mut self) {
-            if let Some(device) = self.0.upgrade() {
+            if let (true, Some(device)) = (std::thread::panicking(), self.0.upgrade()) {
                 device.kernels.queue.lock().threads -= 1;
             }
         }
     }
     let _leave = Leave(device);
-    while device.upgrade().is_some_and(|device| compile_next(&device)) {}
+    while device.upgrade().is_some_and(|device| compile_next(&device, true)) {}
 }
 
-fn compile_next(device: &Arc<Device>) -> bool {
+fn compile_next(device: &Arc<Device>, thread: bool) -> bool {
     let cache = &device.kernels;
-    let next = {
-        let mut queue = cache.queue.lock();
-        let next = queue.waiting.pop_front();
-        queue.working += usize::from(next.is_some());
-        next
-    };
-    let Some(job) = next else { return false };
+    let Some(job) = cache.next(thread) else { return false };
     /// Counts the work out even when the compiler panics.
     struct Done<'a>(&'a Cache);
     impl Drop for Done<'_> {
@@ -289,7 +293,7 @@ impl Cache {
 /// Finishes every compilation that is queued (L6).
 pub fn compile_queued(device: &Arc<Device>) -> Result<()> {
     device.check()?;
-    while compile_next(device) {}
+    while compile_next(device, false) {}
     let mut queue = device.kernels.queue.lock();
     while queue.working > 0 {
         device.kernels.ended.wait(&mut queue);
