@@ -56,6 +56,23 @@ impl Slot {
         (last.is_some(), last == Some(true))
     }
 
+    /// The last release: holds, then ends and lets go in one step. Whether the handle was good.
+    fn release_last(&self, generation: u32) -> bool {
+        match self.word.acquire(generation) {
+            Held::No => return false,
+            Held::NoAndLast => {
+                self.dispose();
+                return false;
+            }
+            Held::Yes => {}
+        }
+        let ended = self.word.end_held(generation);
+        if ended.unwrap_or_else(|| self.word.release()) {
+            self.dispose();
+        }
+        ended.is_some()
+    }
+
     fn dispose(&self) {
         // SAFETY: the word gave this thread the value; loom checks that nobody reads meanwhile.
         self.value.with_mut(|p| unsafe { *p = 0 });
@@ -122,6 +139,39 @@ fn f1_a_lookup_with_an_old_handle_never_reaches_the_next_life_of_the_slot() {
             assert!(slot.end(1).0);
         }
         reader.join().unwrap();
+        assert_eq!(slot.disposals.load(SeqCst), if owned { 2 } else { 1 });
+    });
+}
+
+#[test]
+fn f1_the_last_release_a_lookup_and_an_end_have_one_winner_and_drop_the_value_once() {
+    model(|| {
+        let slot = Slot::new();
+        let (one, two) = (Arc::clone(&slot), Arc::clone(&slot));
+        let other = loom::thread::spawn(move || one.end(0).0);
+        let reader = loom::thread::spawn(move || two.read(0, 7));
+        let here = slot.release_last(0);
+        assert!(here ^ other.join().unwrap());
+        reader.join().unwrap();
+        assert_eq!(slot.disposals.load(SeqCst), 1);
+    });
+}
+
+#[test]
+fn f1_the_last_release_of_an_old_handle_never_ends_the_next_life_of_the_slot() {
+    model(|| {
+        let slot = Slot::new();
+        let old = Arc::clone(&slot);
+        let releaser = loom::thread::spawn(move || old.release_last(0));
+        let (ended, owned) = slot.end(0);
+        if owned {
+            // SAFETY: the slot is free and this thread is the only one that reuses it.
+            slot.value.with_mut(|p| unsafe { *p = 8 });
+            slot.word.publish();
+            assert!(slot.read(1, 8));
+            assert!(slot.end(1).0);
+        }
+        assert!(ended ^ releaser.join().unwrap());
         assert_eq!(slot.disposals.load(SeqCst), if owned { 2 } else { 1 });
     });
 }

@@ -75,7 +75,7 @@ fn scenario(device: &Arc<Device>) -> Run {
     };
     let Some(scale) = run.step("kernel", || runtime::Kernel::new(device, &options(SCALE))) else { return run };
     let mut make = |label: &'static str, size| {
-        let options = runtime::BufferOptions { size, label: label.into(), ..Default::default() };
+        let options = runtime::BufferOptions { size, label, ..Default::default() };
         run.step(label, || runtime::Buffer::new(device, &options))
     };
     let (Some(a), Some(b), Some(c), Some(d)) = (make("a", BYTES), make("b", BYTES), make("c", 2 * BYTES), make("d", BYTES))

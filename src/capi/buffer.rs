@@ -1,7 +1,6 @@
 //! Buffers, and the questions about the bytes of views.
 
 use std::ptr;
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -38,13 +37,13 @@ pub unsafe extern "C" fn compute_buffer_create(
         check_flags(desc.flags, COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT, "buffer")?;
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
-        let stream = if desc.stream.is_null() { None } else { Some(Arc::clone(&*find(desc.stream)?)) };
+        let stream = if desc.stream.is_null() { None } else { Some(find(desc.stream)?) };
         let long = desc.flags & COMPUTE_BUFFER_FLAG_PERSISTENT != 0;
         let options = BufferOptions {
             size: desc.size,
-            label: label.unwrap_or_default().to_owned(),
+            label: label.unwrap_or_default(),
             strict_unwritten: desc.flags & COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN != 0,
-            stream,
+            stream: stream.as_deref(),
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);

@@ -18,8 +18,8 @@ pub(crate) trait Noun: Sized + 'static {
     const NAME: &'static str;
     /// Where its handles are looked up.
     fn table() -> &'static Table<Arc<Self::Object>>;
-    /// Called once when the handle has ended, with the object still alive.
-    fn ended(_object: &Arc<Self::Object>) {}
+    /// Called once when the handle has ended, with the object still alive. `None`: nothing is to be done, and releasing need not keep it alive.
+    const ENDED: Option<fn(&Arc<Self::Object>)> = None;
 }
 
 /// A looked-up object, alive as long as this is.
@@ -44,9 +44,7 @@ impl Noun for compute_device_s {
         static TABLE: Table<Arc<Opened>> = Table::new(Tag::Device);
         &TABLE
     }
-    fn ended(opened: &Arc<Opened>) {
-        opened.device.end();
-    }
+    const ENDED: Option<fn(&Arc<Opened>)> = Some(|opened| opened.device.end());
 }
 
 impl Noun for compute_stream_s {
@@ -130,10 +128,11 @@ pub(crate) fn retain<N: Noun>(handle: *mut N) -> Answer {
 
 /// One reference less. Handles that are no good are let pass: there is nobody to tell.
 pub(crate) fn release<N: Noun>(handle: *mut N) {
-    if let Some(live) = peek(handle)
-        && N::table().release(handle.addr() as u64) == Counted::Ended
+    let live = N::ENDED.and_then(|ended| Some((ended, peek(handle)?)));
+    if N::table().release(handle.addr() as u64) == Counted::Ended
+        && let Some((ended, live)) = live
     {
-        N::ended(&live);
+        ended(&live);
     }
 }
 
@@ -144,6 +143,8 @@ pub(crate) fn destroy<N: Noun>(handle: *mut N) -> Answer {
         // Somebody else was faster.
         return Err(bad(handle));
     }
-    N::ended(&live);
+    if let Some(ended) = N::ENDED {
+        ended(&live);
+    }
     Ok(COMPUTE_OK)
 }

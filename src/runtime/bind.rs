@@ -223,7 +223,7 @@ fn check_overlap(reflection: &Reflection, bound: &Bound<'_>) -> Checked<()> {
             if (writes || infos[earlier].access.writes()) && span.overlaps(other) {
                 return refusal(code::OVERLAP, || {
                     let (one, two) = (describe(&infos[earlier]), describe(&infos[index]));
-                    format!("{one} and {two} overlap in buffer `{}` and one of them is written", span.buffer.label)
+                    format!("{one} and {two} overlap in buffer `{}` and one of them is written", span.buffer.label())
                 });
             }
         }

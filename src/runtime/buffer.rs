@@ -17,17 +17,17 @@ use super::memory::{AllocationMode, Block};
 use super::stream::Stream;
 
 /// How to make a buffer.
-#[derive(Clone, Debug, Default)]
-pub struct BufferOptions {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BufferOptions<'a> {
     /// Bytes; 0 makes an empty buffer.
     pub size: u64,
     /// For messages.
-    pub label: String,
+    pub label: &'a str,
     /// Never-written bytes are claimed rather than read as zeros (T1).
     pub strict_unwritten: bool,
     /// The stream whose pools it comes from; without one, the device's own. Any stream may use the buffer; memory that was released on the stream
     /// itself is there again at once.
-    pub stream: Option<Arc<Stream>>,
+    pub stream: Option<&'a Arc<Stream>>,
     /// Which pools: the persistent ones are for what lives long.
     pub mode: AllocationMode,
 }
@@ -37,7 +37,8 @@ pub struct Buffer {
     pub(crate) device: Arc<Device>,
     /// Number of the buffer, unique in the process and never used again.
     pub(crate) id: u64,
-    pub(crate) label: Arc<str>,
+    /// None for an empty one: most buffers of a frame have none, and it would be an allocation each.
+    label: Option<Arc<str>>,
     pub(crate) size: u64,
     /// None for an empty buffer.
     block: Option<Block>,
@@ -62,16 +63,16 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Buffer {
     /// Allocates. No byte counts as written.
-    pub fn new(device: &Arc<Device>, options: &BufferOptions) -> Result<Arc<Self>> {
+    pub fn new(device: &Arc<Device>, options: &BufferOptions<'_>) -> Result<Arc<Self>> {
         device.check()?;
-        if let Some(stream) = options.stream.as_ref().filter(|stream| !Arc::ptr_eq(&stream.device, device)) {
+        if let Some(stream) = options.stream.filter(|stream| !Arc::ptr_eq(&stream.device, device)) {
             let message = format!("stream `{}` belongs to another device than the buffer `{}`", stream.label, options.label);
             return fail(code::FOREIGN_HANDLE, message);
         }
         let size = options.size;
         let block = match size {
             0 => None,
-            size => Some(device.allocate(options.stream.as_deref(), size, options.mode)?),
+            size => Some(device.allocate(options.stream.map(|stream| &**stream), size, options.mode)?),
         };
         let uses = Uses::new();
         if let Some(before) = block.as_ref().and_then(Block::inherited) {
@@ -88,7 +89,7 @@ impl Buffer {
         Ok(Arc::new(Self {
             device: Arc::clone(device),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            label: options.label.as_str().into(),
+            label: (!options.label.is_empty()).then(|| options.label.into()),
             size,
             block,
             mark,
@@ -107,6 +108,11 @@ impl Buffer {
         self.id
     }
 
+    /// What the caller called it.
+    pub(crate) fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or_default()
+    }
+
     /// The device that it is on.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
@@ -119,7 +125,7 @@ impl Buffer {
 
     /// Name and number for reports.
     pub(crate) fn name(&self) -> compute_trust::Buffer {
-        compute_trust::Buffer { id: self.id, label: Arc::clone(&self.label) }
+        compute_trust::Buffer { id: self.id, label: self.label.clone().unwrap_or_else(|| "".into()) }
     }
 
     /// The size of a part, if it is inside (M9). `size` of `u64::MAX` is to the end.
@@ -133,7 +139,7 @@ impl Buffer {
 
     /// What to say of a part that is not inside.
     pub(crate) fn no_part(&self, offset: u64, size: u64) -> String {
-        format!("view of {size} bytes at offset {offset} of buffer `{}`, which has {} bytes", self.label, self.size)
+        format!("view of {size} bytes at offset {offset} of buffer `{}`, which has {} bytes", self.label(), self.size)
     }
 
     /// Part of it, checked (M9). `size` of `u64::MAX` is to the end.
@@ -169,6 +175,6 @@ impl Drop for Buffer {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer({}, `{}`, {} bytes)", self.id, self.label, self.size)
+        write!(f, "Buffer({}, `{}`, {} bytes)", self.id, self.label(), self.size)
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Place<'a> {
             return refusal(code::OUT_OF_RANGE, || format!("{}: {}", role(), buffer.no_part(offset, size)));
         };
         if !Arc::ptr_eq(&buffer.device, device) {
-            let message = || format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label, role());
+            let message = || format!("buffer `{}` of the {} belongs to another device than the stream", buffer.label(), role());
             return refusal(code::FOREIGN_HANDLE, message);
         }
         Ok(Span { buffer, offset, size })

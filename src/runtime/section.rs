@@ -183,7 +183,7 @@ pub(crate) fn perform<'a>(
         drop(section);
         // A host read is told itself.
         if touches.iter().any(|touch| touch.write != Write::No) {
-            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label));
+            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label()));
         }
         return Ok(Performed::Skipped(failure));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::Waited;
@@ -28,6 +28,8 @@ pub struct Stream {
     pub(crate) pools: OnceCell<Arc<PoolSet>>,
     /// What its allocations are charged to.
     pub(crate) budget: Mutex<Option<Arc<Budget>>>,
+    /// Whether there is one: most streams have none, and then an allocation need not ask under the lock.
+    pub(crate) budgeted: AtomicBool,
 }
 
 /// How a wait ended that was no error.
@@ -54,6 +56,7 @@ impl Stream {
             label: label.into(),
             pools: OnceCell::new(),
             budget: Mutex::new(None),
+            budgeted: AtomicBool::new(false),
         }))
     }
 

@@ -130,7 +130,7 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
         let from = from.check(&stream.device, || "source".into())?;
         same_size("source", &to, from.size)?;
         if from.overlaps(&to) {
-            let (source, destination, label) = (from.range(), to.range(), &to.buffer.label);
+            let (source, destination, label) = (from.range(), to.range(), to.buffer.label());
             let message = || format!("source {source:?} and destination {destination:?} of the copy overlap in buffer `{label}`");
             return refusal(code::OVERLAP, message);
         }

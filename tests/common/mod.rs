@@ -37,7 +37,7 @@ pub(crate) fn faulty_at_once() -> (Arc<Device>, Arc<FaultPlan>) {
 }
 
 pub(crate) fn buffer(device: &Arc<Device>, size: u64, label: &str) -> Arc<Buffer> {
-    Buffer::new(device, &BufferOptions { size, label: label.into(), ..Default::default() }).unwrap()
+    Buffer::new(device, &BufferOptions { size, label, ..Default::default() }).unwrap()
 }
 
 pub(crate) fn whole(buffer: &Arc<Buffer>) -> Place<'_> {

@@ -21,7 +21,7 @@ mod word;
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::hash::{BuildHasher, RandomState};
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
 use std::ptr;
 
@@ -227,10 +227,22 @@ impl<T> Table<T> {
     pub(crate) fn release(&self, handle: u64) -> Counted {
         let Some(guard) = self.get(handle) else { return Counted::Invalid };
         match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
-            Ok(1) if self.destroy(handle) => Counted::Ended,
+            Ok(1) if self.end_held(handle, guard) => Counted::Ended,
             Ok(1) | Err(_) => Counted::Invalid,
             Ok(_) => Counted::Kept,
         }
+    }
+
+    /// [`Self::destroy`] by somebody who holds the object: the two changes of the word in one where the table allows it.
+    fn end_held(&self, handle: u64, guard: Guard<'_, T>) -> bool {
+        let Some((_, generation)) = self.decompose(handle).filter(|_| !self.busy) else { return self.destroy(handle) };
+        let Some(last) = guard.slot.word.end_held(generation) else { return false };
+        // The hold is given back already.
+        let guard = ManuallyDrop::new(guard);
+        if last {
+            self.dispose(guard.slot, guard.number);
+        }
+        true
     }
 
     /// Ends a handle at once, whatever its references. The object goes with the last guard. False: the handle is not good.

@@ -98,6 +98,26 @@ impl Word {
         }
     }
 
+    /// Ends the handle of this generation and gives a hold of the caller back, in one step. `None`: it was not live, and the caller still holds the
+    /// slot. `Some(true)`: the caller now owns the value and must take it out, then [`Self::recycle`].
+    #[must_use]
+    pub(super) fn end_held(&self, generation: u32) -> Option<bool> {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if !is_live(seen, generation) {
+                return None;
+            }
+            let left = (seen & !LIVE) - 1;
+            let last = left & COUNT == 0;
+            let next = if last { left & !FULL } else { left };
+            // What others did with the value comes before it is dropped, and so does what this thread did before another drops it.
+            match self.0.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(last),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
     /// Whether the slot is live in this generation, for look-ups that have said elsewhere that they hold it.
     pub(super) fn is_live_now(&self, generation: u32) -> bool {
         is_live(self.0.load(Ordering::SeqCst), generation)

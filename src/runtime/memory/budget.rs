@@ -1,6 +1,7 @@
 //! Budgets of streams (M6): what allocations are charged, and when that is given back.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use compute_memory::{Budget, OverBudget, Placement};
 use compute_trust::{Answers, Error};
@@ -31,6 +32,7 @@ fn over_budget(over: &OverBudget) -> Arc<Failed> {
 impl Device {
     /// Charges the budget of a stream, if it has one, with what `size` bytes take at least. Where that does not fit, waits once for what was released.
     pub(super) fn charge(&self, stream: Option<&Stream>, size: u64, reclaimed: &mut bool) -> Result<Option<Charge>> {
+        let stream = stream.filter(|stream| stream.budgeted.load(Ordering::Acquire));
         let Some(budget) = stream.and_then(|stream| stream.budget.lock().clone()) else { return Ok(None) };
         let bytes = size.checked_next_multiple_of(self.memory.settings.granule).unwrap_or(u64::MAX);
         let mut answer = budget.charge(bytes);
@@ -62,6 +64,9 @@ impl Stream {
     /// From now on the stream's allocations are charged to this budget, or to none. What was charged before stays where it is.
     pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
         // The old one is dropped after unlocking.
-        let _old = std::mem::replace(&mut *self.budget.lock(), budget);
+        let mut held = self.budget.lock();
+        self.budgeted.store(budget.is_some(), Ordering::Release);
+        let _old = std::mem::replace(&mut *held, budget);
+        drop(held);
     }
 }

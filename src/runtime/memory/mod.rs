@@ -281,8 +281,11 @@ impl Device {
     pub(crate) fn buffer_made(&self, size: u64) {
         let store = &self.memory;
         store.buffers.fetch_add(1, Ordering::Relaxed);
-        let before = store.bytes.fetch_add(size, Ordering::Relaxed);
-        store.bytes_peak.fetch_max(before.saturating_add(size), Ordering::Relaxed);
+        let now = store.bytes.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        // Most of the time there is nothing to change, and looking costs next to nothing.
+        if now > store.bytes_peak.load(Ordering::Relaxed) {
+            store.bytes_peak.fetch_max(now, Ordering::Relaxed);
+        }
     }
 
     /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
