@@ -18,6 +18,7 @@ mod limits;
 pub mod lower;
 pub mod math;
 mod parse;
+mod pointers;
 mod print;
 mod range;
 mod reflect;

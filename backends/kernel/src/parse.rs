@@ -16,7 +16,7 @@ use crate::lower::Print;
 use crate::lower::format::Format;
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
-use crate::{limits, subgroups, support};
+use crate::{limits, pointers, subgroups, support};
 
 /// Address space only: pages that are not touched cost nothing. The bounds of `scan` keep the deepest recursion far below it.
 const STACK: usize = 128 << 20;
@@ -146,6 +146,7 @@ fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }
+    pointers::resolve(&mut module).map_err(|findings| diagnostics::refuse(&source, findings))?;
     let info = match validator().validate(&module) {
         Ok(info) => info,
         Err(error) => return Err(diagnostics::refuse(&source, vec![validation_error(&error)])),

@@ -318,6 +318,11 @@ fn pointee(module: &Module, function: &Function, pointer: Handle<Expression>) ->
     }
 }
 
+/// The type of a value as the language writes it.
+pub(crate) fn type_text(module: &Module, inner: &TypeInner) -> String {
+    inner_name(module, inner)
+}
+
 /// A type as the language writes it.
 pub(super) fn type_name(module: &Module, ty: Handle<Type>) -> String {
     match &module.types[ty] {
@@ -336,13 +341,21 @@ fn inner_name(module: &Module, inner: &TypeInner) -> String {
         TypeInner::Matrix { columns, rows, scalar: s } => format!("mat{}x{}<{}>", size(*columns), size(*rows), scalar(*s)),
         TypeInner::Array { base, size: naga::ArraySize::Constant(n), .. } => format!("array<{}, {n}>", type_name(module, *base)),
         TypeInner::Array { base, .. } => format!("array<{}>", type_name(module, *base)),
-        TypeInner::Pointer { base, space } => format!("ptr<{}, {}>", space_name(*space), type_name(module, *base)),
+        TypeInner::Pointer { base, space } => pointer_name(*space, &type_name(module, *base)),
         TypeInner::ValuePointer { size: Some(n), scalar: s, space } => {
-            format!("ptr<{}, vec{}<{}>>", space_name(*space), size(*n), scalar(*s))
+            pointer_name(*space, &format!("vec{}<{}>", size(*n), scalar(*s)))
         }
-        TypeInner::ValuePointer { scalar: s, space, .. } => format!("ptr<{}, {}>", space_name(*space), scalar(*s)),
+        TypeInner::ValuePointer { scalar: s, space, .. } => pointer_name(*space, scalar(*s)),
         _ => "this type".to_owned(),
     }
+}
+
+fn pointer_name(space: AddressSpace, target: &str) -> String {
+    let access = match space {
+        AddressSpace::Storage { access } if access.contains(naga::StorageAccess::STORE) => ", read_write",
+        _ => "",
+    };
+    format!("ptr<{}, {target}{access}>", space_name(space))
 }
 
 fn scalar_name(scalar: Scalar) -> Option<&'static str> {

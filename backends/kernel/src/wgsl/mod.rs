@@ -23,9 +23,10 @@ use crate::parse::{self, Origin, Parsed};
 use crate::print::{self, Rewritten};
 use crate::scan::{self, Scanned};
 use crate::text::Text;
-use crate::{bitcast, limits, reflect, subgroups, support};
+use crate::{bitcast, limits, pointers, reflect, subgroups, support};
 
 pub(crate) use fold::count;
+pub(crate) use invalid::type_text;
 
 /// Parses and validates WGSL. Call on a large stack.
 pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
@@ -64,24 +65,31 @@ fn whole(text: &mut Edited, prints: &Rewritten) -> Option<(naga::Module, ModuleI
     if !(findings.is_empty() && refused(&module, text.as_str(), prints).is_empty()) {
         return None;
     }
-    let mut info = parse::validator().validate(&module);
-    if info.is_err() {
+    let mut info = valid(&mut module).ok();
+    if info.is_none() {
         let edits = lets::check(&module, text.as_str());
         if !edits.is_empty() {
             text.apply(edits);
             module = read(text.as_str()).ok()?.0;
-            info = parse::validator().validate(&module);
+            info = valid(&mut module).ok();
         }
     }
-    let info = info.ok()?;
+    let info = info?;
     if beyond(&module, &info, text.as_str()).is_empty() { Some((module, info)) } else { None }
 }
 
-/// What the front end proper makes of a text, and what is wrong with the subgroup operations in it. Every byte keeps its place.
+/// What the front end proper makes of a text, and what is wrong in it that the validator does not look for. Every byte keeps its place.
 fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
     let mut module = naga::front::wgsl::parse_str(&subgroups::prepare(text))?;
-    let findings = subgroups::normalise(&mut module);
+    let mut findings = subgroups::normalise(&mut module);
+    findings.extend(pointers::check(&module));
     Ok((module, findings))
+}
+
+/// Makes a module one that devices take, and validates it.
+fn valid(module: &mut naga::Module) -> Result<ModuleInfo, Vec<Finding>> {
+    pointers::resolve(module)?;
+    parse::validator().validate(module).map_err(|error| vec![invalid::finding(module, &error)])
 }
 
 /// What is wrong with a module before it is validated.

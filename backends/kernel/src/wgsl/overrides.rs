@@ -6,7 +6,6 @@ use naga::{Module, Scalar, ScalarKind, TypeInner};
 
 use super::fold;
 use crate::edits::{Edit, Edited};
-use crate::parse;
 use crate::scan::{Kind, Scanned};
 
 /// The module with its override constants made constants. `values` are by id in decimal, or by name where there is none.
@@ -24,8 +23,8 @@ pub(crate) fn with_values(text: &Edited, module: &Module, values: &[(String, f64
     if !findings.is_empty() {
         return None;
     }
-    let (module, _) = super::read(text.as_str()).ok()?;
-    let info = parse::validator().validate(&module).ok()?;
+    let (mut module, _) = super::read(text.as_str()).ok()?;
+    let info = super::valid(&mut module).ok()?;
     Some((text, module, info))
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostics::{Diagnostics, Finding, MOST};
 use crate::edits::{Edit, Edited};
 use crate::print::Rewritten;
 use crate::scan::{Kind, Scanned};
-use crate::uniformity;
+use crate::{pointers, uniformity};
 
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
@@ -61,6 +61,19 @@ impl Recovery {
             self.note(finding.clone());
         }
         self.validate(module, !unsupported.is_empty());
+        if self.findings.is_empty() {
+            self.copied();
+        }
+    }
+
+    /// What is wrong only with the copies of functions that pointers lead to.
+    fn copied(&mut self) {
+        let Ok((mut module, _)) = super::read(self.text.as_str()) else { return };
+        let findings = match super::valid(&mut module) {
+            Ok(info) => super::beyond(&module, &info, self.text.as_str()),
+            Err(findings) => findings,
+        };
+        findings.into_iter().for_each(|f| self.note(f));
     }
 
     /// A function that is not closed takes what follows it along: that is told first.
@@ -102,8 +115,9 @@ impl Recovery {
     fn parsed(&mut self) -> Option<naga::Module> {
         loop {
             let error = match super::read(self.text.as_str()) {
-                Ok((module, findings)) => {
+                Ok((mut module, findings)) => {
                     findings.into_iter().for_each(|f| self.note(f));
+                    pointers::generalise(&mut module);
                     return Some(module);
                 }
                 Err(error) => error,
@@ -168,7 +182,10 @@ impl Recovery {
         if !edits.is_empty() {
             self.text.apply(edits);
             match super::read(self.text.as_str()) {
-                Ok((changed, _)) => module = changed,
+                Ok((changed, _)) => {
+                    module = changed;
+                    pointers::generalise(&mut module);
+                }
                 Err(_) => return,
             }
         }

@@ -5,6 +5,7 @@ mod functions;
 mod memory;
 mod numbers;
 mod operators;
+mod pointers;
 mod refusals;
 mod statements;
 
@@ -22,8 +23,10 @@ use names;
 
 /// Every test that a line of the table may name.
 fn all_names() -> Vec<&'static str> {
-    let lists = [conversions::NAMES, functions::NAMES, memory::NAMES, operators::NAMES, refusals::NAMES, statements::NAMES];
-    lists.iter().flat_map(|list| list.iter().copied()).collect()
+    let values = [conversions::NAMES, functions::NAMES, operators::NAMES];
+    let places = [memory::NAMES, pointers::NAMES, refusals::NAMES, statements::NAMES];
+    let lists = values.into_iter().chain(places);
+    lists.flat_map(|list| list.iter().copied()).collect()
 }
 
 #[test]
