@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::Waited;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::{Budget, PoolSet};
+use super::memory::{Budget, DryRuns, PoolSet};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -28,6 +28,9 @@ pub struct Stream {
     pub(crate) pools: OnceCell<Arc<PoolSet>>,
     /// What its allocations are charged to.
     pub(crate) budget: Mutex<Option<Arc<Budget>>>,
+    /// Whether a dry run goes on (M5).
+    pub(crate) is_dry: AtomicBool,
+    pub(crate) dry_runs: Mutex<DryRuns>,
 }
 
 /// How a wait ended that was no error.
@@ -54,6 +57,8 @@ impl Stream {
             label: label.into(),
             pools: OnceCell::new(),
             budget: Mutex::new(None),
+            is_dry: AtomicBool::new(false),
+            dry_runs: Mutex::default(),
         }))
     }
 
