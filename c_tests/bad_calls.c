@@ -144,6 +144,10 @@ static void bad_streams(void)
     for (size_t i = 0; i < BAD_HANDLES; i++) compute_budget_release((compute_budget)bad_handles[i]);
     EACH_BAD(compute_stream, compute_stream_memory_report(h, NULL, 0, 0, &pools, E));
     EACH_BAD(compute_stream, compute_stream_set_pools(h, &pool, 1, 0, E));
+    EACH_BAD(compute_stream, compute_stream_begin_dry_run(h, E));
+    EACH_BAD(compute_stream, compute_stream_end_dry_run(h, E));
+    EACH_BAD(compute_stream, compute_stream_get_plan(h, &pool, 0, 1, &pools, E));
+    EACH_BAD(compute_stream, compute_stream_freeze_pools(h, 1, E));
     EACH_BAD(compute_stream, compute_stream_record(h, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_wait_event(h, event, E));
     EACH_BAD(compute_stream, compute_stream_flush(h, E));

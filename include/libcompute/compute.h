@@ -121,6 +121,9 @@
 /* This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back. */
 #define COMPUTE_BUFFER_FLAG_PERSISTENT (UINT64_C(1) << 1)
 
+/* Memory is taken at the first use (M5). A use for which there is none fails with `COMPUTE_ERROR_NOT_BACKED`, and that failure claims the buffer. */
+#define COMPUTE_BUFFER_FLAG_DEFERRED (UINT64_C(1) << 4)
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -1111,6 +1114,19 @@ typedef struct compute_table {
     compute_status (*budget_get_info)(compute_budget budget, struct compute_budget_info *info, compute_error *out_error);
     /* `compute_stream_set_budget` */
     compute_status (*stream_set_budget)(compute_stream stream, compute_budget budget, compute_error *out_error);
+    /* `compute_stream_begin_dry_run` */
+    compute_status (*stream_begin_dry_run)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_end_dry_run` */
+    compute_status (*stream_end_dry_run)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_get_plan` */
+    compute_status (*stream_get_plan)(compute_stream stream,
+                                      struct compute_pool_desc *pools,
+                                      size_t pool_stride,
+                                      size_t capacity,
+                                      size_t *count,
+                                      compute_error *out_error);
+    /* `compute_stream_freeze_pools` */
+    compute_status (*stream_freeze_pools)(compute_stream stream, uint32_t frozen, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1190,6 +1206,15 @@ typedef struct compute_table {
 
 /* The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough. */
 #define COMPUTE_ERROR_BUDGET -203
+
+/* A deferred allocation could not be made when its buffer was first used; the message has the cause. The buffer is claimed by this failure. */
+#define COMPUTE_ERROR_NOT_BACKED -204
+
+/* The pools are frozen and have no room: no page may be taken from the device now. The message says how much is missing. */
+#define COMPUTE_ERROR_POOLS_FROZEN -205
+
+/* The pool is at its cap and may have no page of the size that it would take; the message says how much is free, and in what runs. */
+#define COMPUTE_ERROR_POOL_FULL -206
 
 /* No such device; the message lists what was tried. */
 #define COMPUTE_ERROR_NO_DEVICE -300
@@ -1576,7 +1601,7 @@ compute_status compute_stream_sync(compute_stream stream,
 
 /* Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
  *
- * Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
+ * Errors: `OUT_OF_MEMORY` and `POOL_FULL` (reclaimable: asked again after the library has reclaimed what it can), `POOLS_FROZEN`, `BUDGET`, `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
  * `DEVICE_POISONED`.
  *
  * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
@@ -1705,6 +1730,48 @@ compute_status compute_budget_get_info(compute_budget budget,
 compute_status compute_stream_set_budget(compute_stream stream,
                                          compute_budget budget,
                                          compute_error *out_error);
+
+/* Starts a dry run of a stream (M5): what its work takes is measured, and nothing is paid for. Until `compute_stream_end_dry_run`
+ *
+ * - buffers made from the stream's pools are deferred: they get memory at their first use after the dry run, as with
+ * `COMPUTE_BUFFER_FLAG_DEFERRED`, or never;
+ * - launches are checked and compiled, and touch no buffer;
+ * - writes, fills and copies are checked and do nothing: what they would have written stays as it was;
+ * - reads are refused with `COMPUTE_ERROR_BUSY`, as there is nothing to read;
+ * - `compute_stream_memory_report` tells what the pools would have, with the peaks.
+ *
+ * What is measured is the stream by itself: memory that other streams still use when it is released makes the real run wait, or take more. Budgets are not
+ * charged. `COMPUTE_ERROR_BUSY`: it is in a dry run already.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_begin_dry_run(compute_stream stream,
+                                            compute_error *out_error);
+
+/* Ends the dry run of a stream. `COMPUTE_ERROR_BUSY`: it is in none.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_end_dry_run(compute_stream stream, compute_error *out_error);
+
+/* The layout that the dry run of a stream measured, the one that goes on or else the last one: its main pools, each capped at its peak, for
+ * `compute_stream_set_pools`. A pool that was not used keeps room for one page. `*count` is told how many pools there are; the first `capacity` of them are
+ * written to `pools`, `pool_stride` bytes apart (0: `sizeof(compute_pool_desc)`). With a capacity of 0 `pools` may be NULL. Answers `COMPUTE_INCOMPLETE`
+ * when `pools` was given and could not take all. `COMPUTE_ERROR_BUSY`: there was no dry run.
+ *
+ * Pointers: The pointers are valid as described. */
+compute_status compute_stream_get_plan(compute_stream stream,
+                                       struct compute_pool_desc *pools,
+                                       size_t pool_stride,
+                                       size_t capacity,
+                                       size_t *count,
+                                       compute_error *out_error);
+
+/* Freezes the pools of a stream, or with 0 thaws them. Frozen pools take no page from the device and give none back, so no allocation calls the driver;
+ * one that they have no room for is refused with `COMPUTE_ERROR_POOLS_FROZEN`, which says how much is missing. They cannot be replaced meanwhile.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_freeze_pools(compute_stream stream,
+                                           uint32_t frozen,
+                                           compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

@@ -77,7 +77,7 @@ pub enum LayoutError {
     LargerThanPage(usize, u64, u64),
     /// An exclusive pool with a page size.
     ExclusivePage(usize),
-    /// A cap below one page, or below the largest allocation.
+    /// A cap below one page.
     Cap(usize, u64, u64),
 }
 
@@ -135,7 +135,7 @@ impl Layout {
     pub fn capped(&self, reports: &[PoolReport]) -> Self {
         let capped = self.pools.iter().zip(reports).map(|(spec, report)| {
             // A pool that the work did not use keeps what a cap may not go below.
-            let least = if spec.kind == Kind::Sliced { spec.page.max(spec.largest) } else { 1 };
+            let least = spec.page.max(1);
             PoolSpec { cap: report.peak_reserved.max(least), ..*spec }
         });
         Self { pools: capped.collect() }
@@ -183,8 +183,9 @@ impl PoolSpec {
         if self.largest > self.page_most {
             return Err(LayoutError::LargerThanPage(index, self.largest, self.page_most));
         }
-        if self.cap < self.page.max(self.largest) {
-            return Err(LayoutError::Cap(index, self.cap, self.page.max(self.largest)));
+        // What is larger than the cap is too large for ever, and told so by the allocation.
+        if self.cap < self.page {
+            return Err(LayoutError::Cap(index, self.cap, self.page));
         }
         Ok(())
     }

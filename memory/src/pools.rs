@@ -186,7 +186,12 @@ impl<U> Pools<U> {
         &self.layout
     }
 
-    /// While frozen, no page is asked for or given back: a graph is being recorded.
+    /// Whether they are frozen.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
+    /// While frozen, no page is asked for or given back: a graph is being recorded, or the caller wants no call of the driver.
     pub fn freeze(&mut self, frozen: bool) {
         self.frozen = frozen;
     }
@@ -271,8 +276,8 @@ impl<U> Pools<U> {
         })
     }
 
-    /// The most that an allocation can have.
-    fn most(&self, mode: Mode) -> u64 {
+    /// The most that an allocation can have, ever.
+    pub fn most(&self, mode: Mode) -> u64 {
         let most = self.range(mode).map(|index| self.pools[index].spec).map(|spec| spec.largest.min(spec.cap)).max().unwrap_or(0);
         most.min(self.settings.page_limit)
     }
@@ -324,7 +329,7 @@ impl<U> Pools<U> {
         let least = self.pools[index].needed(size, alignment).filter(|least| *least <= fixed);
         let least = least.ok_or(Reason::TooLarge(fixed))?;
         if self.frozen {
-            return Err(Reason::Frozen);
+            return Err(Reason::Frozen(least));
         }
         let mut page = self.pools[index].page_for(least).min(whole).max(least);
         // Pages of other sizes make room under a cap.

@@ -28,8 +28,8 @@ pub enum Reason {
     TooLarge(u64),
     /// The pool is at its cap of so many bytes.
     Capped(u64),
-    /// No page may be added now.
-    Frozen,
+    /// No page may be added now; one of at least so many bytes would be needed.
+    Frozen(u64),
     /// The host has no memory for the tables.
     NoHostMemory,
 }
@@ -64,7 +64,12 @@ impl fmt::Display for Refusal {
             Reason::Alignment(alignment) => write!(f, "an alignment of {alignment} bytes: alignments are powers of two"),
             Reason::TooLarge(most) => write!(f, "{asked} bytes asked for, at most {most} are possible"),
             Reason::Capped(cap) => write!(f, "{asked} bytes asked for: {room}; it is capped at {cap}"),
-            Reason::Frozen => write!(f, "{asked} bytes asked for: {room}; no page may be added while a graph is being recorded"),
+            Reason::Frozen(missing) => {
+                write!(
+                    f,
+                    "{asked} bytes asked for: {room}; the pools are frozen, and a further page of {missing} bytes is missing"
+                )
+            }
             Reason::NoHostMemory => write!(f, "{asked} bytes asked for: no host memory for the bookkeeping"),
         }
     }

@@ -189,9 +189,9 @@ fn m2_too_large_for_ever_and_no_room_now_are_told_apart() {
     world.pools.freeze(true);
     world.get(2000);
     world.get(4096);
-    assert_eq!(world.ask(4096), Err(Reason::Frozen));
+    assert_eq!(world.ask(4096), Err(Reason::Frozen(4096)));
     let refusal = world.pools.allocate(4096, 1, Mode::Auto, &world.clocks).unwrap_err();
-    assert!(!refusal.is_reclaimable() && refusal.to_string().contains("recorded"), "{refusal}");
+    assert!(!refusal.is_reclaimable() && refusal.to_string().contains("4096 bytes is missing"), "{refusal}");
 }
 
 #[test]

@@ -499,6 +499,35 @@ pub(crate) unsafe fn write_structs<T: Sized32 + Copy>(
     Ok(())
 }
 
+/// Fills a caller's array of plain structs as far as it goes.
+///
+/// # Safety
+/// As [`write_structs`].
+pub(crate) unsafe fn write_array<T: Copy>(
+    values: impl Iterator<Item = T>,
+    first: *mut T,
+    stride: usize,
+    capacity: usize,
+    name: &str,
+) -> Result<(), Complaint> {
+    if capacity == 0 {
+        return Ok(());
+    }
+    let stride = if stride == 0 { size_of::<T>() } else { stride };
+    if first.is_null() || stride < size_of::<T>() || stride > isize::MAX as usize / capacity {
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "`{name}` is {first:p} with a stride of {stride} bytes; its elements have {}",
+            size_of::<T>()
+        );
+    }
+    for (value, place) in values.take(capacity).zip(0_usize..) {
+        // SAFETY: `place` is below `capacity`, the stride was checked against it, and the place need not be aligned.
+        unsafe { first.byte_add(place * stride).write_unaligned(value) };
+    }
+    Ok(())
+}
+
 // ---- text and bytes ----
 
 /// How long a label or a name may be. More is a mistake, or garbage for a length.

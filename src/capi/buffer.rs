@@ -13,9 +13,11 @@ use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
 /// More views in one call are a mistake, or garbage for a number.
 pub(crate) const MOST_VIEWS: usize = 1 << 20;
 
+const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT | COMPUTE_BUFFER_FLAG_DEFERRED;
+
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
-/// Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
+/// Errors: `OUT_OF_MEMORY` and `POOL_FULL` (reclaimable: asked again after the library has reclaimed what it can), `POOLS_FROZEN`, `BUDGET`, `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
 /// `DEVICE_POISONED`.
 ///
 /// # Safety
@@ -34,7 +36,7 @@ pub unsafe extern "C" fn compute_buffer_create(
         let desc = unsafe { read_struct(desc) }?;
         check_zero(desc.reserved.into(), "reserved")?;
         check_zero(desc.next.addr() as u64, "next")?;
-        check_flags(desc.flags, COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT, "buffer")?;
+        check_flags(desc.flags, BUFFER_FLAGS, "buffer")?;
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
         let stream = if desc.stream.is_null() { None } else { Some(find(desc.stream)?) };
@@ -45,6 +47,7 @@ pub unsafe extern "C" fn compute_buffer_create(
             strict_unwritten: desc.flags & COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN != 0,
             stream: stream.as_deref(),
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
+            deferred: desc.flags & COMPUTE_BUFFER_FLAG_DEFERRED != 0,
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);
         Ok(COMPUTE_OK)

@@ -61,6 +61,12 @@ pub const COMPUTE_ERROR_TOO_LARGE: compute_status = -201;
 pub const COMPUTE_ERROR_POOLS_IN_USE: compute_status = -202;
 /// The stream's budget does not allow it; the message has the numbers. Reclaimable unless the whole budget would not be enough.
 pub const COMPUTE_ERROR_BUDGET: compute_status = -203;
+/// A deferred allocation could not be made when its buffer was first used; the message has the cause. The buffer is claimed by this failure.
+pub const COMPUTE_ERROR_NOT_BACKED: compute_status = -204;
+/// The pools are frozen and have no room: no page may be taken from the device now. The message says how much is missing.
+pub const COMPUTE_ERROR_POOLS_FROZEN: compute_status = -205;
+/// The pool is at its cap and may have no page of the size that it would take; the message says how much is free, and in what runs.
+pub const COMPUTE_ERROR_POOL_FULL: compute_status = -206;
 
 /// No such device; the message lists what was tried.
 pub const COMPUTE_ERROR_NO_DEVICE: compute_status = -300;

@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, stream};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, stream};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -412,6 +412,22 @@ pub struct compute_table {
     /// `compute_stream_set_budget`
     pub stream_set_budget:
         unsafe extern "C" fn(stream: compute_stream, budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_begin_dry_run`
+    pub stream_begin_dry_run: unsafe extern "C" fn(stream: compute_stream, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_end_dry_run`
+    pub stream_end_dry_run: unsafe extern "C" fn(stream: compute_stream, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_get_plan`
+    pub stream_get_plan: unsafe extern "C" fn(
+        stream: compute_stream,
+        pools: *mut compute_pool_desc,
+        pool_stride: usize,
+        capacity: usize,
+        count: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_freeze_pools`
+    pub stream_freeze_pools:
+        unsafe extern "C" fn(stream: compute_stream, frozen: u32, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -512,6 +528,10 @@ static TABLE: compute_table = compute_table {
     budget_destroy: budget::compute_budget_destroy,
     budget_get_info: budget::compute_budget_get_info,
     stream_set_budget: budget::compute_stream_set_budget,
+    stream_begin_dry_run: plan::compute_stream_begin_dry_run,
+    stream_end_dry_run: plan::compute_stream_end_dry_run,
+    stream_get_plan: plan::compute_stream_get_plan,
+    stream_freeze_pools: plan::compute_stream_freeze_pools,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

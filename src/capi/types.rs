@@ -287,6 +287,9 @@ pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 /// This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back.
 pub const COMPUTE_BUFFER_FLAG_PERSISTENT: u64 = 1 << 1;
 
+/// Memory is taken at the first use (M5). A use for which there is none fails with `COMPUTE_ERROR_NOT_BACKED`, and that failure claims the buffer.
+pub const COMPUTE_BUFFER_FLAG_DEFERRED: u64 = 1 << 4;
+
 /// How to make a buffer.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
-use super::memory::{AllocationMode, Block};
+use super::memory::{AllocationMode, Home, Left};
+use super::section::alone;
 use super::stream::Stream;
 
 /// How to make a buffer.
@@ -30,6 +31,8 @@ pub struct BufferOptions<'a> {
     pub stream: Option<&'a Arc<Stream>>,
     /// Which pools: the persistent ones are for what lives long.
     pub mode: AllocationMode,
+    /// Memory is taken at the first use (M5).
+    pub deferred: bool,
 }
 
 /// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
@@ -40,8 +43,7 @@ pub struct Buffer {
     /// None for an empty one: most buffers of a frame have none, and it would be an allocation each.
     label: Option<Arc<str>>,
     pub(crate) size: u64,
-    /// None for an empty buffer.
-    block: Option<Block>,
+    pub(crate) home: Home,
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
     /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
@@ -70,12 +72,9 @@ impl Buffer {
             return fail(code::FOREIGN_HANDLE, message);
         }
         let size = options.size;
-        let block = match size {
-            0 => None,
-            size => Some(device.allocate(options.stream.map(|stream| &**stream), size, options.mode)?),
-        };
+        let home = device.find_home(options.stream, size, options.mode, options.deferred)?;
         let uses = Uses::new();
-        if let Some(before) = block.as_ref().and_then(Block::inherited) {
+        if let Some(before) = home.inherited() {
             uses.note_write(before);
         }
         let map = if options.strict_unwritten || device.strict {
@@ -85,13 +84,16 @@ impl Buffer {
             Map::unwritten(size)
         };
         let mark = Mark::new(!map.is_clean());
-        device.buffer_made(size);
+        device.buffer_made();
+        if home.has_block() {
+            device.buffer_backed(size);
+        }
         Ok(Arc::new(Self {
             device: Arc::clone(device),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             label: (!options.label.is_empty()).then(|| options.label.into()),
             size,
-            block,
+            home,
             mark,
             uses,
             map: Mutex::new(map),
@@ -120,7 +122,33 @@ impl Buffer {
 
     /// Where a range is for the device. `None` for an empty buffer.
     pub(crate) fn region(&self, range: &Range<u64>) -> Option<Region> {
-        self.block.as_ref().map(|block| block.region(range.start, range.end - range.start))
+        self.home.region(range.start, range.end - range.start)
+    }
+
+    /// Whether its memory is still to be allocated (M5). The caller holds its mark.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.size > 0 && !self.home.has_block()
+    }
+
+    /// Allocates what was deferred. The caller holds no lock and no mark: this may wait for the device.
+    pub(crate) fn back(&self) -> Result<()> {
+        let Some((stream, mode)) = self.home.deferral() else { return Ok(()) };
+        let block = self.device.allocate(stream.as_deref(), self.size, mode)?;
+        let before = block.inherited();
+        let left = alone(self, |_| {
+            let left = self.home.back(block);
+            if matches!(left, Left::Deferral(_)) {
+                if let Some(before) = before {
+                    self.uses.note_write(before);
+                }
+                self.device.buffer_backed(self.size);
+            }
+            left
+        });
+        if let Left::Block(unwanted) = left {
+            self.device.block_gone(unwanted, before.into_iter().collect());
+        }
+        Ok(())
     }
 
     /// Name and number for reports.
@@ -169,7 +197,7 @@ impl View {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let uses = self.last_uses();
-        self.device.buffer_gone(self.size, self.block.take(), uses);
+        self.device.buffer_gone(self.size, self.home.end(), uses);
     }
 }
 

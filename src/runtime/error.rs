@@ -56,7 +56,8 @@ impl std::error::Error for Failed {}
 
 /// A plain error: a code and what to tell the reader.
 pub(crate) fn error(code: i32, message: impl Into<String>) -> Error {
-    let (refusal, reclaimable) = (matches!(code, code::LIMIT | code::UNSUPPORTED), code == code::OUT_OF_MEMORY);
+    let (refusal, reclaimable) =
+        (matches!(code, code::LIMIT | code::UNSUPPORTED), matches!(code, code::OUT_OF_MEMORY | code::POOL_FULL));
     let answers = Answers { refusal, reclaimable, ..Answers::default() };
     Error { code, message: message.into(), answers, driver: None, about: None, location: None, diagnostics: Vec::new() }
 }

@@ -80,7 +80,8 @@ pub struct Launch<'a> {
 
 /// Launches on a stream, which is `None` when its handle was no good.
 pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
-    if launch.mode != Mode::Execute {
+    // A dry run compiles only (M5).
+    if launch.mode != Mode::Execute || stream.is_some_and(Stream::is_dry) {
         return prepare(stream, launch);
     }
     let mut bound = Bound::new();

@@ -18,7 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::error::{Failed, Result, error, from_device};
+use super::error::{Failed, Result, error, fail, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
@@ -81,7 +81,8 @@ struct Held<'a> {
 pub(crate) struct Section<'a> {
     stream: &'a Stream,
     queue: &'a Arc<Queue>,
-    submit: MutexGuard<'a, Submit>,
+    /// Held, but while deferred allocations are made.
+    submit: Option<MutexGuard<'a, Submit>>,
     subject: &'a Subject<'a>,
     touches: &'a [Touch<'a>],
     held: SmallVec<[Held<'a>; 8]>,
@@ -153,12 +154,15 @@ pub(crate) fn perform<'a>(
     if late::active() {
         late::settle();
     }
+    if stream.is_dry() {
+        return dry(stream, touches);
+    }
     let submit = stream.queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
     // Stays where it is until it has settled: moving it about costs as much as all of its bookkeeping.
     let mut section = Section {
         stream,
         queue: &stream.queue,
-        submit,
+        submit: Some(submit),
         subject,
         touches,
         held: SmallVec::new(),
@@ -173,10 +177,11 @@ pub(crate) fn perform<'a>(
         // Until it has its marks there is nothing to settle.
         settled: true,
     };
+    section.merge();
     section.take_marks();
     section.settled = false;
     if section.held.iter().any(|held| held.found.dirty)
-        && let Some((failure, needed)) = section.look_at_bytes()
+        && let Some((failure, needed)) = section.look_at_bytes()?
     {
         section.skip(&failure, &needed);
         // Its locks are given back before anybody else's code runs (F4).
@@ -206,23 +211,57 @@ pub(crate) fn perform<'a>(
 }
 
 impl<'a> Section<'a> {
-    /// What the maps of unclean buffers say: the failure that keeps the work from running, or else which fills it needs.
+    /// What the maps of unclean buffers say: the failure that keeps the work from running, or else which fills it needs. Deferred allocations are
+    /// made here: none of their bytes is written, so they are never clean.
     #[cold]
-    fn look_at_bytes(&mut self) -> Option<(Arc<Failure>, Arc<Buffer>)> {
+    fn look_at_bytes(&mut self) -> Result<Option<(Arc<Failure>, Arc<Buffer>)>> {
         self.reserve();
         let mut claim = self.first_claim();
+        while claim.is_none() && self.held.iter().any(|held| held.buffer.is_deferred()) {
+            self.back()?;
+            self.reserve();
+            claim = self.first_claim();
+        }
         if claim.is_none() && self.compact() {
             claim = self.first_claim();
         }
         if claim.is_none() {
             self.plan_fills();
         }
-        claim
+        Ok(claim)
+    }
+
+    /// Allocates what was deferred, with no lock and no mark held, and begins anew.
+    fn back(&mut self) -> Result<()> {
+        self.end();
+        self.submit = None;
+        for held in &self.held {
+            held.buffer.back().map_err(|cause| self.not_backed(held.buffer, &cause))?;
+        }
+        let submit = self.queue.lock(&self.stream.device).map_err(|failed| refuse_all(&failed, self.touches))?;
+        self.submit = Some(submit);
+        self.take_marks();
+        self.settled = false;
+        Ok(())
+    }
+
+    /// A deferred allocation could not be made (M5): its buffer is claimed by that, and so is what the work would have written.
+    fn not_backed(&self, buffer: &Arc<Buffer>, cause: &Failed) -> Arc<Failed> {
+        let mut outputs = outputs(self.touches);
+        outputs.push((Arc::clone(buffer), 0..buffer.size));
+        let made = Error { about: Some(self.subject.about(refused_operation(), self.stream.id)), ..(*cause.error).clone() };
+        if cause.error.answers.poisoned {
+            return refuse(made, &outputs);
+        }
+        let (label, size, name, id) = (buffer.label(), buffer.size, self.subject.name, buffer.id);
+        let text = format!(
+            "the allocation of {size} bytes for buffer `{label}` ({id}) was deferred to its first use, and could not be made when `{name}` needed it: {cause}"
+        );
+        refuse(Error { code: code::NOT_BACKED, message: text, ..made }, &outputs)
     }
 
     /// Takes all marks or none, sleeping where somebody else has to settle first.
     fn take_marks(&mut self) {
-        self.merge();
         loop {
             let refused =
                 (0..self.held.len()).find_map(|index| take(&mut self.held[index]).err().map(|exclusive| (index, exclusive)));
@@ -265,9 +304,13 @@ impl<'a> Section<'a> {
         })
     }
 
+    fn advance(&mut self, count: u64) -> u64 {
+        self.submit.as_mut().map_or(0, |submit| self.queue.advance(submit, count))
+    }
+
     /// The work does not run: its outputs carry the failure that its input carries (T5).
     fn skip(&mut self, failure: &Arc<Failure>, needed: &Buffer) {
-        self.last = self.queue.advance(&mut self.submit, 1);
+        self.last = self.advance(1);
         self.first = self.last;
         self.queue.native.mark(self.last);
         let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.span.buffer.id).collect();
@@ -324,7 +367,7 @@ impl<'a> Section<'a> {
     /// Gives the work its positions, and collects what it has to wait for.
     fn take_positions(&mut self) {
         let fills = self.fills.len() as u64;
-        self.last = self.queue.advance(&mut self.submit, fills + 1);
+        self.last = self.advance(fills + 1);
         self.first = self.last - fills;
         let mine = self.queue.index;
         for held in &self.held {
@@ -400,16 +443,17 @@ impl<'a> Section<'a> {
 
     fn wait_for(&mut self, other: Use) -> std::result::Result<(), DeviceError> {
         let index = usize::from(other.queue);
-        let known = self.submit.awaited.get(index).copied().unwrap_or(0);
+        let Some(submit) = &mut self.submit else { return Ok(()) };
+        let known = submit.awaited.get(index).copied().unwrap_or(0);
         let Some(queue) = self.stream.device.queue(other.queue).filter(|_| known < other.position) else { return Ok(()) };
         if queue.native.completed() >= other.position {
             return Ok(());
         }
         self.queue.native.wait_for(queue.native.id(), other.position)?;
-        if self.submit.awaited.len() <= index {
-            self.submit.awaited.resize(index + 1, 0);
+        if submit.awaited.len() <= index {
+            submit.awaited.resize(index + 1, 0);
         }
-        self.submit.awaited[index] = other.position;
+        submit.awaited[index] = other.position;
         Ok(())
     }
 
@@ -553,12 +597,24 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
 
 /// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
 fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
-    let outputs: Vec<_> = touches
-        .iter()
-        .filter(|touch| touch.write != Write::No)
-        .map(|touch| (Arc::clone(touch.span.buffer), touch.span.range()))
-        .collect();
-    refuse((*failed.error).clone(), &outputs)
+    refuse((*failed.error).clone(), &outputs(touches))
+}
+
+fn outputs(touches: &[Touch<'_>]) -> Vec<(Arc<Buffer>, Range<u64>)> {
+    let written = touches.iter().filter(|touch| touch.write != Write::No);
+    written.map(|touch| (Arc::clone(touch.span.buffer), touch.span.range())).collect()
+}
+
+/// Under a dry run nothing is enqueued (M5); a host read has nothing to answer with.
+fn dry(stream: &Stream, touches: &[Touch<'_>]) -> Result<Performed> {
+    if touches.iter().any(|touch| touch.write != Write::No) {
+        return Ok(Performed::Enqueued(stream.queue.last()));
+    }
+    let label = &stream.label;
+    fail(
+        code::BUSY,
+        format!("stream `{label}` is in a dry run, which computes nothing that could be read; end the dry run first"),
+    )
 }
 
 /// The region of a span that is known not to be empty.

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::{Budget, PoolSet};
+use super::memory::{Budget, DryRuns, PoolSet};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -30,6 +30,9 @@ pub struct Stream {
     pub(crate) budget: Mutex<Option<Arc<Budget>>>,
     /// Whether there is one: most streams have none, and then an allocation need not ask under the lock.
     pub(crate) budgeted: AtomicBool,
+    /// Whether a dry run goes on (M5).
+    pub(crate) is_dry: AtomicBool,
+    pub(crate) dry_runs: Mutex<DryRuns>,
 }
 
 /// How a wait ended that was no error.
@@ -57,6 +60,8 @@ impl Stream {
             pools: OnceCell::new(),
             budget: Mutex::new(None),
             budgeted: AtomicBool::new(false),
+            is_dry: AtomicBool::new(false),
+            dry_runs: Mutex::default(),
         }))
     }
 

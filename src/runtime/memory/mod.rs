@@ -4,13 +4,15 @@
 //! page, or while anything waits. Lock order: list of sets → pools of a set → queues of the device.
 
 mod budget;
+mod dry_run;
+mod home;
 mod report;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal::{Capabilities, DeviceError, Limits, MemoryId, Region};
-use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Settings};
+use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Room, Settings};
 use compute_trust::Use;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
@@ -20,6 +22,8 @@ pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as
 pub use report::Usage;
 
 pub(crate) use budget::Charge;
+pub(crate) use dry_run::DryRuns;
+pub(crate) use home::{Deferral, Home, Left};
 
 use super::code;
 use super::device::Device;
@@ -110,8 +114,9 @@ fn no_host_memory(size: u64) -> Arc<Failed> {
 fn refused(refusal: &Refusal) -> Arc<Failed> {
     let code = match refusal.reason {
         Reason::TooLarge(_) => code::TOO_LARGE,
-        Reason::Capped(_) | Reason::NoHostMemory => code::OUT_OF_MEMORY,
-        Reason::Frozen => code::BUSY,
+        Reason::Capped(_) => code::POOL_FULL,
+        Reason::NoHostMemory => code::OUT_OF_MEMORY,
+        Reason::Frozen(_) => code::POOLS_FROZEN,
         Reason::Empty | Reason::Alignment(_) => code::INVALID_ARGUMENT,
     };
     Failed::of(error(code, refusal.to_string()))
@@ -192,7 +197,7 @@ impl Device {
     pub(crate) fn allocate(&self, stream: Option<&Stream>, size: u64, mode: AllocationMode) -> Result<Block> {
         let _guard = self.guard();
         let set = match stream {
-            Some(stream) => stream.pools.get_or_try_init(|| self.memory.new_set(Some(stream.queue.index)))?,
+            Some(stream) => stream.pool_set()?,
             None => self.own_set()?,
         };
         let mut reclaimed = false;
@@ -277,10 +282,44 @@ impl Device {
         }
     }
 
+    /// Where the bytes of a new buffer will be. Under a dry run, or where the caller wants it so, nothing is allocated yet (M5).
+    pub(crate) fn find_home(&self, stream: Option<&Arc<Stream>>, size: u64, mode: AllocationMode, defer: bool) -> Result<Home> {
+        if size == 0 {
+            return Ok(Home::nowhere());
+        }
+        let dry_run = stream.and_then(|stream| stream.running_dry());
+        if dry_run.is_none() && !defer {
+            return Ok(Home::in_block(self.allocate(stream.map(Arc::as_ref), size, mode)?));
+        }
+        self.never_too_large(stream, size, mode)?;
+        let measured = dry_run.map(|run| run.allocate(size, mode)).transpose()?;
+        Ok(Home::deferred(Deferral { stream: stream.cloned(), mode, _measured: measured }))
+    }
+
+    /// What can never work is refused at once, also where the allocation is deferred.
+    fn never_too_large(&self, stream: Option<&Arc<Stream>>, size: u64, mode: AllocationMode) -> Result<()> {
+        let set = match stream {
+            Some(stream) => stream.pools.get(),
+            None => self.memory.own.get(),
+        };
+        let most = match set {
+            Some(set) => set.pools.lock().most(mode),
+            None => self.memory.settings.page_limit,
+        };
+        if size <= most {
+            return Ok(());
+        }
+        Err(refused(&Refusal { asked: size, reason: Reason::TooLarge(most), room: Room::default() }))
+    }
+
     /// Counts a new buffer.
-    pub(crate) fn buffer_made(&self, size: u64) {
+    pub(crate) fn buffer_made(&self) {
+        self.memory.buffers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a buffer's bytes, now that there is memory for them.
+    pub(crate) fn buffer_backed(&self, size: u64) {
         let store = &self.memory;
-        store.buffers.fetch_add(1, Ordering::Relaxed);
         let now = store.bytes.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         // Most of the time there is nothing to change, and looking costs next to nothing.
         if now > store.bytes_peak.load(Ordering::Relaxed) {
@@ -289,10 +328,17 @@ impl Device {
     }
 
     /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
-    pub(crate) fn buffer_gone(&self, size: u64, block: Option<Block>, mut uses: Uses) {
+    pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: Uses) {
         self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
-        self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
-        let Some(Block { set, placement, charge }) = block else { return };
+        if let Left::Block(block) = left {
+            self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
+            self.block_gone(block, uses);
+        }
+    }
+
+    /// Gives a block back, whose bytes were last used so.
+    pub(crate) fn block_gone(&self, block: Block, mut uses: Uses) {
+        let Block { set, placement, charge } = block;
         let own = |last: &&Use| Some(last.queue) == set.queue;
         let after = uses.iter().filter(own).map(|last| last.position).max().unwrap_or(0);
         if charge.is_none() {
@@ -392,8 +438,20 @@ impl Stream {
     }
 
     /// Each pool of the stream in routing order, the persistent ones last (M4). `None` if it never allocated.
+    /// Under a dry run, the pools that measure it (M5).
     pub fn memory_report(&self) -> Option<Vec<PoolReport>> {
-        self.pools.get().map(|set| set.pools.lock().report())
+        self.dry_report().or_else(|| self.pools.get().map(|set| set.pools.lock().report()))
+    }
+
+    /// While frozen, its pools take no page from the device and give none back: an allocation that they have no room for is refused.
+    pub fn freeze_pools(&self, frozen: bool) -> Result<()> {
+        self.device.check()?;
+        self.pool_set()?.pools.lock().freeze(frozen);
+        Ok(())
+    }
+
+    fn pool_set(&self) -> Result<&Arc<PoolSet>> {
+        self.pools.get_or_try_init(|| self.device.memory.new_set(Some(self.queue.index)))
     }
 
     /// Replaces the main pools (M4): of this stream at once if nothing is live in them, of every later stream in any case.
@@ -406,6 +464,12 @@ impl Stream {
         let _guard = self.device.guard();
         *store.layout.lock() = layout.clone();
         let Some(set) = self.pools.get() else { return Ok(()) };
+        if set.pools.lock().is_frozen() {
+            return fail(
+                code::POOLS_FROZEN,
+                format!("the pools of stream `{}` are frozen; thaw them before they are replaced", self.label),
+            );
+        }
         let replaced = set.pools.lock().replace(layout, &self.device.seen(set));
         self.device.give_back(set);
         replaced.map_err(|in_use| Failed::of(error(code::POOLS_IN_USE, in_use.to_string())))

@@ -1,0 +1,129 @@
+//! Where the bytes of a buffer are: nowhere, in a block that is to be had at their first use (M5), or in a block, which may be moved while nobody uses it.
+//!
+//! A call that holds the buffer's mark may ask where they are; only a call that holds it alone changes that. So what is asked often is two
+//! atomics, ordered by the mark, and the lock is for the rest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::{MemoryId, Region};
+use compute_memory::Mode;
+use compute_trust::Use;
+use parking_lot::Mutex;
+
+use super::super::stream::Stream;
+use super::Block;
+use super::dry_run::Measured;
+
+/// As an offset: there is no block.
+const NOWHERE: u64 = u64::MAX;
+
+/// The place of a buffer's bytes.
+pub(crate) struct Home {
+    memory: AtomicU64,
+    offset: AtomicU64,
+    held: Mutex<Held>,
+}
+
+enum Held {
+    /// An empty buffer.
+    Nothing,
+    Deferred(Deferral),
+    Block(Block),
+}
+
+/// An allocation that is still to be made.
+pub(crate) struct Deferral {
+    /// From whose pools; none: from the device's.
+    pub(crate) stream: Option<Arc<Stream>>,
+    pub(crate) mode: Mode,
+    /// What a dry run counts for it, until it goes.
+    pub(crate) _measured: Option<Measured>,
+}
+
+/// What a change of the place leaves over: to be dropped, or given back, with no mark held.
+pub(crate) enum Left {
+    Nothing,
+    Deferral(#[allow(dead_code, reason = "dropped by the caller, who holds nothing")] Deferral),
+    Block(Block),
+}
+
+impl Home {
+    fn new(held: Held) -> Self {
+        let home = Self { memory: AtomicU64::new(0), offset: AtomicU64::new(NOWHERE), held: Mutex::new(Held::Nothing) };
+        if let Held::Block(block) = &held {
+            home.show(block);
+        }
+        Self { held: Mutex::new(held), ..home }
+    }
+
+    /// For an empty buffer.
+    pub(crate) fn nowhere() -> Self {
+        Self::new(Held::Nothing)
+    }
+
+    pub(crate) fn in_block(block: Block) -> Self {
+        Self::new(Held::Block(block))
+    }
+
+    pub(crate) fn deferred(deferral: Deferral) -> Self {
+        Self::new(Held::Deferred(deferral))
+    }
+
+    fn show(&self, block: &Block) {
+        let whole = block.region(0, 0);
+        self.memory.store(whole.memory.0, Ordering::Relaxed);
+        self.offset.store(whole.offset, Ordering::Release);
+    }
+
+    /// A part of it, if it has a block. The caller holds the buffer's mark and has checked the range.
+    pub(crate) fn region(&self, offset: u64, size: u64) -> Option<Region> {
+        match self.offset.load(Ordering::Acquire) {
+            NOWHERE => None,
+            start => Some(Region { memory: MemoryId(self.memory.load(Ordering::Relaxed)), offset: start + offset, size }),
+        }
+    }
+
+    /// Whether it has one. As [`Self::region`].
+    pub(crate) fn has_block(&self) -> bool {
+        self.offset.load(Ordering::Acquire) != NOWHERE
+    }
+
+    /// What the bytes of a new buffer were last used for, by what they were before.
+    pub(crate) fn inherited(&self) -> Option<Use> {
+        match &*self.held.lock() {
+            Held::Block(block) => block.inherited(),
+            Held::Nothing | Held::Deferred(_) => None,
+        }
+    }
+
+    /// What is to be allocated before the bytes can be used.
+    pub(crate) fn deferral(&self) -> Option<(Option<Arc<Stream>>, Mode)> {
+        match &*self.held.lock() {
+            Held::Deferred(deferral) => Some((deferral.stream.clone(), deferral.mode)),
+            Held::Nothing | Held::Block(_) => None,
+        }
+    }
+
+    /// Backs a deferred allocation. The caller holds the mark alone. The block comes back when somebody else was faster.
+    pub(crate) fn back(&self, block: Block) -> Left {
+        let mut held = self.held.lock();
+        if !matches!(&*held, Held::Deferred(_)) {
+            return Left::Block(block);
+        }
+        self.show(&block);
+        match std::mem::replace(&mut *held, Held::Block(block)) {
+            Held::Deferred(deferral) => Left::Deferral(deferral),
+            Held::Nothing | Held::Block(_) => Left::Nothing,
+        }
+    }
+
+    /// Its block, at the end of the buffer.
+    pub(crate) fn end(&mut self) -> Left {
+        match std::mem::replace(self.held.get_mut(), Held::Nothing) {
+            Held::Nothing => Left::Nothing,
+            Held::Deferred(deferral) => Left::Deferral(deferral),
+            Held::Block(block) => Left::Block(block),
+        }
+    }
+}
