@@ -1,7 +1,7 @@
 //! Grids and workgroups: which invocations there are, what they share, and how they meet at barriers.
 
 use compute_kernel::EntryPoint;
-use naga::{AddressSpace, Binding, BuiltIn, FunctionArgument, Module, TypeInner};
+use naga::{AddressSpace, Binding, BuiltIn, Function, FunctionArgument, Module, TypeInner};
 
 use crate::invocation::{Halt, Invocation};
 use crate::memory::{self, Bytes};
@@ -75,8 +75,10 @@ fn places(bounds: [u32; 3], reversed: bool) -> Vec<[u32; 3]> {
     places
 }
 
-pub(crate) fn run(entry: &EntryPoint, launch: Launch<'_>) -> Result<Outcome> {
-    let module = entry.module();
+pub(crate) fn run(entry: &EntryPoint, module: &Module, launch: Launch<'_>) -> Result<Outcome> {
+    let Some(function) = module.entry_points.iter().find(|e| e.name == entry.reflection().entry) else {
+        return invalid("a module without the entry point");
+    };
     let mut shared = Shared { buffers: Vec::new(), workgroup: Vec::new(), out_of_range: false, steps: 0, most: launch.steps };
     let mut given: Vec<Option<Bytes>> = launch.bindings.into_iter().map(|b| Some(Bytes::new(b))).collect();
     for (_, variable) in module.global_variables.iter() {
@@ -95,7 +97,8 @@ pub(crate) fn run(entry: &EntryPoint, launch: Launch<'_>) -> Result<Outcome> {
         shared.buffers.push(bytes);
     }
     for group in places(launch.grid, launch.reversed) {
-        workgroup(entry, &mut shared, launch.grid, group, launch.reversed)?;
+        let place = Place { size: entry.reflection().workgroup_size, grid: launch.grid, group };
+        workgroup((module, &function.function), &mut shared, place, launch.reversed)?;
     }
     for ((_, variable), bytes) in module.global_variables.iter().zip(shared.buffers) {
         let found = variable.binding.as_ref().and_then(|b| entry.reflection().find(b.group, b.binding));
@@ -107,18 +110,24 @@ pub(crate) fn run(entry: &EntryPoint, launch: Launch<'_>) -> Result<Outcome> {
     Ok(Outcome { bindings, out_of_range: shared.out_of_range, steps: shared.steps })
 }
 
-fn workgroup(entry: &EntryPoint, shared: &mut Shared, grid: [u32; 3], group: [u32; 3], reversed: bool) -> Result<()> {
-    let module = entry.module();
-    let size = entry.reflection().workgroup_size;
+/// Which workgroup of which grid.
+struct Place {
+    size: [u32; 3],
+    grid: [u32; 3],
+    group: [u32; 3],
+}
+
+fn workgroup((module, function): (&Module, &Function), shared: &mut Shared, place: Place, reversed: bool) -> Result<()> {
+    let Place { size, grid, group } = place;
     shared.workgroup.clear();
     for (_, variable) in module.global_variables.iter() {
-        let size = if variable.space == AddressSpace::WorkGroup { memory::size(module, variable.ty)? } else { 0 };
-        shared.workgroup.push(Bytes::zeroed(size));
+        let bytes = if variable.space == AddressSpace::WorkGroup { memory::size(module, variable.ty)? } else { 0 };
+        shared.workgroup.push(Bytes::zeroed(bytes));
     }
     let mut invocations = Vec::new();
     for local in places(size, reversed) {
         let ids = Ids { grid, size, group, local };
-        invocations.push(Invocation::new(module, &entry.function().function, &ids, shared)?);
+        invocations.push(Invocation::new(module, function, &ids, shared)?);
     }
     loop {
         let halts = invocations.iter_mut().map(|i| i.run(shared)).collect::<Result<Vec<_>>>()?;

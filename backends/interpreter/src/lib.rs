@@ -117,5 +117,10 @@ fn unsupported<T>(what: impl fmt::Debug) -> Result<T> {
 
 /// Runs an entry point over a grid.
 pub fn run(entry: &EntryPoint, launch: Launch<'_>) -> Result<Outcome> {
-    group::run(entry, launch)
+    group::run(entry, entry.module(), launch)
+}
+
+/// The same of other IR of its source, with the same variables, entry point and bindings: to see whether a pass over the IR changed what it means.
+pub fn run_other(entry: &EntryPoint, module: &naga::Module, launch: Launch<'_>) -> Result<Outcome> {
+    group::run(entry, module, launch)
 }

@@ -22,6 +22,9 @@ pub(crate) enum Verdict {
     Wrong(&'static str, String),
 }
 
+/// Launches whose functions were compared with and without pointers as parameters.
+pub(crate) static POINTERS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
 /// Statements and expressions of one launch.
 const STEPS: u64 = 400_000;
 
@@ -32,9 +35,39 @@ pub(crate) fn check(bench: &mut Bench, source: &str, setup: &Setup, bounds: Boun
         Err(d) => return Verdict::Refused(d.to_string()),
     };
     match module.entry_point(None, &setup.constants) {
-        Ok(entry) => check_entry(bench, &entry, setup, bounds),
+        Ok(entry) => match check_entry(bench, &entry, setup, bounds) {
+            Verdict::Same { .. } if with_pointers(source, &entry, setup) == Some(false) => {
+                Verdict::Wrong("functions with pointers are made into others", String::new())
+            }
+            verdict => verdict,
+        },
         Err(d) => Verdict::Refused(d.to_string()),
     }
+}
+
+/// Whether the IR as the front end proper makes it, in which functions have pointers to shared memory as parameters, means the same as the
+/// entry point's, in which they do not. `None` for what it refuses, which is mostly constants that it cannot evaluate.
+fn with_pointers(source: &str, entry: &EntryPoint, setup: &Setup) -> Option<bool> {
+    let value = |key: &str| setup.constants.iter().find(|c| c.key == key).map(|c| c.value);
+    // Constants that it would evaluate by its own rules are variables.
+    let source = source
+        .replace("override k0: u32 = 3u;", &format!("var<private> k0: u32 = {}u;", value("k0")?))
+        .replace("@id(7) override k1: f32 = 2.5f;", &format!("var<private> k1: f32 = {:?}f;", value("7")?))
+        .replace("override k2: i32;", &format!("var<private> k2: i32 = {}i;", value("k2")?))
+        .replace("override elements", "const elements");
+    let module = compute_kernel::naga::front::wgsl::parse_str(&source).ok()?;
+    let (given, immediates) = (bindings(entry, setup), immediates(entry, setup));
+    let launch = || compute_interpreter::Launch {
+        grid: setup.grid,
+        bindings: given.clone(),
+        immediates: &immediates,
+        steps: 2 * STEPS,
+        reversed: false,
+    };
+    let expected = compute_interpreter::run(entry, launch()).ok()?;
+    let found = compute_interpreter::run_other(entry, &module, launch()).ok()?;
+    POINTERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    Some(data(&found) == data(&expected) && found.out_of_range == expected.out_of_range)
 }
 
 /// The bytes of each binding in the order of the reflection.

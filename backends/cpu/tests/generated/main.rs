@@ -148,6 +148,8 @@ fn generated_kernels_do_to_the_bit_what_the_interpreter_says() {
         tally.out_of_range,
         tally.too_long
     );
+    let pointers = check::POINTERS.load(Ordering::Relaxed);
+    println!("  {pointers} launches the same with pointers to shared memory as parameters and without");
     for (why, count) in &tally.refused {
         println!("  refused {count}: {why}");
     }
@@ -155,6 +157,7 @@ fn generated_kernels_do_to_the_bit_what_the_interpreter_says() {
     if first.is_none() {
         assert!(tally.same > seeds.len(), "too few were taken to mean anything");
         assert!(tally.whole * 50 > seeds.len() && tally.out_of_range * 10 > seeds.len(), "too few of what matters");
+        assert!(pointers * 2 > seeds.len(), "too few with pointers");
     }
 }
 

@@ -116,7 +116,7 @@ impl Writer<'_> {
         let mut head = self.declarations(count);
         let globals = self.globals();
         let mut functions = Vec::new();
-        for i in 0..self.random.below(3) {
+        for i in 0..self.random.below(4) {
             self.scope = globals.iter().filter(|p| p.text != "p0").cloned().collect();
             functions.push(self.function(i));
         }
@@ -161,6 +161,13 @@ override elements: u32 = {count}u;
 var<workgroup> shared_word: u32;
 var<workgroup> shared_counts: array<atomic<u32>, 3>;
 var<workgroup> exchange: array<u32, elements>;
+fn swap(p: ptr<storage, atomic<u32>, read_write>, value: u32) -> u32 {{ return atomicExchange(p, value) ^ atomicLoad(p); }}
+fn bump(p: ptr<storage, atomic<u32>, read_write>, value: u32) -> u32 {{ return swap(p, atomicAdd(p, value)) + value; }}
+fn share(p: ptr<workgroup, u32>, li: u32, value: u32) -> u32 {{
+    if (li == 0u) {{ *p = value; }}
+    return workgroupUniformLoad(p);
+}}
+fn measure(p: ptr<storage, array<S{cell}>, read_write>) -> u32 {{ return arrayLength(p); }}
 fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
     exchange[li] = value; workgroupBarrier(); let found = exchange[at % {count}u]; workgroupBarrier(); return found;
 }}"
@@ -188,6 +195,7 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
             place("un.m0", Type::Vector(4, Scalar::U32), true),
             place("un.m0.y", u32.clone(), true),
             place("arrayLength(&cells)", u32.clone(), true),
+            place("measure(&cells)", u32.clone(), true),
             place("un.m1", i32, true),
             place("un.m2", Type::Matrix(3, 4, Scalar::F32), true),
             place("un.m3", Type::Array(Box::new(Type::Vector(4, Scalar::F32)), 3), true),
@@ -211,6 +219,15 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
         if self.random.chance(30) {
             pointers.push(("private", self.private[0].clone()));
         }
+        // What a cell, or an element in workgroup memory, is, or a part of it.
+        let cell = Type::Struct(self.structs.len() - 1);
+        for (space, ty) in [("storage", cell), ("workgroup", self.shared[index % 2].clone())] {
+            if self.random.chance(40) {
+                let parts: Vec<Type> = ty.parts(&self.structs).into_iter().map(|(_, ty)| ty).collect();
+                let part = if matches!(ty, Type::Vector(..)) || self.random.chance(50) { ty } else { self.part(&parts, ty) };
+                pointers.push((space, part));
+            }
+        }
         let mut parameters = Vec::new();
         for (i, ty) in values.iter().enumerate() {
             parameters.push(format!("a{i}: {}", ty.name()));
@@ -219,9 +236,10 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
             self.scope.push(place);
         }
         for (i, (space, ty)) in pointers.iter().enumerate() {
-            parameters.push(format!("b{i}: ptr<{space}, {}>", ty.name()));
+            let (stored, access) = if *space == "storage" { (true, ", read_write") } else { (false, "") };
+            parameters.push(format!("b{i}: ptr<{space}, {}{access}>", ty.name()));
             let text = format!("(*b{i})");
-            self.scope.push(Place { text, ty: ty.clone(), writable: true, uniform: false, stored: false, space: None });
+            self.scope.push(Place { text, ty: ty.clone(), writable: true, uniform: false, stored, space: Some(space) });
         }
         self.budget = 8;
         let context =
@@ -235,6 +253,10 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
         let head = format!("fn {name}({}) -> {} ", parameters.join(", "), result.name());
         self.functions.push(Callee { name, result, values, pointers });
         Function { head, body, tail: "\n".into() }
+    }
+
+    fn part(&mut self, parts: &[Type], whole: Type) -> Type {
+        if parts.is_empty() { whole } else { self.random.pick(parts).clone() }
     }
 
     fn entry(&mut self, size: [u32; 3], barriers: bool) -> Function {
@@ -253,7 +275,12 @@ fn exchanged(li: u32, value: u32, at: u32) -> u32 {{
         self.scope.extend([u32("k0", true), Place { ty: Type::Scalar(Scalar::I32), ..u32("k2", true) }]);
         self.scope.push(Place { ty: Type::Scalar(Scalar::F32), ..u32("k1", true) });
         let cell = Type::Struct(self.structs.len() - 1);
-        self.scope.push(Place { ty: cell, writable: true, stored: true, ..u32("cells[me]", false) });
+        self.scope.push(Place { ty: cell, writable: true, stored: true, space: Some("storage"), ..u32("cells[me]", false) });
+        // Each invocation has its own element; others look at it only between two barriers.
+        for (i, ty) in self.shared.clone().into_iter().enumerate() {
+            let text = format!("shared_{i}[li]");
+            self.scope.push(Place { ty, writable: true, space: Some("workgroup"), ..u32(&text, false) });
+        }
         let mut body = Block::new();
         // Values to look at in the end.
         let mut kept = Vec::new();

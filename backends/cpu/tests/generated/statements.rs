@@ -82,7 +82,7 @@ impl Writer<'_> {
             0..=3 => (self.binding(context, outer, own), false),
             4..=6 => (self.variable(context, outer, own), false),
             7 => (self.pointer(), false),
-            8 => (self.pointer_call().unwrap_or_else(|| text(";")), false),
+            8 | 12 | 13 => (self.pointer_call().unwrap_or_else(|| text(";")), false),
             9 if !self.in_function => (self.atomic(), false),
             10 => self.jump(context),
             11 if context.result.is_none() => (self.linear(), false),
@@ -203,21 +203,28 @@ impl Writer<'_> {
             return None;
         }
         let callee = self.random.pick(&found).clone();
-        let mut pattern: Vec<String> = vec!["$".into(); callee.values.len()];
+        let mut pointers: Vec<Piece> = Vec::new();
         let mut used: Vec<String> = Vec::new();
         for (space, ty) in &callee.pointers {
-            let fits: Vec<&Place> =
-                self.scope.iter().filter(|p| p.space == Some(space) && p.ty == *ty && !used.contains(&p.text)).collect();
-            if fits.is_empty() {
-                return None;
-            }
-            let place = self.random.pick(&fits).text.clone();
-            pattern.push(format!("&{place}"));
-            used.push(place);
+            let fits: Vec<Place> =
+                self.scope.iter().filter(|p| p.space == Some(space) && !used.contains(&p.text)).cloned().collect();
+            let (place, path) = (0..6).find_map(|_| {
+                let place = fits.get(self.random.below(fits.len().max(1)))?.clone();
+                let path = self.path(&place, ty)?;
+                // The address of a component of a vector cannot be taken.
+                (path.len() == 1 || !matches!(ty, Type::Scalar(_))).then_some((place, path))
+            })?;
+            pointers.push(Piece::Text(", &(".into()));
+            pointers.extend(path);
+            pointers.push(Piece::Text(")".into()));
+            used.push(place.text);
         }
         let values = callee.values.iter().map(|t| self.expression(t, 2)).collect();
         let name = self.name("r");
-        let statement = fill(&format!("let {name} = {}({});", callee.name, pattern.join(", ")), values);
+        let pattern = vec!["$"; callee.values.len()].join(", ");
+        let mut statement = fill(&format!("let {name} = {}({pattern}", callee.name), values);
+        statement.extend(pointers);
+        statement.push(Piece::Text(");".into()));
         self.scope.push(Place { text: name, ty: callee.result, writable: false, uniform: false, stored: false, space: None });
         Some(statement)
     }
@@ -237,9 +244,10 @@ impl Writer<'_> {
                 fill(&format!("atomic{f}(&signed_counts[{i}], $);"), vec![value])
             }
             2 => {
-                let f = *self.random.pick(&["Add", "Sub", "Max", "Min", "And", "Or", "Xor", "Exchange"]);
-                let name = self.name("a");
-                let statement = fill(&format!("let {name} = atomic{f}(&own[me], $);"), vec![value]);
+                let functions =
+                    ["atomicAdd", "atomicSub", "atomicMax", "atomicMin", "atomicAnd", "atomicOr", "atomicXor", "swap", "bump"];
+                let (f, name) = (*self.random.pick(&functions), self.name("a"));
+                let statement = fill(&format!("let {name} = {f}(&own[me], $);"), vec![value]);
                 let ty = Type::Scalar(Scalar::U32);
                 self.scope.push(Place { text: name, ty, writable: false, uniform: false, stored: false, space: None });
                 statement
@@ -467,9 +475,11 @@ t{name}[{name}] = 5u; atomicAdd(&counts[0], t{name}[{name}] + t{name}[0] * 16u);
             }
             1 => {
                 let value = self.expression(&u32, 2);
-                let line = format!(
-                    "if (li == 0u) {{ shared_word = $ % 4u; }}\nlet {name} = workgroupUniformLoad(&shared_word);\nworkgroupBarrier();"
-                );
+                let line = if self.random.chance(50) {
+                    format!("if (li == 0u) {{ shared_word = $ % 4u; }}\nlet {name} = workgroupUniformLoad(&shared_word);")
+                } else {
+                    format!("let {name} = share(&shared_word, li, $ % 4u);")
+                } + "\nworkgroupBarrier();";
                 (fill(&line, vec![value]), u32, true)
             }
             2 => {
