@@ -24,6 +24,7 @@ mod range;
 mod reflect;
 pub mod reflection;
 mod scan;
+mod spelling;
 mod subgroups;
 mod support;
 mod text;

@@ -1,9 +1,7 @@
 //! What somebody may have meant by a name that is not declared: a name that is spelled much like it, or the word for it in this language.
 
 use crate::scan::{Kind, Scanned};
-
-/// Longer words are not compared.
-const LONGEST: usize = 48;
+use crate::spelling;
 
 /// Predeclared types and functions of compute kernels.
 const PREDECLARED: &[&str] = &[
@@ -188,13 +186,7 @@ pub(super) fn foreign(word: &str) -> Option<&'static str> {
 
 /// The declared or predeclared name that is spelled most like `word`.
 pub(super) fn nearest<'a>(scanned: &Scanned<'a>, word: &str) -> Option<&'a str> {
-    if word.len() > LONGEST || word.len() < 2 {
-        return None;
-    }
-    let most = (word.len() / 3).clamp(1, 3);
-    let names = declared(scanned).chain(PREDECLARED.iter().copied()).filter(|n| *n != word && n.len() <= LONGEST);
-    // The first of the nearest: what the source declares goes before what is predeclared.
-    names.map(|name| (distance(word, name), name)).filter(|(d, _)| *d <= most).min_by_key(|(d, _)| *d).map(|(_, name)| name)
+    spelling::nearest(word, declared(scanned).chain(PREDECLARED.iter().copied()))
 }
 
 /// Every name that is declared anywhere, members left out.
@@ -212,37 +204,6 @@ fn declared<'a>(scanned: &Scanned<'a>) -> impl Iterator<Item = &'a str> {
         None
     };
     (0..scanned.len()).filter_map(name).collect::<Vec<_>>().into_iter()
-}
-
-/// Letters to add, leave out, change or swap; upper and lower case are half as far.
-fn distance(a: &str, b: &str) -> usize {
-    if a.eq_ignore_ascii_case(b) {
-        return 0;
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 3 {
-        return usize::MAX;
-    }
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            let at = |i: usize, j: usize| rows.get(i).and_then(|r| r.get(j)).copied().unwrap_or(0);
-            let cost = match (i, j) {
-                (0, j) => j,
-                (i, 0) => i,
-                (i, j) => {
-                    let same = a.get(i - 1) == b.get(j - 1);
-                    let swapped = i > 1 && j > 1 && a.get(i - 1) == b.get(j - 2) && a.get(i - 2) == b.get(j - 1);
-                    let plain = (at(i - 1, j) + 1).min(at(i, j - 1) + 1).min(at(i - 1, j - 1) + usize::from(!same));
-                    if swapped { plain.min(at(i - 2, j - 2) + 1) } else { plain }
-                }
-            };
-            if let Some(cell) = rows.get_mut(i).and_then(|r| r.get_mut(j)) {
-                *cell = cost;
-            }
-        }
-    }
-    rows.last().and_then(|r| r.last()).copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

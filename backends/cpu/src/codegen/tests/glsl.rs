@@ -499,7 +499,7 @@ fn what_is_not_supported_is_refused_by_name_with_its_place() {
         ("void main() { if (1) O[0] = 1u; }", "must be `bool`", (5, 19)),
         ("uint f(uint x) { return f(x); } void main() { O[0] = f(1u); }", "calls itself", (5, 25)),
         ("volatile uint x; void main() {}", "`volatile`", (5, 1)),
-        ("void main() { O[0] = 1u }", "`;` is expected", (5, 25)),
+        ("void main() { O[0] = 1u }", "`;` is expected", (5, 22)),
         ("void main() { uint a[2]; O[0] = a[2]; }", "out of range", (5, 35)),
         ("void main() { atomicAdd(1u, 2u); }", "cannot be assigned", (5, 25)),
         ("uniform sampler2D t; void main() {}", "samplers", (5, 9)),

@@ -1,12 +1,18 @@
 //! A GLSL source as a tree: what was written, nothing of what it means. Depths are bounded by the parser, so walks over it may recurse.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lexer::{At, Name};
 use super::types::Ty;
+use crate::diagnostics::Finding;
 
+#[derive(Default)]
 pub(super) struct Unit {
     pub(super) items: Vec<Item>,
+    /// What is wrong, and the names that are not there because of it.
+    pub(super) findings: Vec<Finding>,
+    pub(super) lost: HashSet<Name>,
 }
 
 pub(super) enum Item {
@@ -56,11 +62,15 @@ pub(super) enum Base {
     Known(Ty),
     Named(Name),
     Declared(Arc<Struct>),
+    /// No type is called that, or none that is supported; this has been told.
+    Lost,
 }
 
 pub(super) struct Struct {
     pub(super) name: Name,
     pub(super) members: Vec<Member>,
+    /// Something among the members was not understood.
+    pub(super) broken: bool,
     pub(super) at: At,
 }
 
@@ -77,6 +87,7 @@ pub(super) struct Block {
     pub(super) qualifiers: Qualifiers,
     pub(super) name: Name,
     pub(super) members: Vec<Member>,
+    pub(super) broken: bool,
     pub(super) instance: Option<(Name, Dimensions)>,
     pub(super) at: At,
 }
@@ -94,6 +105,8 @@ pub(super) struct Function {
     pub(super) name: Name,
     pub(super) result: TypeName,
     pub(super) parameters: Vec<Variable>,
+    /// The parameters were not understood.
+    pub(super) broken: bool,
     /// `None`: only a prototype.
     pub(super) body: Option<Vec<Statement>>,
     pub(super) at: At,
@@ -179,6 +192,8 @@ pub(super) enum ExprKind {
     Length(Box<Expr>),
     Member(Box<Expr>, Name),
     Index(Box<Expr>, Box<Expr>),
+    /// What was not understood; this has been told.
+    Lost,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

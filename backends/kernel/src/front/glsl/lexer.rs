@@ -46,6 +46,8 @@ pub(super) enum Kind {
     Text,
     /// Something that no token begins with.
     Other,
+    /// Stands for what could not be made out; that has been told.
+    Lost,
 }
 
 /// Bytes of the text, as every later stage names places.

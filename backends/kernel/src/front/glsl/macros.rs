@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::lexer::{At, Kind, Name, Names, Token};
+use super::wrong::{Findings, Wrong};
 
 /// Tokens that all expansions of a source may make together, those that are used up again included.
 const MAX_WORK: usize = 1 << 22;
@@ -21,14 +22,12 @@ pub(super) struct Macro {
     pub(super) body: Vec<Token>,
 }
 
-/// A refusal and its place.
-pub(super) type Wrong = (String, At);
-
 /// All macros of a source.
 #[derive(Default)]
 pub(super) struct Macros {
     defined: HashMap<Name, Macro>,
     work: usize,
+    pub(super) findings: Findings,
 }
 
 /// Tokens that are being read: a list, or the body of a macro.
@@ -80,7 +79,7 @@ impl Macros {
         self.defined.contains_key(&name)
     }
 
-    /// Replaces every macro in a list.
+    /// Replaces every macro in a list. What stands for a macro's use that is wrong is lost; only bounds are errors.
     pub(super) fn expand(&mut self, tokens: Vec<Token>, names: &mut Names) -> Result<Vec<Token>, Wrong> {
         self.expand_within(tokens, names, &[], 0)
     }
@@ -102,11 +101,16 @@ impl Macros {
             }
             if input.0.len() > MAX_BODIES {
                 let message = format!("macros are nested too deeply here: at most {MAX_BODIES} may be in bodies of each other");
-                return Err((message, token.at));
+                return Err(Wrong::new(message, token.at).ending());
             }
-            match self.replace(token, &mut input, names, outer, depth)? {
-                Some(tokens) => input.0.push(Frame { tokens, next: 0, of: Some(token.name) }),
-                None => out.push(token),
+            match self.replace(token, &mut input, names, outer, depth) {
+                Ok(Some(tokens)) => input.0.push(Frame { tokens, next: 0, of: Some(token.name) }),
+                Ok(None) => out.push(token),
+                Err(wrong) if wrong.ends => return Err(wrong),
+                Err(wrong) => {
+                    self.findings.note(wrong);
+                    out.push(Token { kind: Kind::Lost, ..token });
+                }
             }
         }
         Ok(out)
@@ -115,7 +119,8 @@ impl Macros {
     fn spend(&mut self, tokens: usize, at: At) -> Result<(), Wrong> {
         self.work = self.work.saturating_add(tokens);
         if self.work > MAX_WORK {
-            return Err((format!("the macros expand too far here: at most {MAX_WORK} tokens are allowed in all"), at));
+            let message = format!("the macros expand too far here: at most {MAX_WORK} tokens are allowed in all");
+            return Err(Wrong::new(message, at).ending());
         }
         Ok(())
     }
@@ -147,11 +152,11 @@ impl Macros {
         if !none && raw.len() != parameters.len() {
             let message =
                 format!("the macro `{}` takes {} arguments, {} are given", names.get(used.name), parameters.len(), raw.len());
-            return Err((message, used.at));
+            return Err(Wrong::new(message, used.at));
         }
         if depth >= MAX_DEPTH {
             let message = format!("macros are nested too deeply here: at most {MAX_DEPTH} may be in arguments of each other");
-            return Err((message, used.at));
+            return Err(Wrong::new(message, used.at).ending());
         }
         let active: Vec<Name> = input.0.iter().filter_map(|frame| frame.of).chain(outer.iter().copied()).collect();
         let mut expanded = Vec::with_capacity(raw.len());
@@ -206,7 +211,8 @@ impl Macros {
                 last.push(token);
             }
         }
-        Err((format!("the `)` of the macro `{}` is missing", names.get(used.name)), used.at))
+        // All that follows went into its arguments.
+        Err(Wrong::new(format!("the `)` of the macro `{}` is missing", names.get(used.name)), used.at).ending())
     }
 }
 
@@ -223,15 +229,18 @@ fn paste(tokens: Vec<Token>, names: &mut Names) -> Result<Vec<Token>, Wrong> {
             continue;
         }
         let (Some(left), Some(right)) = (out.pop(), rest.next()) else {
-            return Err(("`##` stands between two tokens".to_owned(), token.at));
+            return Err(Wrong::new("`##` stands between two tokens".to_owned(), token.at));
         };
         let text = format!("{}{}", names.get(left.name), names.get(right.name));
         if text.len() > MAX_PASTED {
-            return Err((format!("`##` makes a token of {} bytes; at most {MAX_PASTED} are allowed", text.len()), token.at));
+            return Err(Wrong::new(
+                format!("`##` makes a token of {} bytes; at most {MAX_PASTED} are allowed", text.len()),
+                token.at,
+            ));
         }
         let made = super::lexer::tokens(&text, 0, names);
         let [one] = made.as_slice() else {
-            return Err((format!("`{text}` is not one token"), token.at));
+            return Err(Wrong::new(format!("`{text}` is not one token"), token.at));
         };
         out.push(Token { at: left.at, ..*one });
     }

@@ -14,6 +14,8 @@ mod macros;
 mod parser;
 mod preprocess;
 mod types;
+mod words;
+mod wrong;
 
 pub(crate) use lexer::At;
 pub(crate) use lower::prints::PREFIX;
@@ -24,7 +26,10 @@ use crate::diagnostics::Diagnostics;
 
 /// Translates a source with values for its specialization constants. Call on a large stack.
 pub(crate) fn translate(source: &Preprocessed, values: &Specialization) -> Result<Output, Diagnostics> {
-    let unit = parser::unit(&source.tokens, &source.names);
-    let made = unit.and_then(|unit| lower::lower(&unit, &source.names, values));
-    made.map_err(|(message, at)| preprocess::refuse(&source.text, message, at))
+    let unit = parser::unit(source);
+    let mut findings = source.findings.clone();
+    findings.extend(unit.findings.clone());
+    let (made, wrong) = lower::lower(&unit, source, values);
+    findings.extend(wrong);
+    if findings.is_empty() { Ok(made) } else { Err(crate::diagnostics::refuse(&source.text, findings)) }
 }

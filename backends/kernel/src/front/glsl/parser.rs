@@ -1,6 +1,7 @@
 //! From tokens to the tree: declarations and statements. `expression.rs` has the expressions. Every depth is bounded here, for all that comes later.
 
 mod expression;
+mod recover;
 mod statement;
 
 use std::collections::HashSet;
@@ -8,8 +9,9 @@ use std::sync::Arc;
 
 use super::ast::*;
 use super::lexer::{At, Kind, Name, Names, Token};
-use super::macros::Wrong;
-use super::types;
+use super::preprocess::Preprocessed;
+use super::wrong::{Findings, Wrong};
+use super::{types, words};
 
 /// Declarations at the outermost level; as for WGSL.
 const MAX_DECLARATIONS: usize = 4096;
@@ -32,20 +34,43 @@ pub(super) struct Parser<'a> {
     brackets: u32,
     blocks: u32,
     statements: u32,
+    /// Braces and brackets open before each token.
+    levels: Vec<recover::Level>,
+    /// The brace that the function being read begins with.
+    brace: At,
+    findings: Findings,
+    lost: HashSet<Name>,
 }
 
-/// The tree of a source.
-pub(super) fn unit(tokens: &[Token], names: &Names) -> Parsed<Unit> {
-    let mut parser = Parser { tokens, names, at: 0, structs: HashSet::new(), brackets: 0, blocks: 0, statements: 0 };
+/// The tree of a source, as far as it was understood.
+pub(super) fn unit(source: &Preprocessed) -> Unit {
+    let (tokens, names) = (source.tokens.as_slice(), &source.names);
+    let mut parser = Parser {
+        tokens,
+        names,
+        at: 0,
+        structs: HashSet::new(),
+        brackets: 0,
+        blocks: 0,
+        statements: 0,
+        levels: recover::levels(tokens, names),
+        brace: (0, 0),
+        findings: Findings::after(&source.findings),
+        lost: source.lost.iter().copied().collect(),
+    };
     let mut items = Vec::new();
-    while parser.at < tokens.len() {
+    while parser.at < tokens.len() && !parser.findings.are_enough() {
         if items.len() >= MAX_DECLARATIONS {
             let message = format!("too many declarations: at most {MAX_DECLARATIONS} are allowed in one source");
-            return Err((message, parser.here()));
+            parser.findings.note(Wrong::new(message, parser.here()));
+            break;
         }
-        parser.item(&mut items)?;
+        let from = parser.at;
+        if let Err(wrong) = parser.item(&mut items) {
+            parser.skip_item(wrong, from);
+        }
     }
-    Ok(Unit { items })
+    Unit { items, findings: parser.findings.into_list(), lost: parser.lost }
 }
 
 impl<'a> Parser<'a> {
@@ -79,11 +104,14 @@ impl<'a> Parser<'a> {
     }
 
     fn wrong<T>(&self, expected: &str) -> Parsed<T> {
+        if self.token(0).is_some_and(|t| matches!(t.kind, Kind::Lost | Kind::Other)) {
+            return Err(Wrong::told());
+        }
         let found = match self.text(0) {
             "" => "the source ends".to_owned(),
             text => format!("`{text}` stands"),
         };
-        Err((format!("{expected} is expected here, but {found}"), self.here()))
+        Err(Wrong::new(format!("{expected} is expected here, but {found}"), self.here()))
     }
 
     fn expect(&mut self, text: &str) -> Parsed<()> {
@@ -101,11 +129,30 @@ impl<'a> Parser<'a> {
     }
 
     fn not_supported<T>(&self, construct: &str, at: At) -> Parsed<T> {
-        Err((crate::support::not_supported(construct), at))
+        Err(Wrong::not_supported(construct, at))
+    }
+
+    /// The end of a statement or declaration. One that is missing at the end of a line is told there, and taken as written.
+    fn semicolon(&mut self) -> Parsed<()> {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        let over = self.token(0).is_none_or(|t| t.first && !matches!(t.kind, Kind::Lost | Kind::Other)) || self.text(0) == "}";
+        match before.filter(|_| over && self.text(0) != ";") {
+            Some(before) => {
+                let wrong = Wrong::new("`;` is expected at the end of this", before.at);
+                self.findings.note(wrong.label("`;` is missing after this"));
+                Ok(())
+            }
+            None => self.expect(";"),
+        }
     }
 
     fn item(&mut self, items: &mut Vec<Item>) -> Parsed<()> {
         if self.eat(";") {
+            return Ok(());
+        }
+        if self.text(0) == "}" {
+            self.findings.note(Wrong::new("this `}` closes nothing", self.here()));
+            self.at += 1;
             return Ok(());
         }
         if self.text(0) == "precision" {
@@ -124,8 +171,9 @@ impl<'a> Parser<'a> {
         let ty = self.type_name()?;
         if let Base::Declared(declared) = &ty.base {
             items.push(Item::Struct(Arc::clone(declared)));
-            if self.eat(";") {
-                return Ok(());
+            let over = self.text(0) != ";" && self.token(0).is_none_or(|t| t.first);
+            if self.text(0) == ";" || over {
+                return self.semicolon();
             }
         }
         if self.is_word(0) && self.text(1) == "(" {
@@ -143,7 +191,7 @@ impl<'a> Parser<'a> {
         }
         self.at += 1;
         self.type_name()?;
-        self.expect(";")
+        self.semicolon()
     }
 
     fn qualifiers(&mut self) -> Parsed<Qualifiers> {
@@ -179,7 +227,7 @@ impl<'a> Parser<'a> {
                 }
                 "volatile" => {
                     let message = "`volatile` is not supported: use atomics for memory that other invocations change meanwhile";
-                    return Err((message.to_owned(), at));
+                    return Err(Wrong::new(message.to_owned(), at));
                 }
                 "flat" | "smooth" | "noperspective" | "centroid" | "sample" | "patch" | "attribute" | "varying" => {
                     return self.not_supported("inputs and outputs of stages other than compute", at);
@@ -195,7 +243,10 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 Some((other, _)) => {
-                    return Err((format!("{storage:?} and {other:?} cannot both qualify a declaration").to_lowercase(), at));
+                    return Err(Wrong::new(
+                        format!("{storage:?} and {other:?} cannot both qualify a declaration").to_lowercase(),
+                        at,
+                    ));
                 }
                 None => {}
             }
@@ -238,9 +289,20 @@ impl<'a> Parser<'a> {
         let Some(token) = self.token(0).filter(|_| self.is_word(0)) else { return self.wrong("a type") };
         let base = match types::word(self.text(0)) {
             Some(Ok(ty)) => Base::Known(ty),
-            Some(Err(construct)) => return self.not_supported(construct, token.at),
+            Some(Err(construct)) => {
+                self.findings.note(Wrong::not_supported(construct, token.at));
+                Base::Lost
+            }
             None if self.structs.contains(&token.name) => Base::Named(token.name),
-            None => return Err((format!("`{}` is not a type", self.text(0)), token.at)),
+            None => {
+                let wrong = self.unknown_type(token);
+                let declares = self.is_word(1) || matches!(self.text(1), "[" | "," | ")");
+                if !declares || is_keyword(self.text(0)) {
+                    return Err(wrong);
+                }
+                self.findings.note(wrong);
+                Base::Lost
+            }
         };
         self.at += 1;
         let arrays = self.dimensions()?;
@@ -251,7 +313,10 @@ impl<'a> Parser<'a> {
         let mut list = Vec::new();
         while self.eat("[") {
             if list.len() >= 15 {
-                return Err(("arrays are nested too deeply here: at most 15 may be inside each other".to_owned(), self.here()));
+                return Err(Wrong::new(
+                    "arrays are nested too deeply here: at most 15 may be inside each other".to_owned(),
+                    self.here(),
+                ));
             }
             if self.eat("]") {
                 list.push(None);
@@ -267,47 +332,60 @@ impl<'a> Parser<'a> {
         let at = self.here();
         self.at += 1;
         let (name, _) = self.identifier("the name of a structure")?;
-        let members = self.members()?;
         self.structs.insert(name);
-        Ok(Struct { name, members, at: self.since(at) })
+        let (members, broken) = self.members()?;
+        Ok(Struct { name, members, broken, at: self.since(at) })
     }
 
-    fn members(&mut self) -> Parsed<Vec<Member>> {
+    /// The members in braces, and whether some were not understood.
+    fn members(&mut self) -> Parsed<(Vec<Member>, bool)> {
+        let brace = self.here();
         self.expect("{")?;
-        let mut members = Vec::new();
+        let (mut members, mut broken) = (Vec::new(), false);
+        let level = self.level(self.at);
         while !self.eat("}") {
-            let qualifiers = Arc::new(self.qualifiers()?);
-            let ty = self.type_name()?;
-            if let Base::Declared(_) = ty.base {
-                return Err(("a structure cannot be declared inside another".to_owned(), ty.at));
+            if self.at >= self.tokens.len() || self.findings.are_enough() {
+                return Err(Wrong::new("this `{` is never closed: a `}` is missing", brace).ending());
             }
-            loop {
-                let (name, at) = self.identifier("the name of a member")?;
-                let arrays = self.dimensions()?;
-                members.push(Member { qualifiers: Arc::clone(&qualifiers), ty: ty.clone(), name, arrays, at });
-                if !self.eat(",") {
-                    break;
-                }
+            let from = self.at;
+            if let Err(wrong) = self.member(&mut members) {
+                broken = true;
+                self.skip_statement(wrong, from, level);
             }
-            self.expect(";")?;
         }
-        if members.is_empty() {
-            return Err(("a structure needs a member".to_owned(), self.since(self.here())));
+        if members.is_empty() && !broken {
+            return Err(Wrong::new("a structure needs a member", self.since(self.here())));
         }
-        Ok(members)
+        Ok((members, broken))
+    }
+
+    fn member(&mut self, members: &mut Vec<Member>) -> Parsed<()> {
+        let qualifiers = Arc::new(self.qualifiers()?);
+        let ty = self.type_name()?;
+        if let Base::Declared(_) = ty.base {
+            return Err(Wrong::new("a structure cannot be declared inside another", ty.at));
+        }
+        loop {
+            let (name, at) = self.identifier("the name of a member")?;
+            let arrays = self.dimensions()?;
+            members.push(Member { qualifiers: Arc::clone(&qualifiers), ty: ty.clone(), name, arrays, at });
+            if !self.eat(",") {
+                return self.semicolon();
+            }
+        }
     }
 
     fn block(&mut self, qualifiers: Qualifiers) -> Parsed<Block> {
         let (name, at) = self.identifier("the name of a block")?;
-        let members = self.members()?;
+        let (members, broken) = self.members()?;
         let instance = if self.text(0) == ";" {
             None
         } else {
             let (name, _) = self.identifier("the name of the block's instance")?;
             Some((name, self.dimensions()?))
         };
-        self.expect(";")?;
-        Ok(Block { qualifiers, name, members, instance, at })
+        self.semicolon()?;
+        Ok(Block { qualifiers, name, members, broken, instance, at })
     }
 
     fn variables(&mut self, qualifiers: Qualifiers, ty: TypeName) -> Parsed<Vec<Variable>> {
@@ -322,7 +400,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        self.expect(";")?;
+        self.semicolon()?;
         Ok(list)
     }
 
@@ -330,6 +408,24 @@ impl<'a> Parser<'a> {
         let (name, at) = self.identifier("the name of a function")?;
         self.expect("(")?;
         let mut parameters = Vec::new();
+        let from = self.at;
+        let broken = match self.parameters(&mut parameters) {
+            Ok(()) => false,
+            Err(wrong) => {
+                self.skip_parameters(wrong, from)?;
+                true
+            }
+        };
+        if self.eat(";") {
+            return Ok(Function { name, result, parameters, broken, body: None, at });
+        }
+        self.statements = 0;
+        self.brace = self.here();
+        let body = self.compound()?;
+        Ok(Function { name, result, parameters, broken, body: Some(body), at })
+    }
+
+    fn parameters(&mut self, parameters: &mut Vec<Variable>) -> Parsed<()> {
         if self.text(0) == "void" && self.text(1) == ")" {
             self.at += 1;
         }
@@ -339,12 +435,7 @@ impl<'a> Parser<'a> {
             }
             parameters.push(self.parameter()?);
         }
-        if self.eat(";") {
-            return Ok(Function { name, result, parameters, body: None, at });
-        }
-        self.statements = 0;
-        let body = self.compound()?;
-        Ok(Function { name, result, parameters, body: Some(body), at })
+        Ok(())
     }
 
     fn parameter(&mut self) -> Parsed<Variable> {

@@ -2,15 +2,33 @@
 //! Runs on the caller's thread, because that is where files are asked for; so nothing here recurses deeply.
 
 use super::lexer::{self, At, Kind, Name, Names, Token};
-use super::macros::{Macro, Macros, Wrong};
+use super::macros::{Macro, Macros};
+use super::wrong::{Findings, Wrong};
 use super::{condition, extensions};
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::front::{Loader, Source};
 use crate::scan::MAX_SOURCE;
+use crate::spelling;
 use crate::text::{Builder, Text};
 
 /// Tokens of a source when everything is expanded.
 const MAX_TOKENS: usize = 1 << 20;
+const DIRECTIVES: &[&str] = &[
+    "define",
+    "elif",
+    "else",
+    "endif",
+    "error",
+    "extension",
+    "if",
+    "ifdef",
+    "ifndef",
+    "include",
+    "line",
+    "pragma",
+    "undef",
+    "version",
+];
 /// Conditions inside each other, over all open files.
 const MAX_CONDITIONS: usize = 256;
 
@@ -19,6 +37,11 @@ pub(crate) struct Preprocessed {
     pub(super) tokens: Vec<Token>,
     pub(super) names: Names,
     pub(crate) text: Text,
+    /// What is wrong so far, with the names that are not there because of it.
+    pub(super) findings: Vec<Finding>,
+    pub(super) lost: Vec<Name>,
+    /// Any name may be missing.
+    pub(super) missing: bool,
 }
 
 /// A file that is being read.
@@ -48,6 +71,9 @@ struct Preprocessor<'a, 's> {
     conditions: Vec<Condition>,
     out: Vec<Token>,
     version: bool,
+    findings: Findings,
+    lost: Vec<Name>,
+    missing: bool,
 }
 
 /// Reads a source with everything it includes.
@@ -67,20 +93,20 @@ pub(crate) fn run(source: &Source<'_>) -> Result<Preprocessed, Diagnostics> {
         conditions: Vec::new(),
         out: Vec::new(),
         version: false,
+        findings: Findings::default(),
+        lost: Vec::new(),
+        missing: false,
     };
     pp.predefine();
     pp.open(source.name, text);
-    let wrong = pp.files().err();
+    let ended = pp.files().map_err(|wrong| pp.findings.note(wrong)).is_err();
     let text = std::mem::take(&mut pp.builder).finish();
-    match wrong {
-        Some((message, at)) => Err(refuse(&text, message, at)),
-        None => Ok(Preprocessed { tokens: pp.out, names: pp.names, text }),
+    let mut findings = pp.findings.into_list();
+    findings.extend(pp.macros.findings.into_list());
+    if ended {
+        return Err(diagnostics::refuse(&text, findings));
     }
-}
-
-/// A refusal with its place.
-pub(super) fn refuse(text: &Text, message: String, at: At) -> Diagnostics {
-    diagnostics::refuse(text, vec![Finding::new(message, Some(at.0 as usize..at.1 as usize))])
+    Ok(Preprocessed { tokens: pp.out, names: pp.names, text, findings, lost: pp.lost, missing: pp.missing })
 }
 
 impl Preprocessor<'_, '_> {
@@ -107,16 +133,21 @@ impl Preprocessor<'_, '_> {
         token.map_or("", |t| self.names.get(t.name))
     }
 
-    /// Goes through the open files until all are read.
+    /// Goes through the open files until all are read. Only bounds are errors.
     fn files(&mut self) -> Result<(), Wrong> {
         while let Some(file) = self.files.last_mut() {
             let Some(token) = file.tokens.get(file.next).copied() else {
-                self.close()?;
+                self.close();
                 continue;
             };
             if token.first && self.names.get(token.name) == "#" {
                 let line = self.line();
-                self.directive(token.at, &line)?;
+                if let Err(wrong) = self.directive(token.at, &line) {
+                    if wrong.ends {
+                        return Err(wrong);
+                    }
+                    self.findings.note(wrong);
+                }
             } else {
                 let run = self.run_of_lines();
                 if self.active() {
@@ -127,13 +158,14 @@ impl Preprocessor<'_, '_> {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Wrong> {
-        let Some(file) = self.files.pop() else { return Ok(()) };
+    fn close(&mut self) {
+        let Some(file) = self.files.pop() else { return };
         if let Some(open) = self.conditions.get(file.conditions) {
-            return Err(("the `#endif` of this is missing in its file".to_owned(), open.at));
+            self.findings.note(Wrong::new("the `#endif` of this is missing in its file", open.at));
+            self.conditions.truncate(file.conditions);
+            self.missing = true;
         }
         self.loader.close();
-        Ok(())
     }
 
     fn active(&self) -> bool {
@@ -160,15 +192,22 @@ impl Preprocessor<'_, '_> {
     }
 
     fn emit(&mut self, run: Vec<Token>) -> Result<(), Wrong> {
-        let made = self.macros.expand(run, &mut self.names)?;
-        if let Some(other) = made.iter().find(|t| t.kind == Kind::Other || self.names.get(t.name) == "##") {
-            return Err((format!("`{}` is not part of the language", self.names.get(other.name)), other.at));
-        }
+        let mut made = self.macros.expand(run, &mut self.names)?;
         if let Some(over) = made.get(MAX_TOKENS.saturating_sub(self.out.len())) {
-            return Err((
-                format!("the source is too long: at most {MAX_TOKENS} tokens are allowed when it is expanded"),
-                over.at,
-            ));
+            let message = format!("the source is too long: at most {MAX_TOKENS} tokens are allowed when it is expanded");
+            return Err(Wrong::new(message, over.at).ending());
+        }
+        let mut before = (0, 0);
+        for token in &mut made {
+            if token.kind == Kind::Other || self.names.get(token.name) == "##" {
+                token.kind = Kind::Other;
+                // Of several in a row the first is told.
+                if before.1 != token.at.0 {
+                    let message = format!("`{}` is not part of the language", self.names.get(token.name));
+                    self.findings.note(Wrong::new(message, token.at));
+                }
+                before = token.at;
+            }
         }
         self.out.extend(made);
         Ok(())
@@ -193,7 +232,7 @@ impl Preprocessor<'_, '_> {
                     self.macros.undefine(name.name);
                     Ok(())
                 }
-                _ => Err(("`#undef` takes one name".to_owned(), at)),
+                _ => Err(Wrong::new("`#undef` takes one name".to_owned(), at)),
             },
             "include" => self.include(at, rest),
             "pragma" => {
@@ -203,10 +242,15 @@ impl Preprocessor<'_, '_> {
                 Ok(())
             }
             "error" => {
+                self.missing = true;
                 let said: Vec<&str> = rest.iter().map(|t| self.names.get(t.name)).collect();
-                Err((format!("#error {}", said.join(" ")), at))
+                Err(Wrong::new(format!("#error {}", said.join(" ")), at))
             }
-            other => Err((format!("`#{other}` is not a directive of GLSL"), at)),
+            other => {
+                let near = spelling::nearest(other, DIRECTIVES.iter().copied());
+                let wrong = Wrong::new(format!("`#{other}` is not a directive of GLSL"), at);
+                Err(wrong.note(near.map(|near| format!("did you mean `#{near}`?"))))
+            }
         }
     }
 
@@ -215,40 +259,45 @@ impl Preprocessor<'_, '_> {
         if word.starts_with("if") {
             if self.conditions.len() >= MAX_CONDITIONS {
                 let message = format!("conditions are nested too deeply: at most {MAX_CONDITIONS} may be inside each other");
-                return Err((message, at));
+                return Err(Wrong::new(message, at).ending());
             }
             let outer = self.active();
-            let holds = outer && self.holds(word, at, rest)?;
-            self.conditions.push(Condition { at, active: holds, done: holds || !outer, last: false });
-            return Ok(());
+            let holds = if outer { self.holds(word, at, rest) } else { Ok(false) };
+            // Of a condition that is wrong no branch is read, and what they declare is missing.
+            let (active, skip) = (matches!(holds, Ok(true)), !outer || holds.is_err());
+            self.missing |= holds.is_err();
+            self.conditions.push(Condition { at, active, done: active || skip, last: false });
+            return holds.map(|_| ());
         }
         if self.conditions.len() <= floor || self.conditions.last().is_some_and(|c| c.last && word != "endif") {
-            return Err((format!("this `#{word}` belongs to no `#if`"), at));
+            return Err(Wrong::new(format!("this `#{word}` belongs to no `#if`"), at));
         }
         if word == "endif" {
             self.conditions.pop();
             return Ok(());
         }
         let done = self.conditions.last().is_none_or(|c| c.done);
-        let holds = !done && (word == "else" || self.holds(word, at, rest)?);
+        let found = if done || word == "else" { Ok(!done) } else { self.holds(word, at, rest) };
+        self.missing |= found.is_err();
+        let holds = matches!(found, Ok(true));
         if let Some(top) = self.conditions.last_mut() {
             top.active = holds;
-            top.done |= holds;
+            top.done |= holds || found.is_err();
             top.last = word == "else";
         }
-        Ok(())
+        found.map(|_| ())
     }
 
     fn holds(&mut self, word: &str, at: At, rest: &[Token]) -> Result<bool, Wrong> {
         if word == "ifdef" || word == "ifndef" {
             return match rest {
                 [name, ..] if name.kind == Kind::Word => Ok(self.macros.is_defined(name.name) == (word == "ifdef")),
-                _ => Err((format!("`#{word}` takes one name"), at)),
+                _ => Err(Wrong::new(format!("`#{word}` takes one name"), at)),
             };
         }
         let tokens = self.replace_defined(at, rest)?;
         let tokens = self.macros.expand(tokens, &mut self.names)?;
-        condition::evaluate(&tokens, &self.names).map(|value| value != 0).map_err(|message| (message, at))
+        condition::evaluate(&tokens, &self.names).map(|value| value != 0).map_err(|message| Wrong::new(message, at))
     }
 
     /// `defined name` and `defined(name)` become numbers before anything is expanded.
@@ -265,7 +314,7 @@ impl Preprocessor<'_, '_> {
             let name = tokens.get(index + usize::from(bracket)).filter(|t| t.kind == Kind::Word);
             let closes = !bracket || self.text(tokens.get(index + 2)) == ")";
             let (Some(name), true) = (name, closes) else {
-                return Err(("`defined` takes one name".to_owned(), at));
+                return Err(Wrong::new("`defined` takes one name".to_owned(), at));
             };
             let value = if self.macros.is_defined(name.name) { "1" } else { "0" };
             out.push(Token { kind: Kind::Number, name: self.names.intern(value), ..*token });
@@ -276,17 +325,17 @@ impl Preprocessor<'_, '_> {
 
     fn version(&mut self, at: At, rest: &[Token]) -> Result<(), Wrong> {
         if self.version || !self.out.is_empty() || self.files.len() > 1 {
-            return Err(("`#version` stands at the beginning, once".to_owned(), at));
+            return Err(Wrong::new("`#version` stands at the beginning, once".to_owned(), at));
         }
         self.version = true;
         let number = self.text(rest.first()).to_owned();
         let profile = self.text(rest.get(1));
         if !matches!(number.as_str(), "430" | "440" | "450" | "460") || profile == "es" {
             let named = if profile.is_empty() { number } else { format!("{number} {profile}") };
-            return Err((format!("GLSL {named} is not supported: write `#version 450` or `#version 460`"), at));
+            return Err(Wrong::new(format!("GLSL {named} is not supported: write `#version 450` or `#version 460`"), at));
         }
         if !matches!(profile, "" | "core" | "compatibility") || rest.len() > 2 {
-            return Err((format!("`{profile}` is not a profile of GLSL"), at));
+            return Err(Wrong::new(format!("`{profile}` is not a profile of GLSL"), at));
         }
         let name = self.names.intern("__VERSION__");
         self.define_number(name, &number);
@@ -296,11 +345,14 @@ impl Preprocessor<'_, '_> {
     fn extension(&mut self, at: At, rest: &[Token]) -> Result<(), Wrong> {
         let words: Vec<&str> = rest.iter().map(|t| self.names.get(t.name)).collect();
         let [name, ":", behaviour] = words.as_slice() else {
-            return Err(("`#extension` takes a name, a colon and a behaviour".to_owned(), at));
+            return Err(Wrong::new("`#extension` takes a name, a colon and a behaviour".to_owned(), at));
         };
         let (name, behaviour) = ((*name).to_owned(), (*behaviour).to_owned());
         match behaviour.as_str() {
-            "require" if !extensions::is_supported(&name) => Err((format!("the extension {name} is not supported"), at)),
+            "require" if !extensions::is_supported(&name) => {
+                self.missing = true;
+                Err(Wrong::new(format!("the extension {name} is not supported"), at))
+            }
             "require" | "enable" | "warn" | "disable" => {
                 if extensions::is_supported(&name) && behaviour != "disable" {
                     let name = self.names.intern(&name);
@@ -308,16 +360,16 @@ impl Preprocessor<'_, '_> {
                 }
                 Ok(())
             }
-            other => Err((format!("`{other}` is not `require`, `enable`, `warn` or `disable`"), at)),
+            other => Err(Wrong::new(format!("`{other}` is not `require`, `enable`, `warn` or `disable`"), at)),
         }
     }
 
     fn define(&mut self, at: At, rest: &[Token]) -> Result<(), Wrong> {
         let Some(name) = rest.first().filter(|t| t.kind == Kind::Word) else {
-            return Err(("`#define` takes a name".to_owned(), at));
+            return Err(Wrong::new("`#define` takes a name".to_owned(), at));
         };
         if self.names.get(name.name) == "defined" || self.names.get(name.name).starts_with("GL_") {
-            return Err((format!("`{}` cannot be defined", self.names.get(name.name)), at));
+            return Err(Wrong::new(format!("`{}` cannot be defined", self.names.get(name.name)), at));
         }
         let function = rest.get(1).is_some_and(|t| t.glued && self.names.get(t.name) == "(");
         if !function {
@@ -325,38 +377,45 @@ impl Preprocessor<'_, '_> {
             self.macros.define(name.name, Macro { parameters: None, body });
             return Ok(());
         }
+        // Whatever is wrong with it, uses of it are not to be told of.
+        self.lost.push(name.name);
         let close = rest.iter().position(|t| self.names.get(t.name) == ")");
         let Some(inside) = close.and_then(|close| rest.get(2..close)) else {
-            return Err(("the `)` of the parameters is missing".to_owned(), at));
+            return Err(Wrong::new("the `)` of the parameters is missing".to_owned(), at));
         };
         let mut parameters = Vec::new();
         for (index, token) in inside.iter().enumerate() {
             let comma = self.names.get(token.name) == ",";
             if comma != (index % 2 == 1) || (!comma && token.kind != Kind::Word) || (comma && index + 1 == inside.len()) {
-                return Err(("the parameters of a macro are names with commas between them".to_owned(), token.at));
+                return Err(Wrong::new("the parameters of a macro are names with commas between them".to_owned(), token.at));
             }
             if !comma && parameters.contains(&token.name) {
-                return Err((format!("the parameter `{}` is there twice", self.names.get(token.name)), token.at));
+                return Err(Wrong::new(format!("the parameter `{}` is there twice", self.names.get(token.name)), token.at));
             }
             if !comma {
                 parameters.push(token.name);
             }
         }
         let body = close.and_then(|close| rest.get(close + 1..)).unwrap_or_default().to_vec();
+        self.lost.pop();
         self.macros.define(name.name, Macro { parameters: Some(parameters), body });
         Ok(())
     }
 
     fn include(&mut self, at: At, rest: &[Token]) -> Result<(), Wrong> {
-        let (path, angle) =
-            self.path(rest).ok_or_else(|| ("after `#include` stands a path in quotes or angle brackets".to_owned(), at))?;
+        let (path, angle) = self
+            .path(rest)
+            .ok_or_else(|| Wrong::new("after `#include` stands a path in quotes or angle brackets".to_owned(), at))?;
         match self.loader.open(&path, angle) {
             Ok(Some(found)) => {
                 self.open(&found.name, &found.text);
                 Ok(())
             }
             Ok(None) => Ok(()),
-            Err(message) => Err((message, at)),
+            Err(message) => {
+                self.missing = true;
+                Err(Wrong::new(message, at))
+            }
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Func {
     pub(super) breakable: u32,
     /// Directly in a switch, where a declaration may be jumped over.
     pub(super) in_switch: bool,
+    /// A bound was hit: the rest of it is not looked at.
+    pub(super) ended: bool,
 }
 
 impl Lower<'_> {

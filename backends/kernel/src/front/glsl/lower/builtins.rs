@@ -2,11 +2,11 @@
 
 use naga::{AtomicFunction, Barrier, BinaryOperator as Op, Expression, MathFunction as Math, RelationalFunction, Statement};
 
-use super::{Lower, Lowered, Value};
+use super::{Lower, Lowered, Value, Wrong};
 use crate::front::glsl::ast::{Expr, Unary};
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{BOOL, FLOAT, Scalar, Ty, UINT};
-use crate::support;
+use crate::front::glsl::words;
 
 /// Functions of floats with one argument, componentwise.
 fn componentwise(name: &str) -> Option<Math> {
@@ -113,9 +113,10 @@ impl Lower<'_> {
 
     pub(super) fn builtin(&mut self, name: Name, arguments: &[Expr], at: At) -> Lowered<Value> {
         let names = self.names;
+        let word = name;
         let name = names.get(name);
         if let Some(construct) = unsupported(name) {
-            return Err((support::not_supported(construct), at));
+            return Err(Wrong::not_supported(construct, at));
         }
         let both = Barrier::STORAGE | Barrier::WORK_GROUP;
         let barrier = match name {
@@ -128,7 +129,7 @@ impl Lower<'_> {
         };
         if let Some(barrier) = barrier {
             if !arguments.is_empty() {
-                return Err((format!("`{name}` takes no arguments"), at));
+                return Err(Wrong::new(format!("`{name}` takes no arguments"), at));
             }
             self.push(barrier, at);
             return Ok(self.nothing(at));
@@ -139,32 +140,35 @@ impl Lower<'_> {
         if let Some(made) = self.with_outputs(name, arguments, at)? {
             return Ok(made);
         }
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            values.push(self.rvalue(argument)?);
-        }
+        let values = self.each(arguments, |lower, argument| lower.rvalue(argument))?;
         let spelled: Vec<String> = values.iter().map(|v| self.spell(&v.ty)).collect();
         match self.function_of_values(name, values, at)? {
             Some(made) => Ok(made),
-            None => Err((format!("there is no function `{name}({})`", spelled.join(", ")), at)),
+            None if words::NAMES.contains(&name) => {
+                Err(Wrong::new(format!("there is no function `{name}({})`", spelled.join(", ")), at))
+            }
+            None => Err(self.unknown_function(word, at)),
         }
     }
 
     fn atomic(&mut self, name: &str, arguments: &[Expr], at: At) -> Lowered<Value> {
         let swap = name == "atomicCompSwap";
         let function = atomic(name).or(swap.then_some(AtomicFunction::Exchange { compare: None }));
-        let Some(mut function) = function else { return Err((format!("there is no function `{name}`"), at)) };
+        let Some(mut function) = function else { return Err(Wrong::new(format!("there is no function `{name}`"), at)) };
         let (Some(target), Some(data), true) = (arguments.first(), arguments.last(), arguments.len() == 2 + usize::from(swap))
         else {
-            return Err((format!("`{name}` takes {} arguments, {} are given", 2 + usize::from(swap), arguments.len()), at));
+            return Err(Wrong::new(
+                format!("`{name}` takes {} arguments, {} are given", 2 + usize::from(swap), arguments.len()),
+                at,
+            ));
         };
         let place = self.target(target)?;
         let scalar = match place.ty {
             Ty::Scalar(scalar @ (Scalar::Int | Scalar::Uint)) if place.is_atomic() => scalar,
-            Ty::Scalar(Scalar::Float) => return Err((support::not_supported("atomics of floats"), at)),
+            Ty::Scalar(Scalar::Float) => return Err(Wrong::not_supported("atomics of floats", at)),
             _ => {
                 let message = format!("`{name}` works on an `int` or `uint` in a buffer or in shared memory");
-                return Err((message, target.at));
+                return Err(Wrong::new(message, target.at));
             }
         };
         if let (true, Some(compare)) = (swap, arguments.get(1)) {
@@ -194,16 +198,11 @@ impl Lower<'_> {
         };
         let extended = name.ends_with("Extended");
         if arguments.len() != inputs + 1 + usize::from(extended) {
-            return Err((format!("`{name}` does not take {} arguments", arguments.len()), at));
+            return Err(Wrong::new(format!("`{name}` does not take {} arguments", arguments.len()), at));
         }
-        let mut values = Vec::new();
-        for argument in arguments.iter().take(inputs) {
-            values.push(self.rvalue(argument)?);
-        }
-        let mut places = Vec::new();
-        for argument in arguments.iter().skip(inputs) {
-            places.push(self.target(argument)?);
-        }
+        let values = self.each(arguments.iter().take(inputs), |lower, argument| lower.rvalue(argument));
+        let places = self.each(arguments.iter().skip(inputs), |lower, argument| lower.target(argument));
+        let (values, places) = self.both(values, places)?;
         let (result, written) = self.results(name, values, at)?;
         for (place, value) in places.iter().zip(written) {
             let value = self.implicit(value, &place.ty.clone(), at)?;
@@ -218,7 +217,7 @@ impl Lower<'_> {
     /// What such a function returns, and what it writes.
     fn results(&mut self, name: &str, values: Vec<Value>, at: At) -> Lowered<(Option<Value>, Vec<Value>)> {
         if name == "frexp" || name == "modf" {
-            let Some(value) = values.into_iter().next() else { return Err(("an argument is missing".to_owned(), at)) };
+            let Some(value) = values.into_iter().next() else { return Err(Wrong::new("an argument is missing".to_owned(), at)) };
             let value = self.floats(vec![value], at)?.remove(0);
             let size = value.ty.width().filter(|n| *n > 1).map(crate::front::glsl::types::vector_size);
             let scalar = naga::Scalar::F32;
@@ -239,7 +238,7 @@ impl Lower<'_> {
             let to = value.ty.with(scalar);
             list.push(self.implicit(value, &to, at)?);
         }
-        let [x, y] = list.as_slice() else { return Err(("an argument is missing".to_owned(), at)) };
+        let [x, y] = list.as_slice() else { return Err(Wrong::new("an argument is missing".to_owned(), at)) };
         if x.ty != y.ty || x.ty.width().is_none() {
             return Err(self.no_operator(x, y, at));
         }
@@ -322,17 +321,17 @@ impl Lower<'_> {
         let mut common = Scalar::Bool;
         for value in &values {
             let (Some(width), Some(scalar)) = (value.ty.width(), value.ty.scalar()) else {
-                return Err((format!("`{}` has no place here", self.spell(&value.ty)), at));
+                return Err(Wrong::new(format!("`{}` has no place here", self.spell(&value.ty)), at));
             };
             if scalar == Scalar::Bool || (width > 1 && widest > 1 && width != widest) {
-                return Err((format!("`{}` has no place here", self.spell(&value.ty)), at));
+                return Err(Wrong::new(format!("`{}` has no place here", self.spell(&value.ty)), at));
             }
             widest = widest.max(width);
             common = common.max(scalar);
         }
         let to = scalar.unwrap_or(common);
         if common > to {
-            return Err(("an integer is expected here, this is a float".to_owned(), at));
+            return Err(Wrong::new("an integer is expected here, this is a float".to_owned(), at));
         }
         Ok(values
             .into_iter()
@@ -367,7 +366,7 @@ impl Lower<'_> {
 
     /// Componentwise comparisons of vectors.
     fn compare(&mut self, op: Op, values: &[Value], at: At) -> Lowered<Value> {
-        let [left, right] = values else { return Err(("an argument is missing".to_owned(), at)) };
+        let [left, right] = values else { return Err(Wrong::new("an argument is missing".to_owned(), at)) };
         let bools = left.ty.scalar() == Some(Scalar::Bool) && matches!(op, Op::Equal | Op::NotEqual);
         let (left, right) = if bools { (left.clone(), right.clone()) } else { self.unify(left.clone(), right.clone(), at)? };
         let numbers = left.ty.scalar() != Some(Scalar::Bool) || bools;
@@ -564,7 +563,7 @@ impl Lower<'_> {
     fn amount(&mut self, value: &Value, at: At) -> Lowered<Value> {
         match value.ty {
             Ty::Scalar(Scalar::Int | Scalar::Uint) => Ok(self.cast(value, Scalar::Uint, at)),
-            _ => Err((format!("a number of bits is an integer; this is `{}`", self.spell(&value.ty)), at)),
+            _ => Err(Wrong::new(format!("a number of bits is an integer; this is `{}`", self.spell(&value.ty)), at)),
         }
     }
 
@@ -595,7 +594,7 @@ impl Lower<'_> {
 
     /// From cofactors: the transposed cofactor matrix over the determinant.
     fn inverse(&mut self, matrix: &Value, at: At) -> Lowered<Value> {
-        let Ty::Matrix(n, _) = matrix.ty else { return Err(("no matrix".to_owned(), at)) };
+        let Ty::Matrix(n, _) = matrix.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
         let column = Ty::Vector(Scalar::Float, n);
         let mut cells = Vec::new();
         for c in 0..u32::from(n) {
@@ -621,12 +620,12 @@ impl Lower<'_> {
                 None => term,
             });
         }
-        let Some(determinant) = determinant else { return Err(("no matrix".to_owned(), at)) };
+        let Some(determinant) = determinant else { return Err(Wrong::new("no matrix".to_owned(), at)) };
         let mut columns = Vec::new();
         for r in &all {
             let mut components = Vec::new();
             for list in &cofactors {
-                let Some(cofactor) = list.get(*r) else { return Err(("no matrix".to_owned(), at)) };
+                let Some(cofactor) = list.get(*r) else { return Err(Wrong::new("no matrix".to_owned(), at)) };
                 components.push(self.op(Op::Divide, cofactor, &determinant, FLOAT, at).handle);
             }
             let ty = self.value_type(&column);
@@ -643,7 +642,7 @@ impl Lower<'_> {
         let mut sum: Option<Value> = None;
         for (index, &row) in rows.iter().enumerate() {
             let rest: Vec<usize> = rows.iter().copied().filter(|&r| r != row).collect();
-            let Some(value) = cell(first, row) else { return Err(("no matrix".to_owned(), at)) };
+            let Some(value) = cell(first, row) else { return Err(Wrong::new("no matrix".to_owned(), at)) };
             let inner = self.minor(cells, others, &rest, at)?;
             let term = if others.is_empty() { value } else { self.op(Op::Multiply, &value, &inner, FLOAT, at) };
             sum = Some(match sum {
@@ -654,6 +653,6 @@ impl Lower<'_> {
                 }
             });
         }
-        sum.ok_or_else(|| ("no matrix".to_owned(), at))
+        sum.ok_or_else(|| Wrong::new("no matrix".to_owned(), at))
     }
 }

@@ -4,7 +4,7 @@ use naga::{Expression, Statement};
 
 use super::convert::distance;
 use super::storage::Place;
-use super::{Lower, Lowered, Passing, State, Value};
+use super::{Lower, Lowered, Passing, State, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{Scalar, Ty};
@@ -23,16 +23,15 @@ impl Lower<'_> {
         }
         // `in` arguments are values; the places of the others are evaluated once, here too.
         let outputs = self.may_be_outputs(name, arguments.len());
-        let mut evaluated = Vec::with_capacity(arguments.len());
-        for (argument, output) in arguments.iter().zip(outputs) {
-            evaluated.push(if output {
-                let place = self.target(argument)?;
+        let evaluated = self.each(arguments.iter().zip(outputs), |lower, (argument, output)| {
+            Ok(if output {
+                let place = lower.target(argument)?;
                 (Some(place.clone()), None, place.ty)
             } else {
-                let value = self.rvalue(argument)?;
+                let value = lower.rvalue(argument)?;
                 (None, Some(value.clone()), value.ty)
-            });
-        }
+            })
+        })?;
         let types: Vec<Ty> = evaluated.iter().map(|(_, _, ty)| ty.clone()).collect();
         let index = self.overload(name, &types, at)?;
         self.perform(index, evaluated, arguments, at)
@@ -72,10 +71,22 @@ impl Lower<'_> {
         let spelled: Vec<String> = types.iter().map(|ty| self.spell(ty)).collect();
         let call = format!("{}({})", self.names.get(name), spelled.join(", "));
         match best {
-            Some((far, _)) if ambiguous && far > 0 => Err((format!("more than one function fits `{call}`"), at)),
+            Some((far, _)) if ambiguous && far > 0 => Err(Wrong::new(format!("more than one function fits `{call}`"), at)),
             Some((_, index)) => Ok(index),
-            None => Err((format!("no function fits `{call}`"), at)),
+            None if self.is_lost(name) => Err(Wrong::told()),
+            None => Err(Wrong::new(format!("no function fits `{call}`"), at).note(self.fitting(name))),
         }
+    }
+
+    /// What the overloads take, for one that fits none.
+    fn fitting(&self, name: Name) -> Option<String> {
+        let overloads = self.overloads.get(&name).into_iter().flatten().filter_map(|index| self.functions.get(*index));
+        let spell = |function: &super::FunctionInfo| {
+            let types: Vec<String> = function.parameters.iter().map(|(ty, _)| self.spell(ty)).collect();
+            format!("`{}({})`", self.names.get(name), types.join(", "))
+        };
+        let list: Vec<String> = overloads.take(4).map(spell).collect();
+        (!list.is_empty()).then(|| format!("there is {}", list.join(", ")))
     }
 
     fn perform(
@@ -85,7 +96,7 @@ impl Lower<'_> {
         arguments: &[Expr],
         at: At,
     ) -> Lowered<Value> {
-        let Some(info) = self.functions.get(index) else { return Err(("unknown function".to_owned(), at)) };
+        let Some(info) = self.functions.get(index) else { return Err(Wrong::new("unknown function".to_owned(), at)) };
         let (parameters, result) = (info.parameters.clone(), info.result.clone());
         let mut handles = Vec::new();
         let mut copies: Vec<(Place, Place)> = Vec::new();
@@ -96,11 +107,11 @@ impl Lower<'_> {
                 _ => None,
             };
             if *passing == Passing::In {
-                let Some(value) = value else { return Err(("an argument is missing".to_owned(), at)) };
+                let Some(value) = value else { return Err(Wrong::new("an argument is missing".to_owned(), at)) };
                 handles.push(self.implicit(value, ty, argument.at)?.handle);
                 continue;
             }
-            let Some(place) = place else { return Err(("this cannot be assigned to".to_owned(), argument.at)) };
+            let Some(place) = place else { return Err(Wrong::new("this cannot be assigned to".to_owned(), argument.at)) };
             let pointer = self.local(None, ty, argument.at);
             let copy = Place::local(pointer, ty.clone());
             match value {
@@ -137,29 +148,27 @@ impl Lower<'_> {
 
     /// The function, translated now when it is not yet.
     fn made(&mut self, index: usize, at: At) -> Lowered<naga::Handle<naga::Function>> {
-        let Some(info) = self.functions.get(index) else { return Err(("unknown function".to_owned(), at)) };
+        let Some(info) = self.functions.get(index) else { return Err(Wrong::new("unknown function".to_owned(), at)) };
         let name = self.names.get(info.name).to_owned();
         match &info.state {
             State::Done(handle) => Ok(*handle),
             State::Open => {
                 let chain: Vec<&str> = self.open.iter().map(|n| self.names.get(*n)).chain([name.as_str()]).collect();
-                Err((format!("`{name}` calls itself, which GLSL has no stack for: {}", chain.join(" -> ")), at))
+                Err(Wrong::new(format!("`{name}` calls itself, which GLSL has no stack for: {}", chain.join(" -> ")), at))
             }
-            State::Declared if name == "main" => Err(("`main` cannot be called".to_owned(), at)),
-            State::Declared if info.tree.body.is_none() => Err((format!("`{name}` is declared but not defined"), at)),
+            State::Declared if name == "main" => Err(Wrong::new("`main` cannot be called".to_owned(), at)),
+            State::Declared if info.tree.body.is_none() => Err(Wrong::new(format!("`{name}` is declared but not defined"), at)),
             State::Declared if self.open.len() >= MAX_OPEN => {
-                Err((format!("calls are nested too deeply: at most {MAX_OPEN} may be inside each other"), at))
+                Err(Wrong::new(format!("calls are nested too deeply: at most {MAX_OPEN} may be inside each other"), at))
             }
             State::Declared => self.separately(|lower| lower.function_body(index)),
         }
     }
 
     pub(super) fn construct(&mut self, name: &TypeName, arguments: &[Expr], at: At) -> Lowered<Value> {
-        let ty = self.constructed_type(name, arguments.len())?;
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            values.push(self.rvalue(argument)?);
-        }
+        let ty = self.constructed_type(name, arguments.len());
+        let values = self.each(arguments, |lower, argument| lower.rvalue(argument));
+        let (ty, values) = self.both(ty, values)?;
         self.construct_from(&ty, values, at)
     }
 
@@ -177,7 +186,10 @@ impl Lower<'_> {
             Ty::Array(base, Some(length)) => {
                 let types = vec![(**base).clone(); values.len()];
                 if u32::try_from(values.len()) != Ok(*length) {
-                    return Err((format!("`{}` takes {length} values, {} are given", self.spell(ty), values.len()), at));
+                    return Err(Wrong::new(
+                        format!("`{}` takes {length} values, {} are given", self.spell(ty), values.len()),
+                        at,
+                    ));
                 }
                 self.aggregate(ty, &types, values, at)
             }
@@ -186,22 +198,20 @@ impl Lower<'_> {
                     self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect();
                 if types.len() != values.len() {
                     let message = format!("`{}` takes {} values, {} are given", self.spell(ty), types.len(), values.len());
-                    return Err((message, at));
+                    return Err(Wrong::new(message, at));
                 }
                 self.aggregate(ty, &types, values, at)
             }
             Ty::Scalar(scalar) => self.make_scalar(*scalar, &values, at),
             Ty::Vector(scalar, n) => self.make_vector(*scalar, *n, values, at),
             Ty::Matrix(c, r) => self.make_matrix(*c, *r, values, at),
-            _ => Err((format!("`{}` cannot be made", self.spell(ty)), at)),
+            _ => Err(Wrong::new(format!("`{}` cannot be made", self.spell(ty)), at)),
         }
     }
 
     fn aggregate(&mut self, ty: &Ty, types: &[Ty], values: Vec<Value>, at: At) -> Lowered<Value> {
-        let mut components = Vec::with_capacity(values.len());
-        for (value, ty) in values.into_iter().zip(types) {
-            components.push(self.implicit(value, ty, at)?.handle);
-        }
+        let components =
+            self.each(values.into_iter().zip(types), |lower, (value, ty)| Ok(lower.implicit(value, ty, at)?.handle))?;
         let handle = self.value_type(ty);
         Ok(self.value(Expression::Compose { ty: handle, components }, ty.clone(), at))
     }
@@ -221,7 +231,7 @@ impl Lower<'_> {
                         (0..u32::from(r)).for_each(|i| list.push(self.extract(&column, i, Ty::Scalar(Scalar::Float), at)));
                     }
                 }
-                ty => return Err((format!("`{}` has no place in a constructor of numbers", self.spell(&ty)), at)),
+                ty => return Err(Wrong::new(format!("`{}` has no place in a constructor of numbers", self.spell(&ty)), at)),
             }
         }
         Ok(list)
@@ -229,11 +239,11 @@ impl Lower<'_> {
 
     fn make_scalar(&mut self, scalar: Scalar, values: &[Value], at: At) -> Lowered<Value> {
         let [value] = values else {
-            return Err((format!("a scalar is made of one value, {} are given", values.len()), at));
+            return Err(Wrong::new(format!("a scalar is made of one value, {} are given", values.len()), at));
         };
         let first = match self.scalars(std::slice::from_ref(value), at)?.into_iter().next() {
             Some(first) => first,
-            None => return Err(("a scalar is made of one value".to_owned(), at)),
+            None => return Err(Wrong::new("a scalar is made of one value".to_owned(), at)),
         };
         Ok(self.cast(&first, scalar, at))
     }
@@ -265,7 +275,7 @@ impl Lower<'_> {
         // The last argument may have components left over; a whole argument may not.
         let last = values.last().and_then(|v| v.ty.width()).map_or(16, usize::from);
         if all.len() < usize::from(n) || all.len().saturating_sub(last) >= usize::from(n) {
-            return Err((format!("`{}` is made of {n} numbers, {} are given", self.spell(&ty), all.len()), at));
+            return Err(Wrong::new(format!("`{}` is made of {n} numbers, {} are given", self.spell(&ty), all.len()), at));
         }
         let components = all.iter().take(usize::from(n)).map(|v| self.cast(v, scalar, at).handle).collect();
         let handle = self.value_type(&ty);
@@ -284,7 +294,7 @@ impl Lower<'_> {
                 (0..c).for_each(|i| (0..r).for_each(|j| cells.push(diagonal(i, j, &on))));
             }
             [single] if matches!(single.ty, Ty::Matrix(..)) => {
-                let Ty::Matrix(d, s) = single.ty else { return Err(("no matrix".to_owned(), at)) };
+                let Ty::Matrix(d, s) = single.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
                 let given = self.scalars(&values, at)?;
                 for i in 0..c {
                     for j in 0..r {
@@ -297,7 +307,7 @@ impl Lower<'_> {
                 let given = self.scalars(&values, at)?;
                 if given.len() != usize::from(c) * usize::from(r) {
                     let message = format!("`{}` is made of {} numbers, {} are given", self.spell(&ty), c * r, given.len());
-                    return Err((message, at));
+                    return Err(Wrong::new(message, at));
                 }
                 for value in &given {
                     cells.push(self.cast(value, Scalar::Float, at));

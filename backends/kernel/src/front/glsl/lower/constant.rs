@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use naga::{Expression, Handle, Literal, Span};
 
-use super::{Lower, Lowered, Symbol, Value};
+use super::{Lower, Lowered, Symbol, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{BOOL, FLOAT, INT, Scalar, Ty, UINT};
@@ -126,7 +126,9 @@ impl Lower<'_> {
             ExprKind::Bool(v) => Some(Const::scalar(Part::Bool(*v))),
             ExprKind::Name(name) => match self.find(*name) {
                 Some(Symbol::Constant(constant)) => Some(constant.clone()),
+                Some(Symbol::Lost) => return Err(Wrong::told()),
                 None if self.names.get(*name) == "gl_WorkGroupSize" => Some(self.group.constant()),
+                None if !self.names.get(*name).starts_with("gl_") => return Err(self.unknown(*name, expr.at)),
                 _ => None,
             },
             ExprKind::Unary(operator, inner) => self.fold(inner)?.and_then(|v| unary(*operator, &v)),
@@ -168,7 +170,8 @@ impl Lower<'_> {
             | ExprKind::Comma(..)
             | ExprKind::Call(..)
             | ExprKind::List(_)
-            | ExprKind::Text(_) => None,
+            | ExprKind::Text(_)
+            | ExprKind::Lost => None,
         })
     }
 
@@ -229,7 +232,8 @@ impl Lower<'_> {
     pub(super) fn charge(&mut self, parts: usize, at: At) -> Lowered<()> {
         self.constant_parts = self.constant_parts.saturating_add(parts);
         if self.constant_parts > MAX_PARTS {
-            return Err((format!("the constants are too large: at most {MAX_PARTS} numbers are allowed in all"), at));
+            let message = format!("the constants are too large: at most {MAX_PARTS} numbers are allowed in all");
+            return Err(Wrong::new(message, at).once());
         }
         Ok(())
     }

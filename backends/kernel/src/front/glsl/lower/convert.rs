@@ -2,7 +2,7 @@
 
 use naga::{BinaryOperator, Expression, ScalarKind, SwizzleComponent};
 
-use super::{Lower, Lowered, Value};
+use super::{Lower, Lowered, Value, Wrong};
 use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{BOOL, Scalar, Ty, vector_size};
 
@@ -26,8 +26,15 @@ impl Lower<'_> {
         match (distance(&value.ty, to), to.scalar()) {
             (Some(0), _) => Ok(value),
             (Some(_), Some(scalar)) => Ok(self.cast(&value, scalar, at)),
-            _ => Err((format!("`{}` is no `{}` and does not become one by itself", self.spell(&value.ty), self.spell(to)), at)),
+            _ => Err(self.no_conversion(&value.ty, to, at)),
         }
+    }
+
+    pub(super) fn no_conversion(&self, from: &Ty, to: &Ty, at: At) -> Wrong {
+        let wrong =
+            Wrong::new(format!("`{}` is no `{}` and does not become one by itself", self.spell(from), self.spell(to)), at);
+        let hint = (from.width().is_some() && from.width() == to.width()).then(|| format!("write `{}(...)`", self.spell(to)));
+        wrong.note(hint)
     }
 
     /// A scalar or vector in another scalar.
@@ -91,7 +98,7 @@ impl Lower<'_> {
 
     /// Components of a vector, or of a scalar that counts as one.
     pub(super) fn choose_components(&mut self, vector: &Value, components: &[u8], at: At) -> Lowered<Value> {
-        let Ty::Vector(scalar, _) = vector.ty else { return Err(("no vector".to_owned(), at)) };
+        let Ty::Vector(scalar, _) = vector.ty else { return Err(Wrong::new("no vector".to_owned(), at)) };
         if let [one] = components {
             let index = (*one).into();
             return Ok(self.value(Expression::AccessIndex { base: vector.handle, index }, Ty::Scalar(scalar), at));
@@ -119,7 +126,7 @@ impl Lower<'_> {
         if value.ty == BOOL {
             return Ok(value);
         }
-        Err((format!("{what} must be `bool`; this is `{}`", self.spell(&value.ty)), at))
+        Err(Wrong::new(format!("{what} must be `bool`; this is `{}`", self.spell(&value.ty)), at))
     }
 
     /// Two values in one scalar type, and scalars as vectors beside vectors.
@@ -142,7 +149,7 @@ impl Lower<'_> {
         if matches!(value.ty, Ty::Matrix(..)) { value } else { self.cast(&value, to, at) }
     }
 
-    pub(super) fn no_operator(&self, left: &Value, right: &Value, at: At) -> super::Wrong {
-        (format!("`{}` and `{}` do not go together here", self.spell(&left.ty), self.spell(&right.ty)), at)
+    pub(super) fn no_operator(&self, left: &Value, right: &Value, at: At) -> Wrong {
+        Wrong::new(format!("`{}` and `{}` do not go together here", self.spell(&left.ty), self.spell(&right.ty)), at)
     }
 }

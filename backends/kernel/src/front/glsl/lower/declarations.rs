@@ -8,7 +8,7 @@ use naga::{AddressSpace, Handle, StorageAccess};
 use super::atomics::Marks;
 use super::constant::{Const, Part};
 use super::storage::{Layout, Packing};
-use super::{Global, Lower, Lowered, MemberInfo, Rights, StructInfo, Symbol};
+use super::{Global, Lower, Lowered, MemberInfo, Rights, StructInfo, Symbol, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{Scalar, Ty, UINT};
@@ -34,6 +34,9 @@ impl Group {
     }
 }
 
+/// For each axis the size, and the id of the constant that gives it.
+type Axes = [(Option<u32>, Option<u32>); 3];
+
 /// Layouts of blocks that do not say theirs.
 #[derive(Default)]
 pub(super) struct Defaults {
@@ -51,19 +54,46 @@ struct LayoutWords {
 pub(super) const READ_ONLY: Rights = Rights { no_read: None, no_write: Some("read-only") };
 
 impl Lower<'_> {
-    pub(super) fn item(&mut self, item: &'_ Item) -> Lowered<()> {
+    pub(super) fn item(&mut self, item: &'_ Item) {
         match item {
-            Item::Function(tree) => self.declare_function(tree),
-            Item::Block(block) => self.block_declaration(block),
-            Item::Variables(list) => list.iter().try_for_each(|variable| self.module_variable(variable)),
-            Item::Struct(tree) => self.structure(tree),
-            Item::Defaults(qualifiers) => self.defaults(qualifiers),
+            Item::Function(tree) => {
+                let made = self.declare_function(tree);
+                if self.attempt(made).is_none() {
+                    self.lost.insert(tree.name);
+                    self.lost_functions.push(Arc::clone(tree));
+                }
+            }
+            Item::Block(block) => {
+                let made = self.block_declaration(block);
+                if self.attempt(made).is_none() {
+                    let members = block.members.iter().map(|m| m.name).filter(|_| block.instance.is_none());
+                    block.instance.iter().map(|i| i.0).chain(members).for_each(|name| self.lose(name));
+                }
+            }
+            Item::Variables(list) => {
+                for variable in list {
+                    let made = self.module_variable(variable);
+                    if self.attempt(made).is_none() {
+                        self.lose(variable.name);
+                    }
+                }
+            }
+            Item::Struct(tree) => {
+                let made = self.structure(tree);
+                if self.attempt(made).is_none() {
+                    self.lose(tree.name);
+                }
+            }
+            Item::Defaults(qualifiers) => {
+                let made = self.defaults(qualifiers);
+                self.attempt(made);
+            }
         }
     }
 
     /// The workgroup size holds for the whole source, wherever it stands.
-    pub(super) fn group_size(&mut self, unit: &Unit) -> Lowered<()> {
-        let mut declared: Option<[(Option<u32>, Option<u32>); 3]> = None;
+    pub(super) fn group_size(&mut self, unit: &Unit) {
+        let mut declared: Option<Axes> = None;
         for item in &unit.items {
             // A size may be written with constants that stand above it.
             match item {
@@ -73,25 +103,11 @@ impl Lower<'_> {
                     }
                 }
                 Item::Defaults(qualifiers) if matches!(qualifiers.storage, Some((Storage::In, _))) => {
-                    let mut axes = declared.unwrap_or_default();
-                    for (name, value, at) in &qualifiers.layout {
-                        let text = self.names.get(*name).to_owned();
-                        let Some((axis, id)) = axis(&text) else {
-                            return Err((format!("`{text}` is no layout of a compute shader's input"), *at));
-                        };
-                        let Some(value) = value else { return Err((format!("`{text}` needs a value"), *at)) };
-                        let number = self.known_integer(value, &format!("`{text}`"))?;
-                        let number = u32::try_from(number).ok().filter(|&n| id || n > 0);
-                        let Some(number) = number else { return Err((format!("`{text}` must be at least 1"), *at)) };
-                        if let Some(slot) = axes.get_mut(axis) {
-                            let slot = if id { &mut slot.1 } else { &mut slot.0 };
-                            if slot.is_some_and(|before| before != number) {
-                                return Err((format!("`{text}` is declared twice with different values"), *at));
-                            }
-                            *slot = Some(number);
-                        }
+                    let axes = declared.get_or_insert_default();
+                    for word in &qualifiers.layout {
+                        let made = self.group_word(word, axes);
+                        self.attempt(made);
                     }
-                    declared = Some(axes);
                 }
                 _ => {}
             }
@@ -101,13 +117,34 @@ impl Lower<'_> {
         for (axis, (size, id)) in declared.unwrap_or_default().into_iter().enumerate() {
             let default = size.unwrap_or(1);
             let value = match id {
-                Some(id) => self.specialized(id, "", UINT, Part::Uint(default), (0, 0))?,
+                Some(id) => {
+                    let made = self.specialized(id, "", UINT, Part::Uint(default), (0, 0));
+                    self.attempt(made).unwrap_or(Part::Uint(default))
+                }
                 None => Part::Uint(default),
             };
             if let (Some(slot), Part::Uint(value)) = (self.group.size.get_mut(axis), value) {
                 *slot = value;
             }
         }
+    }
+
+    /// One word about the workgroup size.
+    fn group_word(&mut self, (name, value, at): &(Name, Option<Expr>, At), axes: &mut Axes) -> Lowered<()> {
+        let text = self.names.get(*name).to_owned();
+        let Some((axis, id)) = axis(&text) else {
+            return Err(Wrong::new(format!("`{text}` is no layout of a compute shader's input"), *at));
+        };
+        let Some(value) = value else { return Err(Wrong::new(format!("`{text}` needs a value"), *at)) };
+        let number = self.known_integer(value, &format!("`{text}`"))?;
+        let number = u32::try_from(number).ok().filter(|&n| id || n > 0);
+        let Some(number) = number else { return Err(Wrong::new(format!("`{text}` must be at least 1"), *at)) };
+        let Some(slot) = axes.get_mut(axis) else { return Ok(()) };
+        let slot = if id { &mut slot.1 } else { &mut slot.0 };
+        if slot.is_some_and(|before| before != number) {
+            return Err(Wrong::new(format!("`{text}` is declared twice with different values"), *at));
+        }
+        *slot = Some(number);
         Ok(())
     }
 
@@ -128,20 +165,20 @@ impl Lower<'_> {
     /// The value of a specialization constant, which is listed among the overrides.
     fn specialized(&mut self, id: u32, name: &str, ty: Ty, default: Part, at: At) -> Lowered<Part> {
         let Ok(small) = u16::try_from(id) else {
-            return Err((format!("the constant_id {id} is too high; at most 65535 is"), at));
+            return Err(Wrong::new(format!("the constant_id {id} is too high; at most 65535 is"), at));
         };
         let (ty, scalar) = match ty {
             Ty::Scalar(Scalar::Bool) => (OverrideType::Bool, Scalar::Bool),
             Ty::Scalar(Scalar::Int) => (OverrideType::I32, Scalar::Int),
             Ty::Scalar(Scalar::Uint) => (OverrideType::U32, Scalar::Uint),
             Ty::Scalar(Scalar::Float) => (OverrideType::F32, Scalar::Float),
-            _ => return Err(("a specialization constant is a scalar".to_owned(), at)),
+            _ => return Err(Wrong::new("a specialization constant is a scalar".to_owned(), at)),
         };
         let known = self.overrides.iter_mut().find(|o| o.id == Some(small));
         match known {
             Some(known) => {
                 if known.ty != ty && known.default != Some(default.to_f64()) {
-                    return Err((format!("the constant_id {id} is used for constants of different types"), at));
+                    return Err(Wrong::new(format!("the constant_id {id} is used for constants of different types"), at));
                 }
                 if known.name.is_empty() {
                     name.clone_into(&mut known.name);
@@ -162,9 +199,9 @@ impl Lower<'_> {
         let mut value = value;
         for (name, number, at) in &variable.qualifiers.layout {
             if self.names.get(*name) != "constant_id" {
-                return Err((format!("`{}` is no layout of a constant", self.names.get(*name)), *at));
+                return Err(Wrong::new(format!("`{}` is no layout of a constant", self.names.get(*name)), *at));
             }
-            let Some(number) = number else { return Err(("`constant_id` needs a value".to_owned(), *at)) };
+            let Some(number) = number else { return Err(Wrong::new("`constant_id` needs a value".to_owned(), *at)) };
             let id = self.known_integer(number, "`constant_id`")?;
             let id = u32::try_from(id).unwrap_or(u32::MAX);
             let Some(&default) = value.parts.first() else { continue };
@@ -176,14 +213,17 @@ impl Lower<'_> {
     }
 
     pub(super) fn structure(&mut self, tree: &Arc<Struct>) -> Lowered<()> {
+        if tree.broken {
+            return Err(Wrong::told());
+        }
         let mut members: Vec<MemberInfo> = Vec::new();
         for member in &tree.members {
             if !member.qualifiers.layout.is_empty() || member.qualifiers.storage.is_some() {
-                return Err(("a member of a structure has no qualifiers; those of blocks have".to_owned(), member.at));
+                return Err(Wrong::new("a member of a structure has no qualifiers; those of blocks have".to_owned(), member.at));
             }
             let ty = self.declared_type(&member.ty, &member.arrays, None)?;
             if members.iter().any(|m| m.name == member.name) {
-                return Err((format!("`{}` is declared twice", self.names.get(member.name)), member.at));
+                return Err(Wrong::new(format!("`{}` is declared twice", self.names.get(member.name)), member.at));
             }
             members.push(plain_member(member.name, ty));
         }
@@ -208,7 +248,7 @@ impl Lower<'_> {
             let message = format!(
                 "this type is nested too deeply: at most {MAX_NESTING} structures, arrays and vectors may be inside each other"
             );
-            return Err((message, at));
+            return Err(Wrong::new(message, at));
         }
         Ok(())
     }
@@ -226,6 +266,7 @@ impl Lower<'_> {
     pub(super) fn type_of(&mut self, name: &TypeName) -> Lowered<Ty> {
         let base = match &name.base {
             Base::Known(ty) => ty.clone(),
+            Base::Lost => return Err(Wrong::told()),
             Base::Named(word) => self.struct_named(*word, name.at)?,
             Base::Declared(tree) => {
                 if !matches!(self.find(tree.name), Some(Symbol::Struct(_))) {
@@ -242,7 +283,9 @@ impl Lower<'_> {
     fn struct_named(&self, word: Name, at: At) -> Lowered<Ty> {
         match self.find(word) {
             Some(Symbol::Struct(index)) => Ok(Ty::Struct(*index)),
-            _ => Err((format!("`{}` is not a type here", self.names.get(word)), at)),
+            Some(Symbol::Lost) => Err(Wrong::told()),
+            None if self.is_lost(word) => Err(Wrong::told()),
+            _ => Err(Wrong::new(format!("`{}` is not a type here", self.names.get(word)), at)),
         }
     }
 
@@ -254,11 +297,11 @@ impl Lower<'_> {
                 Some(expr) => {
                     let length = self.known_integer(expr, "the length of an array")?;
                     let length = u32::try_from(length).ok().filter(|n| *n > 0);
-                    Some(length.ok_or_else(|| ("the length of an array is at least 1".to_owned(), expr.at))?)
+                    Some(length.ok_or_else(|| Wrong::new("the length of an array is at least 1".to_owned(), expr.at))?)
                 }
             };
             if matches!(ty, Ty::Void | Ty::Array(_, None)) {
-                return Err((
+                return Err(Wrong::new(
                     "only the first length of an array may be left out".to_owned(),
                     dimension.as_ref().map_or((0, 0), |e| e.at),
                 ));
@@ -287,7 +330,7 @@ impl Lower<'_> {
             ty = Ty::Array(Arc::clone(base), count);
         }
         if ty == Ty::Void || matches!(ty, Ty::Array(_, None)) {
-            return Err((format!("a variable of type `{}` cannot be made", self.spell(&ty)), name.at));
+            return Err(Wrong::new(format!("a variable of type `{}` cannot be made", self.spell(&ty)), name.at));
         }
         self.check_nesting(&ty, name.at)?;
         self.stored(&ty, &Layout::value(), name.at)?;
@@ -303,10 +346,10 @@ impl Lower<'_> {
         if value.ty == *ty {
             return Ok(Some(value));
         }
-        Ok(match (super::convert::distance(&value.ty, ty), ty.scalar()) {
-            (Some(_), Some(scalar)) => Some(value.convert(scalar)),
-            _ => None,
-        })
+        match (super::convert::distance(&value.ty, ty), ty.scalar()) {
+            (Some(_), Some(scalar)) => Ok(Some(value.convert(scalar))),
+            _ => Err(self.no_conversion(&value.ty, ty, init.at)),
+        }
     }
 
     fn module_variable(&mut self, variable: &Variable) -> Lowered<()> {
@@ -316,26 +359,26 @@ impl Lower<'_> {
             Some((Storage::Const, _)) => (AddressSpace::Private, true),
             Some((Storage::Shared, _)) => (AddressSpace::WorkGroup, false),
             Some((Storage::Uniform, at)) => {
-                return Err(("a uniform stands in a block: `uniform Name { ... };`".to_owned(), at));
+                return Err(Wrong::new("a uniform stands in a block: `uniform Name { ... };`".to_owned(), at));
             }
-            Some((Storage::Buffer, at)) => return Err(("a buffer is a block: `buffer Name { ... };`".to_owned(), at)),
+            Some((Storage::Buffer, at)) => return Err(Wrong::new("a buffer is a block: `buffer Name { ... };`".to_owned(), at)),
             Some((Storage::In | Storage::Out | Storage::InOut, at)) => {
-                return Err(("a compute shader has no inputs or outputs of its own".to_owned(), at));
+                return Err(Wrong::new("a compute shader has no inputs or outputs of its own".to_owned(), at));
             }
         };
         let ty = self.declared_type(&variable.ty, &variable.arrays, variable.init.as_deref())?;
         if constant {
-            let Some(init) = &variable.init else { return Err(("a `const` variable needs a value".to_owned(), at)) };
+            let Some(init) = &variable.init else { return Err(Wrong::new("a `const` variable needs a value".to_owned(), at)) };
             if let Some(value) = self.constant_initializer(&ty, init)? {
                 let value = self.specialized_constant(variable, value)?;
                 return self.declare(variable.name, Symbol::Constant(value), at);
             }
         }
         if let Some((name, _, at)) = variable.qualifiers.layout.first() {
-            return Err((format!("`{}` is no layout of this variable", self.names.get(*name)), *at));
+            return Err(Wrong::new(format!("`{}` is no layout of this variable", self.names.get(*name)), *at));
         }
         if space == AddressSpace::WorkGroup && variable.init.is_some() {
-            return Err(("a shared variable has no value to begin with: it is zero".to_owned(), at));
+            return Err(Wrong::new("a shared variable has no value to begin with: it is zero".to_owned(), at));
         }
         let marks = self.marks.get(&variable.name).cloned().filter(|_| space == AddressSpace::WorkGroup);
         let layout = Layout { marks, ..Layout::value() };
@@ -369,13 +412,13 @@ impl Lower<'_> {
                 let mut words = if uniform { self.defaults.uniform } else { self.defaults.buffer };
                 for (name, value, at) in &qualifiers.layout {
                     if value.is_some() || !self.layout_word(*name, &mut words, *at)? {
-                        return Err((format!("`{}` is no default of blocks", self.names.get(*name)), *at));
+                        return Err(Wrong::new(format!("`{}` is no default of blocks", self.names.get(*name)), *at));
                     }
                 }
                 *(if uniform { &mut self.defaults.uniform } else { &mut self.defaults.buffer }) = words;
                 Ok(())
             }
-            Some((_, at)) => Err(("a declaration is expected after this qualifier".to_owned(), at)),
+            Some((_, at)) => Err(Wrong::new("a declaration is expected after this qualifier".to_owned(), at)),
         }
     }
 
@@ -387,7 +430,7 @@ impl Lower<'_> {
             "row_major" => words.row_major = Some(true),
             "column_major" => words.row_major = Some(false),
             word @ ("scalar" | "shared" | "packed") => {
-                return Err((format!("the layout `{word}` is not supported: use std140 or std430"), at));
+                return Err(Wrong::new(format!("the layout `{word}` is not supported: use std140 or std430"), at));
             }
             _ => return Ok(false),
         }
@@ -399,8 +442,8 @@ impl Lower<'_> {
         let uniform = match block.qualifiers.storage {
             Some((Storage::Uniform, _)) => true,
             Some((Storage::Buffer, _)) => false,
-            Some((_, at)) => return Err(("a compute shader has no inputs or outputs of its own".to_owned(), at)),
-            None => return Err(("a block is `uniform` or `buffer`".to_owned(), at)),
+            Some((_, at)) => return Err(Wrong::new("a compute shader has no inputs or outputs of its own".to_owned(), at)),
+            None => return Err(Wrong::new("a block is `uniform` or `buffer`".to_owned(), at)),
         };
         let mut words = if uniform { self.defaults.uniform } else { self.defaults.buffer };
         let (mut group, mut slot, mut immediate) = (0, None, false);
@@ -413,14 +456,16 @@ impl Lower<'_> {
                 ("push_constant", None) if uniform => immediate = true,
                 ("binding" | "set", Some(value)) => {
                     let number = self.known_integer(value, &format!("`{text}`"))?;
-                    let Ok(number) = u32::try_from(number) else { return Err((format!("`{text}` must not be negative"), *at)) };
+                    let Ok(number) = u32::try_from(number) else {
+                        return Err(Wrong::new(format!("`{text}` must not be negative"), *at));
+                    };
                     if text == "set" { group = number } else { slot = Some(number) }
                 }
-                _ => return Err((format!("`{text}` is no layout of a block"), *at)),
+                _ => return Err(Wrong::new(format!("`{text}` is no layout of a block"), *at)),
             }
         }
         if block.instance.as_ref().is_some_and(|(_, arrays)| !arrays.is_empty()) {
-            return Err((crate::support::not_supported("arrays of bindings"), at));
+            return Err(Wrong::not_supported("arrays of bindings", at));
         }
         let packing = words.packing.unwrap_or(if uniform && !immediate { Packing::Std140 } else { Packing::Std430 });
         let layout = Layout { packing, row_major: words.row_major.unwrap_or(false), marks: None };
@@ -435,8 +480,11 @@ impl Lower<'_> {
         let binding = match (slot, immediate) {
             (_, true) => None,
             (Some(binding), _) => Some(naga::ResourceBinding { group, binding }),
-            (None, _) => return Err(("a block needs `layout(binding = ...)`".to_owned(), at)),
+            (None, _) => return Err(Wrong::new("a block needs `layout(binding = ...)`".to_owned(), at)),
         };
+        if block.broken {
+            return Err(Wrong::told());
+        }
         let members = self.block_members(block, uniform)?;
         let marks = block.instance.as_ref().and_then(|(name, _)| self.marks.get(name).cloned());
         let layout = Layout { marks: if block.instance.is_some() { marks } else { self.loose_marks(&members) }, ..layout };
@@ -476,10 +524,10 @@ impl Lower<'_> {
             let ty = self.arrays(base, &member.arrays)?;
             let last = index + 1 == count && !uniform;
             if ty == Ty::Void || (matches!(ty, Ty::Array(_, None)) && !last) {
-                return Err(("an array without a length stands last in a `buffer` block only".to_owned(), member.at));
+                return Err(Wrong::new("an array without a length stands last in a `buffer` block only".to_owned(), member.at));
             }
             if members.iter().any(|m| m.name == member.name) {
-                return Err((format!("`{}` is declared twice", self.names.get(member.name)), member.at));
+                return Err(Wrong::new(format!("`{}` is declared twice", self.names.get(member.name)), member.at));
             }
             let mut info = plain_member(member.name, ty);
             info.rights = rights(&member.qualifiers);
@@ -490,11 +538,11 @@ impl Lower<'_> {
                     ("offset" | "align", Some(value)) => {
                         let number = self.known_integer(value, &format!("`{text}`"))?;
                         let number = u64::try_from(number).ok().filter(|n| text == "offset" || n.is_power_of_two());
-                        let Some(number) = number else { return Err((format!("this is no {text} in bytes"), *at)) };
+                        let Some(number) = number else { return Err(Wrong::new(format!("this is no {text} in bytes"), *at)) };
                         if text == "offset" { info.offset = Some(number) } else { info.align = number }
                     }
                     (_, None) if self.layout_word(*name, &mut words, *at)? && words.packing.is_none() => {}
-                    _ => return Err((format!("`{text}` is no layout of a member"), *at)),
+                    _ => return Err(Wrong::new(format!("`{text}` is no layout of a member"), *at)),
                 }
             }
             info.row_major = words.row_major;

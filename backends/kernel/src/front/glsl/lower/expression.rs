@@ -3,7 +3,7 @@
 use naga::{Block, Expression, Literal, Statement};
 
 use super::storage::{Index, Place};
-use super::{Lower, Lowered, Symbol, Value};
+use super::{Lower, Lowered, Symbol, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{BOOL, Scalar, Ty};
@@ -43,7 +43,7 @@ impl Lower<'_> {
             Operand::Value(value) => value,
         };
         if made.ty == Ty::Void {
-            return Err(("this has no value".to_owned(), expr.at));
+            return Err(Wrong::new("this has no value".to_owned(), expr.at));
         }
         Ok(made)
     }
@@ -52,8 +52,9 @@ impl Lower<'_> {
     pub(super) fn effect(&mut self, expr: &Expr) -> Lowered<()> {
         match &expr.kind {
             ExprKind::Comma(left, right) => {
-                self.effect(left)?;
-                self.effect(right)
+                let first = self.effect(left);
+                let second = self.effect(right);
+                self.both(first, second).map(|_| ())
             }
             _ => self.operand(expr).map(|_| ()),
         }
@@ -79,14 +80,18 @@ impl Lower<'_> {
             ExprKind::Assign(operator, target, value) => self.assignment(*operator, target, value, at)?,
             ExprKind::Choose(condition, accept, reject) => self.choice(condition, accept, reject, at)?,
             ExprKind::Comma(left, right) => {
-                self.effect(left)?;
-                self.rvalue(right)?
+                let first = self.effect(left);
+                let second = self.rvalue(right);
+                self.both(first, second)?.1
             }
             ExprKind::Call(name, arguments) => self.call(*name, arguments, at)?,
             ExprKind::Construct(ty, arguments) => self.construct(ty, arguments, at)?,
-            ExprKind::List(_) => return Err(("a list in braces stands only where a variable is declared".to_owned(), at)),
+            ExprKind::List(_) => {
+                return Err(Wrong::new("a list in braces stands only where a variable is declared".to_owned(), at));
+            }
             ExprKind::Length(inner) => self.length(inner, at)?,
-            ExprKind::Text(_) => return Err(("a text in quotes stands only as the format of a print".to_owned(), at)),
+            ExprKind::Lost => return Err(Wrong::told()),
+            ExprKind::Text(_) => return Err(Wrong::new("a text in quotes stands only as the format of a print".to_owned(), at)),
         }))
     }
 
@@ -102,7 +107,8 @@ impl Lower<'_> {
                 }
                 Ok(Operand::Place(Place::new(pointer, global.ty, global.layout, global.rights)))
             }
-            Some(Symbol::Struct(_)) => Err((format!("`{}` is a type", self.names.get(name)), at)),
+            Some(Symbol::Struct(_)) => Err(Wrong::new(format!("`{}` is a type", self.names.get(name)), at)),
+            Some(Symbol::Lost) => Err(Wrong::told()),
             None => self.input(name, at),
         }
     }
@@ -115,7 +121,7 @@ impl Lower<'_> {
                 Symbol::Value(value) => Some(value.ty.clone()),
                 Symbol::Variable(place) => Some(place.ty.clone()),
                 Symbol::Global(global) => Some(global.ty.clone()),
-                Symbol::Struct(_) => None,
+                Symbol::Struct(_) | Symbol::Lost => None,
             },
             ExprKind::Index(base, _) => match self.static_type(base)? {
                 Ty::Array(element, _) => Some((*element).clone()),
@@ -134,7 +140,7 @@ impl Lower<'_> {
     fn select(&mut self, base: &Expr, name: Name, at: At) -> Lowered<Operand> {
         let operand = self.operand(base)?;
         let text = self.names.get(name);
-        let unknown = |lower: &Self, ty: &Ty| Err((format!("`{}` has no member `{text}`", lower.spell(ty)), at));
+        let unknown = |lower: &Self, ty: &Ty| Err(Wrong::new(format!("`{}` has no member `{text}`", lower.spell(ty)), at));
         match operand.ty().clone() {
             Ty::Vector(_, width) => {
                 let Some(components) = components(text, width) else { return unknown(self, operand.ty()) };
@@ -159,12 +165,19 @@ impl Lower<'_> {
     }
 
     fn index(&mut self, base: &Expr, index: &Expr, at: At) -> Lowered<Operand> {
-        let operand = self.operand(base)?;
+        let operand = match self.operand(base) {
+            Ok(operand) => operand,
+            Err(wrong) => {
+                let index = self.rvalue(index);
+                self.attempt(index);
+                return Err(wrong);
+            }
+        };
         let (length, element) = match operand.ty() {
             Ty::Array(element, length) => (*length, (**element).clone()),
             Ty::Matrix(c, r) => (Some(u32::from(*c)), Ty::Vector(Scalar::Float, *r)),
             Ty::Vector(scalar, n) => (Some(u32::from(*n)), Ty::Scalar(*scalar)),
-            ty => return Err((format!("`{}` has no elements", self.spell(ty)), at)),
+            ty => return Err(Wrong::new(format!("`{}` has no elements", self.spell(ty)), at)),
         };
         let place = self.index_value(index, length)?;
         Ok(match (operand, place) {
@@ -187,13 +200,13 @@ impl Lower<'_> {
                 Some(index) => Ok(Index::Known(index)),
                 None => {
                     let there = length.map(|n| format!("; there are {n} elements")).unwrap_or_default();
-                    Err((format!("the index {known} is out of range{there}"), index.at))
+                    Err(Wrong::new(format!("the index {known} is out of range{there}"), index.at))
                 }
             };
         }
         let value = self.rvalue(index)?;
         if !matches!(value.ty, Ty::Scalar(Scalar::Int | Scalar::Uint)) {
-            return Err((format!("an index is an integer; this is `{}`", self.spell(&value.ty)), index.at));
+            return Err(Wrong::new(format!("an index is an integer; this is `{}`", self.spell(&value.ty)), index.at));
         }
         Ok(Index::Computed(value.handle))
     }
@@ -215,7 +228,7 @@ impl Lower<'_> {
                 let length = self.array_length(&place.clone(), at);
                 Ok(self.cast(&length, Scalar::Int, at))
             }
-            (_, ty) => Err((format!("`{}` has no length", self.spell(ty)), at)),
+            (_, ty) => Err(Wrong::new(format!("`{}` has no length", self.spell(ty)), at)),
         }
     }
 
@@ -223,21 +236,23 @@ impl Lower<'_> {
     pub(super) fn target(&mut self, expr: &Expr) -> Lowered<Place> {
         let place = match self.operand(expr)? {
             Operand::Place(place) => place,
-            Operand::Value(_) => return Err(("this cannot be assigned to".to_owned(), expr.at)),
+            Operand::Value(_) => return Err(Wrong::new("this cannot be assigned to".to_owned(), expr.at)),
         };
         match place.rights.no_write {
-            Some(why) => Err((format!("this is {why} and cannot be written"), expr.at)),
+            Some(why) => Err(Wrong::new(format!("this is {why} and cannot be written"), expr.at)),
             None => Ok(place),
         }
     }
 
     fn assignment(&mut self, operator: Option<Binary>, target: &Expr, value: &Expr, at: At) -> Lowered<Value> {
-        let place = self.target(target)?;
-        let old = match operator {
-            Some(_) => Some(self.load(&place, target.at)?),
-            None => None,
+        let place = self.target(target);
+        let old = match (operator, &place) {
+            (Some(_), Ok(place)) => self.load(place, target.at).map(Some),
+            _ => Ok(None),
         };
-        let mut new = self.rvalue(value)?;
+        let new = self.rvalue(value);
+        let (place, new) = self.both(place, new)?;
+        let (mut new, old) = (new, old?);
         if let (Some(operator), Some(old)) = (operator, old) {
             new = self.binary(operator, old, new, at)?;
         }
@@ -250,7 +265,7 @@ impl Lower<'_> {
         let place = self.target(target)?;
         let old = self.load(&place, target.at)?;
         let Some(scalar) = old.ty.scalar().filter(|s| *s != Scalar::Bool) else {
-            return Err((format!("`{}` is no number", self.spell(&old.ty)), at));
+            return Err(Wrong::new(format!("`{}` is no number", self.spell(&old.ty)), at));
         };
         let one = self.small(scalar, 1, at);
         let operator = if increment { Binary::Add } else { Binary::Subtract };
@@ -263,22 +278,24 @@ impl Lower<'_> {
         if matches!(operator, Binary::LogicalAnd | Binary::LogicalOr) {
             return self.short_circuit(operator == Binary::LogicalAnd, left, right, at);
         }
-        let left = self.rvalue(left)?;
-        let right = self.rvalue(right)?;
+        let left = self.rvalue(left);
+        let right = self.rvalue(right);
+        let (left, right) = self.both(left, right)?;
         self.binary(operator, left, right, at)
     }
 
     /// `&&` and `||`: the right side is evaluated only when the left does not decide.
     fn short_circuit(&mut self, and: bool, left: &Expr, right: &Expr, at: At) -> Lowered<Value> {
-        let value = self.rvalue(left)?;
-        let condition = self.expect_bool(value, "the left side", left.at)?;
+        let value = self.rvalue(left);
+        let condition = value.and_then(|value| self.expect_bool(value, "the left side", left.at));
         let result = self.local(None, &BOOL, at);
-        let (taken, ()) = self.block(|lower| {
+        let taken = self.block(|lower| {
             let value = lower.rvalue(right)?;
             let value = lower.expect_bool(value, "the right side", right.at)?;
             lower.store(result, value.handle, right.at);
             Ok(())
-        })?;
+        });
+        let (condition, (taken, ())) = self.both(condition, taken)?;
         let (decided, ()) = self.block(|lower| {
             let known = lower.literal(Literal::Bool(!and), at);
             lower.store(result, known, at);
@@ -291,10 +308,12 @@ impl Lower<'_> {
 
     /// `?:`: only the side that is chosen is evaluated.
     fn choice(&mut self, condition: &Expr, accept: &Expr, reject: &Expr, at: At) -> Lowered<Value> {
-        let value = self.rvalue(condition)?;
-        let condition_value = self.expect_bool(value, "the condition", condition.at)?;
-        let (mut yes, mut first) = self.block(|lower| lower.rvalue(accept))?;
-        let (mut no, mut second) = self.block(|lower| lower.rvalue(reject))?;
+        let value = self.rvalue(condition);
+        let condition_value = value.and_then(|value| self.expect_bool(value, "the condition", condition.at));
+        let yes = self.block(|lower| lower.rvalue(accept));
+        let no = self.block(|lower| lower.rvalue(reject));
+        let sides = self.both(yes, no);
+        let (condition_value, ((mut yes, mut first), (mut no, mut second))) = self.both(condition_value, sides)?;
         let common = match (first.ty.scalar(), second.ty.scalar()) {
             (Some(a), Some(b)) if a != b && a != Scalar::Bool && b != Scalar::Bool => Some(a.max(b)),
             _ => None,
@@ -323,7 +342,7 @@ impl Lower<'_> {
     pub(super) fn known_integer(&mut self, expr: &Expr, what: &str) -> Lowered<i64> {
         match self.fold(expr)?.and_then(|c| c.integer()) {
             Some(value) => Ok(value),
-            None => Err((format!("{what} must be a constant integer"), expr.at)),
+            None => Err(Wrong::new(format!("{what} must be a constant integer"), expr.at)),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::builder::Func;
 use super::declarations::READ_ONLY;
 use super::expression::Operand;
 use super::storage::{Layout, Place};
-use super::{FunctionInfo, Lower, Lowered, Passing, State, Symbol, Value};
+use super::{FunctionInfo, Lower, Lowered, Passing, State, Symbol, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{Scalar, Ty, UINT};
@@ -33,30 +33,32 @@ fn input(name: &str) -> Option<(BuiltIn, Ty)> {
 
 impl Lower<'_> {
     pub(super) fn declare_function(&mut self, tree: &Arc<Function>) -> Lowered<()> {
+        if tree.broken {
+            return Err(Wrong::told());
+        }
         let result = self.type_of(&tree.result)?;
         if matches!(result, Ty::Array(_, None)) {
-            return Err(("a function cannot return an array without a length".to_owned(), tree.result.at));
+            return Err(Wrong::new("a function cannot return an array without a length".to_owned(), tree.result.at));
         }
-        let mut parameters = Vec::new();
-        for parameter in &tree.parameters {
+        let parameters = self.each(&tree.parameters, |lower, parameter| {
             let passing = match parameter.qualifiers.storage {
                 None | Some((Storage::In | Storage::Const, _)) => Passing::In,
                 Some((Storage::Out, _)) => Passing::Out,
                 Some((Storage::InOut, _)) => Passing::InOut,
-                Some((_, at)) => return Err(("this qualifier does not fit a parameter".to_owned(), at)),
+                Some((_, at)) => return Err(Wrong::new("this qualifier does not fit a parameter".to_owned(), at)),
             };
-            parameters.push((self.declared_type(&parameter.ty, &parameter.arrays, None)?, passing));
-        }
+            Ok((lower.declared_type(&parameter.ty, &parameter.arrays, None)?, passing))
+        })?;
         let same = |f: &&usize| {
             self.functions.get(**f).is_some_and(|known| known.parameters.iter().map(|p| &p.0).eq(parameters.iter().map(|p| &p.0)))
         };
         let known = self.overloads.get(&tree.name).into_iter().flatten().find(same).copied();
         if let Some(known) = known.and_then(|index| self.functions.get_mut(index)) {
             if known.tree.body.is_some() && tree.body.is_some() {
-                return Err((format!("`{}` is defined twice", self.names.get(tree.name)), tree.at));
+                return Err(Wrong::new(format!("`{}` is defined twice", self.names.get(tree.name)), tree.at));
             }
             if known.result != result || known.parameters != parameters {
-                return Err((format!("`{}` was declared otherwise before", self.names.get(tree.name)), tree.at));
+                return Err(Wrong::new(format!("`{}` was declared otherwise before", self.names.get(tree.name)), tree.at));
             }
             if tree.body.is_some() {
                 known.tree = Arc::clone(tree);
@@ -64,7 +66,7 @@ impl Lower<'_> {
             return Ok(());
         }
         if self.overloads.get(&tree.name).map_or(0, Vec::len) >= MAX_OVERLOADS {
-            return Err((format!("too many functions of one name: at most {MAX_OVERLOADS} are allowed"), tree.at));
+            return Err(Wrong::new(format!("too many functions of one name: at most {MAX_OVERLOADS} are allowed"), tree.at));
         }
         let info = FunctionInfo { tree: Arc::clone(tree), name: tree.name, result, parameters, state: State::Declared };
         self.functions.push(info);
@@ -73,22 +75,31 @@ impl Lower<'_> {
     }
 
     /// Translates every function, `main` last: only then it is known which inputs the others use.
-    pub(super) fn bodies(&mut self) -> Lowered<()> {
+    pub(super) fn bodies(&mut self) {
         let mut main = None;
+        for tree in std::mem::take(&mut self.lost_functions) {
+            self.lost_function(&tree);
+        }
         for index in self.callees_first() {
             let Some(info) = self.functions.get(index) else { continue };
             if self.names.get(info.name) == "main" {
                 if info.result != Ty::Void || !info.parameters.is_empty() {
-                    return Err(("the entry point is `void main()`".to_owned(), info.tree.at));
+                    self.findings.note(Wrong::new("the entry point is `void main()`", info.tree.at));
                 }
-                main = info.tree.body.is_some().then_some(index);
+                main = info.tree.body.is_some().then_some(index).or(main);
             } else if matches!(info.state, State::Declared) && info.tree.body.is_some() {
-                self.separately(|lower| lower.function_body(index))?;
+                let made = self.separately(|lower| lower.function_body(index));
+                self.attempt(made);
+            }
+            if self.findings.are_enough() {
+                return;
             }
         }
         match main {
             Some(index) => self.main(index),
-            None => Err(("the source has no entry point: `void main()`".to_owned(), (0, 0))),
+            // Where something else is wrong, `main` may be what is missing because of it.
+            None if !self.clean || !self.findings.is_empty() => {}
+            None => self.findings.note(Wrong::new("the source has no entry point: `void main()`", (0, 0))),
         }
     }
 
@@ -144,7 +155,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn function_body(&mut self, index: usize) -> Lowered<Handle<naga::Function>> {
-        let Some(info) = self.functions.get_mut(index) else { return Err(("unknown function".to_owned(), (0, 0))) };
+        let Some(info) = self.functions.get_mut(index) else { return Err(Wrong::new("unknown function".to_owned(), (0, 0))) };
         info.state = State::Open;
         let (tree, name) = (Arc::clone(&info.tree), info.name);
         let (result, parameters) = (info.result.clone(), info.parameters.clone());
@@ -155,12 +166,14 @@ impl Lower<'_> {
             let ty = self.value_type(&result);
             self.func.function.result = Some(naga::FunctionResult { ty, binding: None });
         }
-        self.scoped(|lower| {
+        let made = self.scoped(|lower| {
             for ((at, variable), (ty, passing)) in (0..).zip(&tree.parameters).zip(&parameters) {
                 lower.parameter(at, variable, ty, *passing)?;
             }
             lower.whole_body(&tree, &result)
-        })?;
+        });
+        // What is wrong inside is the body's: who calls the function gets one of the right type.
+        self.attempt(made);
         self.open.pop();
         let mut function = std::mem::take(&mut self.func.function);
         function.body = std::mem::take(&mut self.func.body);
@@ -223,7 +236,7 @@ impl Lower<'_> {
     }
 
     /// Names that anything in a function may be assigned to; too many only make more variables.
-    fn assigned(&self, tree: &Function) -> HashSet<Name> {
+    pub(super) fn assigned(&self, tree: &Function) -> HashSet<Name> {
         let mut found = HashSet::new();
         let mut note = |expr: &Expr| {
             if let Some(name) = atomics::root_of_target(expr) {
@@ -239,8 +252,8 @@ impl Lower<'_> {
         found
     }
 
-    fn main(&mut self, index: usize) -> Lowered<()> {
-        let Some(info) = self.functions.get_mut(index) else { return Ok(()) };
+    fn main(&mut self, index: usize) {
+        let Some(info) = self.functions.get_mut(index) else { return };
         info.state = State::Open;
         let tree = Arc::clone(&info.tree);
         self.open.push(tree.name);
@@ -252,11 +265,13 @@ impl Lower<'_> {
             self.store(pointer, argument, tree.at);
         }
         for (variable, ty, init) in std::mem::take(&mut self.initializers) {
-            let value = self.initializer(&ty, &init)?;
+            let value = self.initializer(&ty, &init);
+            let Some(value) = self.attempt(value) else { continue };
             let pointer = self.global(variable, init.at);
             self.store(pointer, value.handle, init.at);
         }
-        self.whole_body(&tree, &Ty::Void)?;
+        let made = self.whole_body(&tree, &Ty::Void);
+        self.attempt(made);
         let mut function = std::mem::take(&mut self.func.function);
         function.body = std::mem::take(&mut self.func.body);
         function.name = Some("main".to_owned());
@@ -271,7 +286,6 @@ impl Lower<'_> {
             task_payload: None,
             incoming_ray_payload: None,
         });
-        Ok(())
     }
 
     fn input_type(&mut self, builtin: BuiltIn) -> Handle<naga::Type> {
@@ -305,9 +319,9 @@ impl Lower<'_> {
         }
         let Some((builtin, ty)) = input(text) else {
             if text.starts_with("gl_Subgroup") || text == "gl_NumSubgroups" {
-                return Err((crate::support::not_supported("subgroup operations"), at));
+                return Err(Wrong::not_supported("subgroup operations", at));
             }
-            return Err((format!("`{text}` is not declared"), at));
+            return Err(self.unknown(name, at));
         };
         if self.func.entry {
             let handle = self.input_argument(builtin, at);

@@ -14,23 +14,26 @@ mod expression;
 mod functions;
 mod operators;
 pub(super) mod prints;
+mod recover;
 mod statement;
 mod storage;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use naga::{Expression, Handle, Span};
 
 use super::ast::{Expr, Function, Unit};
 use super::lexer::{At, Name, Names};
-use super::macros::Wrong;
+use super::preprocess::Preprocessed;
 use super::types::Ty;
+use super::wrong::{Findings, Wrong};
 use atomics::Marks;
 use builder::Func;
 use constant::Const;
 use storage::{Layout, Place};
 
+use crate::diagnostics::Finding;
 use crate::lower::format::Format;
 use crate::reflection::OverrideInfo;
 
@@ -65,6 +68,8 @@ enum Symbol {
     /// A variable of the module; its place is made in each function that mentions it.
     Global(Global),
     Struct(usize),
+    /// Its declaration was wrong, which has been told.
+    Lost,
 }
 
 #[derive(Clone)]
@@ -158,10 +163,22 @@ struct Lower<'a> {
     open: Vec<Name>,
     /// Components of all constants, so that constants made of constants stay bounded.
     constant_parts: usize,
+    findings: Findings,
+    /// Nothing was wrong before.
+    clean: bool,
+    /// Names that are not there because of what was told.
+    lost: HashSet<Name>,
+    /// Any name may be missing.
+    missing: bool,
+    /// Functions whose types were wrong.
+    lost_functions: Vec<Arc<Function>>,
+    /// Words that were compared for those that are unknown.
+    compared: usize,
 }
 
-/// Translates a source. Call on a large stack.
-pub(super) fn lower(unit: &Unit, names: &Names, specialization: &Specialization) -> Lowered<Output> {
+/// Translates a source, and says what is wrong with it: then what comes out means nothing. Call on a large stack.
+pub(super) fn lower(unit: &Unit, source: &Preprocessed, specialization: &Specialization) -> (Output, Vec<Finding>) {
+    let names = &source.names;
     let mut lower = Lower {
         names,
         module: naga::Module::default(),
@@ -182,13 +199,19 @@ pub(super) fn lower(unit: &Unit, names: &Names, specialization: &Specialization)
         defaults: declarations::Defaults::default(),
         open: Vec::new(),
         constant_parts: 0,
+        findings: Findings::after(&[source.findings.as_slice(), unit.findings.as_slice()].concat()),
+        clean: source.findings.is_empty() && unit.findings.is_empty(),
+        lost: unit.lost.clone(),
+        missing: source.missing,
+        lost_functions: Vec::new(),
+        compared: 0,
     };
-    lower.group_size(unit)?;
+    lower.group_size(unit);
     for item in &unit.items {
-        lower.item(item)?;
+        lower.item(item);
     }
-    lower.bodies()?;
-    Ok(Output { module: lower.module, overrides: lower.overrides, prints: lower.prints })
+    lower.bodies();
+    (Output { module: lower.module, overrides: lower.overrides, prints: lower.prints }, lower.findings.into_list())
 }
 
 fn span(at: At) -> Span {
@@ -211,11 +234,11 @@ impl Lower<'_> {
     fn declare(&mut self, name: Name, symbol: Symbol, at: At) -> Lowered<()> {
         let text = self.names.get(name);
         if text.starts_with("gl_") {
-            return Err((format!("`{text}` is a name that only the language declares"), at));
+            return Err(Wrong::new(format!("`{text}` is a name that only the language declares"), at));
         }
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         if scope.contains_key(&name) && text != "(" {
-            return Err((format!("`{text}` is declared twice in one scope"), at));
+            return Err(Wrong::new(format!("`{text}` is declared twice in one scope"), at));
         }
         scope.insert(name, symbol);
         Ok(())

@@ -2,7 +2,7 @@
 
 use naga::{BinaryOperator as Op, Expression, RelationalFunction, UnaryOperator};
 
-use super::{Lower, Lowered, Value};
+use super::{Lower, Lowered, Value, Wrong};
 use crate::front::glsl::ast::{Binary, Unary};
 use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{BOOL, Scalar, Ty};
@@ -35,7 +35,7 @@ fn operator(operator: Binary) -> Op {
 
 impl Lower<'_> {
     pub(super) fn unary(&mut self, operator: Unary, value: Value, at: At) -> Lowered<Value> {
-        let wrong = (format!("this operator does not take `{}`", self.spell(&value.ty)), at);
+        let wrong = Wrong::new(format!("this operator does not take `{}`", self.spell(&value.ty)), at);
         let Some(scalar) = value.ty.scalar() else { return Err(wrong) };
         match operator {
             Unary::Plus if scalar != Scalar::Bool => Ok(value),
@@ -261,7 +261,7 @@ impl Lower<'_> {
                     |(index, ty): (u32, Ty)| (self.extract(left, index, ty.clone(), at), self.extract(right, index, ty, at));
                 (0..).zip(members).map(pair).collect()
             }
-            ty => return Err((format!("two `{}` cannot be compared", self.spell(ty)), at)),
+            ty => return Err(Wrong::new(format!("two `{}` cannot be compared", self.spell(ty)), at)),
         };
         let mut all: Option<Value> = None;
         for (a, b) in &parts {

@@ -3,10 +3,10 @@
 use naga::{Block, Expression, Statement as Ir, SwitchCase, SwitchValue, UnaryOperator};
 
 use super::storage::Place;
-use super::{Lower, Lowered, Symbol, Value};
+use super::{Lower, Lowered, Symbol, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::At;
-use crate::front::glsl::types::{Scalar, Ty};
+use crate::front::glsl::types::{Scalar, Ty, UINT};
 
 /// Statements of a switch with the groups that fall through written out again; those are few in any kernel.
 const MAX_LABELS: usize = 4096;
@@ -17,11 +17,25 @@ type Ends = bool;
 impl Lower<'_> {
     pub(super) fn statements(&mut self, list: &[Statement]) -> Lowered<Ends> {
         for statement in list {
-            if self.statement(statement)? {
+            if self.judged(statement)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// A statement, or what is wrong with it noted. Only what ends the function is an error.
+    fn judged(&mut self, statement: &Statement) -> Lowered<Ends> {
+        let switch = self.func.in_switch;
+        match self.statement(statement) {
+            Ok(ends) => Ok(ends),
+            Err(wrong) if wrong.ends || self.func.ended || self.findings.are_enough() => Err(wrong.ending()),
+            Err(wrong) => {
+                self.findings.note(wrong);
+                self.func.in_switch = switch;
+                Ok(false)
+            }
+        }
     }
 
     fn statement(&mut self, statement: &Statement) -> Lowered<Ends> {
@@ -31,11 +45,17 @@ impl Lower<'_> {
             StatementKind::Block(list) => self.scoped(|lower| lower.statements(list))?,
             StatementKind::Variables(list) => {
                 self.func.in_switch = switch;
-                list.iter().try_for_each(|variable| self.local_variable(variable))?;
+                self.each(list, |lower, variable| {
+                    let made = lower.local_variable(variable);
+                    if made.is_err() {
+                        lower.lose(variable.name);
+                    }
+                    made
+                })?;
                 false
             }
             StatementKind::Struct(tree) => {
-                self.structure(tree)?;
+                self.structure(tree).inspect_err(|_| self.lose(tree.name))?;
                 false
             }
             StatementKind::Expression(expr) => {
@@ -47,7 +67,7 @@ impl Lower<'_> {
                 self.scoped(|lower| lower.switch(selector, body, at))?;
                 false
             }
-            StatementKind::Case(_) => return Err(("a label stands directly in a `switch`".to_owned(), at)),
+            StatementKind::Case(_) => return Err(Wrong::new("a label stands directly in a `switch`".to_owned(), at)),
             StatementKind::For { first, condition, step, body } => {
                 self.scoped(|lower| lower.for_loop(first.as_deref(), condition.as_ref(), step.as_ref(), body, at))?;
                 false
@@ -74,18 +94,24 @@ impl Lower<'_> {
 
     fn jump(&mut self, allowed: bool, jump: Ir, otherwise: &str, at: At) -> Lowered<Ends> {
         if !allowed {
-            return Err((otherwise.to_owned(), at));
+            return Err(Wrong::new(otherwise.to_owned(), at));
         }
         self.push(jump, at);
         Ok(true)
     }
 
     fn give_back(&mut self, value: Option<&Expr>, at: At) -> Lowered<Ends> {
-        let wanted = self.func.result.clone().unwrap_or(Ty::Void);
+        let Some(wanted) = self.func.result.clone() else {
+            // What the function returns was wrong.
+            if let Some(value) = value {
+                self.effect(value)?;
+            }
+            return Err(Wrong::told());
+        };
         let value = match (value, &wanted) {
             (None, Ty::Void) => None,
-            (Some(expr), Ty::Void) => return Err(("a `void` function returns no value".to_owned(), expr.at)),
-            (None, ty) => return Err((format!("this function returns `{}`", self.spell(ty)), at)),
+            (Some(expr), Ty::Void) => return Err(Wrong::new("a `void` function returns no value".to_owned(), expr.at)),
+            (None, ty) => return Err(Wrong::new(format!("this function returns `{}`", self.spell(ty)), at)),
             (Some(expr), ty) => {
                 let value = self.rvalue(expr)?;
                 Some(self.implicit(value, ty, expr.at)?.handle)
@@ -100,10 +126,10 @@ impl Lower<'_> {
         let constant = match variable.qualifiers.storage {
             None => false,
             Some((Storage::Const, _)) => true,
-            Some((_, at)) => return Err(("this qualifier stands outside of functions only".to_owned(), at)),
+            Some((_, at)) => return Err(Wrong::new("this qualifier stands outside of functions only".to_owned(), at)),
         };
         if !variable.qualifiers.layout.is_empty() {
-            return Err(("a variable of a function has no layout".to_owned(), variable.qualifiers.at));
+            return Err(Wrong::new("a variable of a function has no layout".to_owned(), variable.qualifiers.at));
         }
         let declared = self.declared_type(&variable.ty, &variable.arrays, variable.init.as_deref())?;
         if constant && let Some(init) = &variable.init {
@@ -111,7 +137,7 @@ impl Lower<'_> {
                 return self.declare(variable.name, Symbol::Constant(value), at);
             }
         } else if constant {
-            return Err(("a `const` variable needs a value".to_owned(), at));
+            return Err(Wrong::new("a `const` variable needs a value".to_owned(), at));
         }
         let value = match &variable.init {
             Some(init) => Some(self.initializer(&declared, init)?),
@@ -145,12 +171,12 @@ impl Lower<'_> {
             ty => vec![ty.clone()],
         };
         if inner.len() != list.len() {
-            return Err((format!("`{}` takes {} values, {} are given", self.spell(ty), inner.len(), list.len()), init.at));
+            return Err(Wrong::new(
+                format!("`{}` takes {} values, {} are given", self.spell(ty), inner.len(), list.len()),
+                init.at,
+            ));
         }
-        let mut values = Vec::new();
-        for (ty, init) in inner.iter().zip(list) {
-            values.push(self.initializer(ty, init)?);
-        }
+        let values = self.each(inner.iter().zip(list), |lower, (ty, init)| lower.initializer(ty, init))?;
         self.construct_from(ty, values, init.at)
     }
 
@@ -160,12 +186,14 @@ impl Lower<'_> {
     }
 
     fn selection(&mut self, condition: &Expr, accept: &Statement, reject: Option<&Statement>, at: At) -> Lowered<Ends> {
-        let condition = self.condition(condition)?;
-        let (accept, first) = self.block(|lower| lower.scoped(|lower| lower.statement(accept)))?;
-        let (reject, second) = self.block(|lower| match reject {
-            Some(reject) => lower.scoped(|lower| lower.statement(reject)),
+        let condition = self.condition(condition);
+        let accept = self.block(|lower| lower.scoped(|lower| lower.judged(accept)));
+        let reject = self.block(|lower| match reject {
+            Some(reject) => lower.scoped(|lower| lower.judged(reject)),
             None => Ok(false),
-        })?;
+        });
+        let (condition, (accept, first)) = self.both(condition, accept)?;
+        let (reject, second) = reject?;
         self.push(Ir::If { condition: condition.handle, accept, reject }, at);
         Ok(first && second)
     }
@@ -188,14 +216,13 @@ impl Lower<'_> {
         at: At,
     ) -> Lowered<()> {
         if let Some(first) = first {
-            self.statement(first)?;
+            self.judged(first)?;
         }
         let (body, ()) = self.block(|lower| {
             lower.scoped(|lower| {
-                if let Some(condition) = condition {
-                    lower.leave_unless(condition, at)?;
-                }
-                lower.inside_loop(|lower| lower.scoped(|lower| lower.statement(body)))?;
+                let condition = condition.map_or(Ok(()), |condition| lower.leave_unless(condition, at));
+                lower.attempt(condition);
+                lower.inside_loop(|lower| lower.scoped(|lower| lower.judged(body)))?;
                 Ok(())
             })
         })?;
@@ -212,7 +239,7 @@ impl Lower<'_> {
         let condition = match condition {
             Condition::Expression(expr) => self.condition(expr)?,
             Condition::Variable(variable) => {
-                self.local_variable(variable)?;
+                self.local_variable(variable).inspect_err(|_| self.lose(variable.name))?;
                 let name = Expr { kind: ExprKind::Name(variable.name), at: variable.at, depth: 1 };
                 self.condition(&name)?
             }
@@ -224,7 +251,7 @@ impl Lower<'_> {
     }
 
     fn do_while(&mut self, body: &Statement, condition: &Expr, at: At) -> Lowered<()> {
-        let (body, _) = self.block(|lower| lower.inside_loop(|lower| lower.scoped(|lower| lower.statement(body))))?;
+        let (body, _) = self.block(|lower| lower.inside_loop(|lower| lower.scoped(|lower| lower.judged(body))))?;
         let (continuing, leave) = self.block(|lower| {
             let value = lower.condition(condition)?;
             let unary = Expression::Unary { op: UnaryOperator::LogicalNot, expr: value.handle };
@@ -235,29 +262,27 @@ impl Lower<'_> {
     }
 
     fn switch(&mut self, selector: &Expr, body: &[Statement], at: At) -> Lowered<()> {
-        let value = self.rvalue(selector)?;
-        let unsigned = match value.ty {
-            Ty::Scalar(Scalar::Uint) => true,
-            Ty::Scalar(Scalar::Int) => false,
-            ty => return Err((format!("a `switch` chooses by an integer; this is `{}`", self.spell(&ty)), selector.at)),
-        };
+        let value = self.selector(selector);
+        let value = self.attempt(value);
+        let unsigned = value.as_ref().is_none_or(|value| value.ty == UINT);
         let mut cases: Vec<SwitchCase> = Vec::new();
         let mut rest = body;
         while let Some((label, after)) = rest.split_first() {
             let StatementKind::Case(number) = &label.kind else {
-                return Err(("a `switch` begins with a label".to_owned(), label.at));
+                return Err(Wrong::new("a `switch` begins with a label".to_owned(), label.at));
             };
             if cases.len() >= MAX_LABELS {
-                return Err((format!("too many labels: at most {MAX_LABELS} are allowed in one `switch`"), label.at));
+                return Err(Wrong::new(format!("too many labels: at most {MAX_LABELS} are allowed in one `switch`"), label.at));
             }
-            let value = self.label(number.as_ref(), unsigned)?;
-            if cases.iter().any(|case| case.value == value) {
-                return Err(("this label is there twice".to_owned(), label.at));
+            let value = self.label(number.as_ref(), unsigned);
+            let value = self.attempt(value);
+            if cases.iter().any(|case| Some(case.value) == value) {
+                self.findings.note(Wrong::new("this label is there twice", label.at));
             }
             let count = after.iter().position(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(after.len());
             let (group, next) = after.split_at(count);
             let (block, ends) = self.block(|lower| lower.group(group))?;
-            cases.push(SwitchCase { value, body: block, fall_through: !ends });
+            cases.extend(value.map(|value| SwitchCase { value, body: block, fall_through: !ends }));
             rest = next;
         }
         if !cases.iter().any(|case| case.value == SwitchValue::Default) {
@@ -267,8 +292,17 @@ impl Lower<'_> {
         if let Some(last) = cases.last_mut() {
             last.fall_through = false;
         }
+        let Some(value) = value else { return Err(Wrong::told()) };
         self.push(Ir::Switch { selector: value.handle, cases }, at);
         Ok(())
+    }
+
+    fn selector(&mut self, selector: &Expr) -> Lowered<Value> {
+        let value = self.rvalue(selector)?;
+        match value.ty {
+            Ty::Scalar(Scalar::Int | Scalar::Uint) => Ok(value),
+            ty => Err(Wrong::new(format!("a `switch` chooses by an integer; this is `{}`", self.spell(&ty)), selector.at)),
+        }
     }
 
     /// The statements below a label. A variable declared here may be jumped over, so none is only a name for a value.
@@ -277,7 +311,7 @@ impl Lower<'_> {
         let mut ends = false;
         for statement in list {
             self.func.in_switch = true;
-            if self.statement(statement)? {
+            if self.judged(statement)? {
                 ends = true;
                 break;
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use naga::{BinaryOperator, Expression, Handle, MathFunction, Statement, StructMember, Type, TypeInner};
 
-use super::{Lower, Lowered, Marks, MemberInfo, Rights, Value};
+use super::{Lower, Lowered, Marks, MemberInfo, Rights, Value, Wrong};
 use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{Scalar, Ty, UINT, vector_size};
 
@@ -157,7 +157,7 @@ impl Lower<'_> {
         let wide = layout.packing == Packing::Std140;
         let host = layout.packing != Packing::Value;
         let made = match ty {
-            Ty::Void => return Err(("`void` is no type of a variable".to_owned(), at)),
+            Ty::Void => return Err(Wrong::new("`void` is no type of a variable".to_owned(), at)),
             Ty::Scalar(scalar) | Ty::Vector(scalar, _) => {
                 let scalar = if host && *scalar == Scalar::Bool { Scalar::Uint } else { *scalar };
                 let width = ty.width().unwrap_or(1);
@@ -187,7 +187,7 @@ impl Lower<'_> {
             Ty::Struct(index) => self.stored_struct(*index, layout, at)?,
         };
         if made.size > MAX_BYTES {
-            return Err((format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
+            return Err(Wrong::new(format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
         }
         Ok(made)
     }
@@ -201,10 +201,10 @@ impl Lower<'_> {
         let count = u64::from(length.unwrap_or(1));
         let size = stride.saturating_mul(count);
         if length.is_some_and(|n| n > MAX_ELEMENTS) {
-            return Err((format!("this array is too large: at most {MAX_ELEMENTS} elements are allowed"), at));
+            return Err(Wrong::new(format!("this array is too large: at most {MAX_ELEMENTS} elements are allowed"), at));
         }
         if size > MAX_BYTES {
-            return Err((format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
+            return Err(Wrong::new(format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
         }
         let ty = self.array(element, length, stride, at)?;
         Ok(Stored { ty, size: if length.is_some() { size } else { 0 }, align })
@@ -225,13 +225,13 @@ impl Lower<'_> {
         let size = match length.map(std::num::NonZeroU32::new) {
             None => naga::ArraySize::Dynamic,
             Some(Some(length)) => naga::ArraySize::Constant(length),
-            Some(None) => return Err(("an array needs at least one element".to_owned(), at)),
+            Some(None) => return Err(Wrong::new("an array needs at least one element".to_owned(), at)),
         };
         Ok(self.insert(None, TypeInner::Array { base, size, stride: clip(stride) }))
     }
 
     fn stored_struct(&mut self, index: usize, layout: &Layout, at: At) -> Lowered<Stored> {
-        let Some(info) = self.structs.get(index) else { return Err(("unknown structure".to_owned(), at)) };
+        let Some(info) = self.structs.get(index) else { return Err(Wrong::new("unknown structure".to_owned(), at)) };
         let name = info.name.clone();
         let list = info.members.clone();
         self.members(name, &list, layout, if layout.packing == Packing::Std140 { 16 } else { 1 }, at)
@@ -252,7 +252,7 @@ impl Lower<'_> {
                     self.names.get(member.name),
                     inner.align
                 );
-                return Err((message, at));
+                return Err(Wrong::new(message, at));
             }
             members.push(StructMember {
                 name: Some(self.names.get(member.name).to_owned()),
@@ -263,7 +263,7 @@ impl Lower<'_> {
             align = align.max(inner.align);
             end = offset.saturating_add(inner.size);
             if end > MAX_BYTES {
-                return Err((format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
+                return Err(Wrong::new(format!("this type is too large: at most {MAX_BYTES} bytes are allowed"), at));
             }
         }
         // An array without a length counts with one element, as everywhere in the IR.
@@ -321,14 +321,14 @@ impl Lower<'_> {
             (Ty::Vector(..), Part::Swizzle { components, of }) => match index {
                 Index::Known(index) => match components.get(index as usize) {
                     Some(&component) => self.element(&of.clone(), Index::Known(component.into()), at),
-                    None => Err(("the index is out of range".to_owned(), at)),
+                    None => Err(Wrong::new("the index is out of range".to_owned(), at)),
                 },
-                Index::Computed(_) => Err((
+                Index::Computed(_) => Err(Wrong::new(
                     "a computed index into a choice of components cannot be written to; copy the vector first".to_owned(),
                     at,
                 )),
             },
-            _ => Err((format!("`{}` has no elements", self.spell(&place.ty)), at)),
+            _ => Err(Wrong::new(format!("`{}` has no elements", self.spell(&place.ty)), at)),
         }
     }
 
@@ -338,9 +338,9 @@ impl Lower<'_> {
 
     /// A member of a structure, by its index.
     pub(super) fn member(&mut self, place: &Place, index: usize, at: At) -> Lowered<Place> {
-        let Ty::Struct(structure) = place.ty else { return Err(("no structure".to_owned(), at)) };
+        let Ty::Struct(structure) = place.ty else { return Err(Wrong::new("no structure".to_owned(), at)) };
         let found = self.structs.get(structure).and_then(|s| s.members.get(index)).cloned();
-        let Some(info) = found else { return Err(("unknown member".to_owned(), at)) };
+        let Some(info) = found else { return Err(Wrong::new("unknown member".to_owned(), at)) };
         let pointer = self.access(place.pointer, Index::Known(u32::try_from(index).unwrap_or(0)), at);
         let mut inner = place.child(pointer, info.ty.clone(), place.layout.member(&info));
         inner.rights = inner.rights.and(info.rights);
@@ -352,7 +352,7 @@ impl Lower<'_> {
         if let [one] = components {
             return self.element(place, Index::Known((*one).into()), at);
         }
-        let Ty::Vector(scalar, _) = place.ty else { return Err(("no vector".to_owned(), at)) };
+        let Ty::Vector(scalar, _) = place.ty else { return Err(Wrong::new("no vector".to_owned(), at)) };
         let ty = Ty::of(scalar, u8::try_from(components.len()).unwrap_or(4));
         let part = Part::Swizzle { components: components.to_vec(), of: Box::new(place.clone()) };
         Ok(Place { ty, part, ..place.clone() })
@@ -361,7 +361,7 @@ impl Lower<'_> {
     /// Reads a place.
     pub(super) fn load(&mut self, place: &Place, at: At) -> Lowered<Value> {
         if let Some(why) = place.rights.no_read {
-            return Err((format!("this is {why} and cannot be read"), at));
+            return Err(Wrong::new(format!("this is {why} and cannot be read"), at));
         }
         match &place.part {
             Part::Column { .. } => self.load_parts(place, at),
@@ -437,7 +437,7 @@ impl Lower<'_> {
     pub(super) fn check_size(&self, at: At) -> Lowered<()> {
         if self.func.function.expressions.len() > MAX_EXPRESSIONS {
             let message = "too much is copied or compared part by part in this function: copy less, or split the function";
-            return Err((message.to_owned(), at));
+            return Err(Wrong::new(message.to_owned(), at).ending());
         }
         Ok(())
     }
@@ -452,11 +452,11 @@ impl Lower<'_> {
             Ty::Array(_, Some(length)) => *length,
             Ty::Matrix(columns, _) => u32::from(*columns),
             Ty::Vector(_, n) => u32::from(*n),
-            _ => return Err((format!("`{}` cannot be copied as a whole", self.spell(&place.ty)), at)),
+            _ => return Err(Wrong::new(format!("`{}` cannot be copied as a whole", self.spell(&place.ty)), at)),
         };
         if count > MAX_PARTS {
             let message = format!("an array of {count} elements cannot be copied out of this layout; at most {MAX_PARTS} can");
-            return Err((message, at));
+            return Err(Wrong::new(message, at));
         }
         (0..count).map(|index| self.element(place, Index::Known(index), at)).collect()
     }
@@ -473,7 +473,7 @@ impl Lower<'_> {
     /// Writes a value of the place's type.
     pub(super) fn assign(&mut self, place: &Place, value: &Value, at: At) -> Lowered<()> {
         if let Some(why) = place.rights.no_write {
-            return Err((format!("this is {why} and cannot be written"), at));
+            return Err(Wrong::new(format!("this is {why} and cannot be written"), at));
         }
         if let Part::Swizzle { components, of } = &place.part {
             let (components, of) = (components.clone(), of.clone());
@@ -509,7 +509,7 @@ impl Lower<'_> {
     fn assign_components(&mut self, of: &Place, components: &[u8], value: &Value, at: At) -> Lowered<()> {
         for (index, component) in (0..).zip(components) {
             if components.iter().filter(|c| *c == component).count() > 1 {
-                return Err(("a component that is named twice cannot be written".to_owned(), at));
+                return Err(Wrong::new("a component that is named twice cannot be written".to_owned(), at));
             }
             let part = self.element(of, Index::Known((*component).into()), at)?;
             let inner = self.value(Expression::AccessIndex { base: value.handle, index }, part.ty.clone(), at);

@@ -62,7 +62,7 @@ impl Parser<'_> {
             let message = format!(
                 "this expression is too long: at most {MAX_OPERATORS} operators, calls and members may depend on each other; split it"
             );
-            return Err((message, at));
+            return Err(Wrong::new(message, at));
         }
         Ok(Expr { kind, at, depth: below + 1 })
     }
@@ -72,7 +72,7 @@ impl Parser<'_> {
         self.brackets += 1;
         if self.brackets > MAX_BRACKETS {
             let message = format!("brackets are nested too deeply here: at most {MAX_BRACKETS} may be inside each other");
-            return Err((message, self.here()));
+            return Err(Wrong::new(message, self.here()));
         }
         let made = parse(self);
         self.brackets -= 1;
@@ -182,8 +182,15 @@ impl Parser<'_> {
         let text = self.text(0);
         if token.kind == Kind::Number {
             self.at += 1;
-            let kind = number(text).map_err(|message| (message, token.at))?;
+            let kind = number(text).unwrap_or_else(|message| {
+                self.findings.note(Wrong::new(message, token.at));
+                ExprKind::Lost
+            });
             return self.make(kind, from);
+        }
+        if token.kind == Kind::Lost {
+            self.at += 1;
+            return self.make(ExprKind::Lost, from);
         }
         if token.kind == Kind::Text {
             self.at += 1;

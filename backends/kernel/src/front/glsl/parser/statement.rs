@@ -7,11 +7,29 @@ impl Parser<'_> {
     pub(super) fn compound(&mut self) -> Parsed<Vec<Statement>> {
         self.expect("{")?;
         let mut list = Vec::new();
+        let level = self.level(self.at);
+        // What stands before a block or an `else` was not understood.
+        let mut skipped = false;
         while !self.eat("}") {
-            if self.at >= self.tokens.len() {
-                return self.wrong("`}`");
+            if self.never_closed() {
+                return Ok(list);
             }
-            list.push(self.statement()?);
+            if skipped && self.eat("else") {
+                continue;
+            }
+            let (from, blocks, brackets) = (self.at, self.blocks, self.brackets);
+            match self.statement() {
+                Ok(statement) => {
+                    skipped &= matches!(statement.kind, StatementKind::Block(_));
+                    list.push(statement);
+                }
+                Err(_) if self.never_closed() => return Ok(list),
+                Err(wrong) if wrong.ends || self.findings.are_enough() => return Err(wrong.ending()),
+                Err(wrong) => {
+                    (self.blocks, self.brackets, skipped) = (blocks, brackets, true);
+                    self.skip_statement(wrong, from, level);
+                }
+            }
         }
         Ok(list)
     }
@@ -21,13 +39,13 @@ impl Parser<'_> {
         if self.statements > MAX_STATEMENTS {
             let message =
                 format!("this function is too long: at most {MAX_STATEMENTS} statements and blocks are allowed; split it");
-            return Err((message, self.here()));
+            return Err(Wrong::new(message, self.here()).ending());
         }
         self.blocks += 1;
         if self.blocks > MAX_BLOCKS {
             let message =
                 format!("blocks are nested too deeply here: at most {MAX_BLOCKS} blocks and `else if`s may be inside each other");
-            return Err((message, self.here()));
+            return Err(Wrong::new(message, self.here()).ending());
         }
         let at = self.here();
         self.attributes()?;
@@ -75,7 +93,7 @@ impl Parser<'_> {
             "return" => {
                 self.at += 1;
                 let value = if self.text(0) == ";" { None } else { Some(self.expression()?) };
-                self.expect(";")?;
+                self.semicolon()?;
                 Ok(StatementKind::Return(value))
             }
             "precision" => {
@@ -85,7 +103,7 @@ impl Parser<'_> {
             _ if self.begins_declaration() => self.declaration(),
             _ => {
                 let expression = self.expression()?;
-                self.expect(";")?;
+                self.semicolon()?;
                 Ok(StatementKind::Expression(expression))
             }
         }
@@ -93,7 +111,7 @@ impl Parser<'_> {
 
     fn jump(&mut self, kind: StatementKind) -> Parsed<StatementKind> {
         self.at += 1;
-        self.expect(";")?;
+        self.semicolon()?;
         Ok(kind)
     }
 
@@ -101,7 +119,8 @@ impl Parser<'_> {
         match self.text(0) {
             "const" | "in" | "out" | "inout" | "uniform" | "buffer" | "shared" | "layout" | "highp" | "mediump" | "lowp"
             | "precise" | "invariant" | "coherent" | "restrict" | "volatile" | "readonly" | "writeonly" | "struct" => true,
-            _ if !self.is_type(0) => false,
+            // Two words are a declaration, whatever the first of them is.
+            word if !self.is_type(0) => self.is_word(0) && self.is_word(1) && !is_keyword(word),
             // A type that is not followed by brackets with arguments declares something.
             _ => {
                 let mut ahead = 1;
@@ -198,7 +217,7 @@ impl Parser<'_> {
         self.expect("(")?;
         let condition = self.expression()?;
         self.expect(")")?;
-        self.expect(";")?;
+        self.semicolon()?;
         Ok(StatementKind::DoWhile { body, condition })
     }
 }
