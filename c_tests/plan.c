@@ -1,4 +1,4 @@
-/* M5: dry runs, plans, deferred allocations; frozen pools (M2); what may be moved (M1). */
+/* M5: dry runs, plans, deferred allocations; frozen pools (M2). */
 #include "memory.h"
 
 /* One step of a program: buffers of many sizes that come and go on `stream`, each filled and one in three computed on. */

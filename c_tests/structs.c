@@ -162,6 +162,7 @@ static compute_status get_listed(void *info)
 static compute_status get_usage(void *info) { return compute_device_memory_usage(device, (compute_memory_usage *)info, E); }
 static compute_budget budget;
 static compute_status get_budget(void *info) { return compute_budget_get_info(budget, (compute_budget_info *)info, E); }
+static compute_status get_compaction(void *info) { return compute_stream_compact(stream, (compute_compaction_info *)info, E); }
 static compute_status get_pool(void *info)
 {
     size_t count = 0, size = 0;
@@ -234,6 +235,8 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     compute_buffer_release(pooled);
     OK(compute_budget_create(1000, &budget, E));
     check_writer("budget info", sizeof(compute_budget_info), UP_TO(compute_budget_info, reserved), get_budget);
+    OK(compute_stream_compact(stream, NULL, E)); /* later ones find nothing to do */
+    check_writer("compaction info", sizeof(compute_compaction_info), UP_TO(compute_compaction_info, reserved), get_compaction);
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);

@@ -124,6 +124,9 @@
 /* Memory is taken at the first use (M5). A use for which there is none fails with `COMPUTE_ERROR_NOT_BACKED`, and that failure claims the buffer. */
 #define COMPUTE_BUFFER_FLAG_DEFERRED (UINT64_C(1) << 4)
 
+/* `compute_stream_compact` leaves this buffer where it is. */
+#define COMPUTE_BUFFER_FLAG_FIXED (UINT64_C(1) << 5)
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -629,6 +632,20 @@ typedef struct compute_memory_usage {
     uint64_t largest_free;
 } compute_memory_usage;
 
+/* What a compaction came to. */
+typedef struct compute_compaction_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Buffers moved. */
+    uint64_t buffers;
+    /* Their bytes. */
+    uint64_t bytes;
+    /* Bytes in pages given back to the driver. */
+    uint64_t bytes_freed;
+} compute_compaction_info;
+
 /* One pool of a stream (M4). Bytes, as pages are cut: an allocation counts with what it takes. */
 typedef struct compute_pool_report {
     /* Size of the caller's struct. */
@@ -1127,6 +1144,8 @@ typedef struct compute_table {
                                       compute_error *out_error);
     /* `compute_stream_freeze_pools` */
     compute_status (*stream_freeze_pools)(compute_stream stream, uint32_t frozen, compute_error *out_error);
+    /* `compute_stream_compact` */
+    compute_status (*stream_compact)(compute_stream stream, struct compute_compaction_info *info, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1275,6 +1294,7 @@ typedef struct compute_table {
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
+#define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
@@ -1669,6 +1689,17 @@ compute_status compute_device_cleanup(compute_device device,
  *
  * Pointers: `out_error` is writable, or NULL. */
 compute_status compute_stream_cleanup(compute_stream stream, compute_error *out_error);
+
+/* Moves buffers so that whole pages become idle, and gives these back to the driver (M1): of the stream's pools, and of the device's buffers of no stream.
+ * Moved are buffers whose every use is over, but for those with `COMPUTE_BUFFER_FLAG_FIXED`; their bytes, and what is known of these, stay the same, and so do
+ * handles and views. Later work waits for the moves on the device, and this call waits for them. Frozen pools are left alone. `info` may be NULL.
+ *
+ * Errors leave every buffer with its bytes, wherever it is.
+ *
+ * Pointers: `info` is NULL or points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_stream_compact(compute_stream stream,
+                                      struct compute_compaction_info *info,
+                                      compute_error *out_error);
 
 /* The pools of a stream at one moment (M4): the main ones in the order in which sizes are routed to them, then the persistent ones. None for a stream
  * that never allocated. `*count` is told how many there are; the first `capacity` of them are written to `reports`, `report_stride` bytes apart (0:

@@ -20,9 +20,12 @@ pub struct Move {
 
 impl<U> Pools<U> {
     /// Plans to empty the least used pages into free space of others. `movable` is asked by page and offset. Pages that cannot be emptied
-    /// wholly are left alone, and so are those that would need a page to be emptied into.
+    /// wholly are left alone, and so are those that would need a page to be emptied into, and frozen pools.
     pub fn compact(&mut self, mut movable: impl FnMut(u64, u64) -> bool) -> Vec<Move> {
         let mut moves = Vec::new();
+        if self.is_frozen() {
+            return moves;
+        }
         for index in 0..self.pools.len() {
             if self.pools[index].spec.kind == Kind::Sliced {
                 self.compact_pool(index, &mut movable, &mut moves);
@@ -48,9 +51,13 @@ impl<U> Pools<U> {
                 // Allocations move here.
                 continue;
             }
+            if !self.may_leave(index, page, movable) {
+                // It stays, so others may move here.
+                continue;
+            }
             self.hold_out(index, page, &mut held);
             let before = moves.len();
-            if !self.plan_page(index, page, movable, moves) {
+            if !self.plan_page(index, page, moves) {
                 for planned in moves.drain(before..) {
                     self.forget(planned.to);
                 }
@@ -75,18 +82,32 @@ impl<U> Pools<U> {
         }
     }
 
-    fn plan_page(&mut self, index: usize, page: u32, movable: &mut impl FnMut(u64, u64) -> bool, moves: &mut Vec<Move>) -> bool {
+    /// Whether all that is in a page can leave it.
+    fn may_leave(&self, index: usize, page: u32, movable: &mut impl FnMut(u64, u64) -> bool) -> bool {
+        let pool = &self.pools[index];
+        let entry = &pool.pages[page as usize];
+        let mut at = entry.first;
+        while at != NONE {
+            let slice = &pool.slices[at as usize];
+            match slice.state {
+                State::Live if movable(entry.memory, slice.offset) => {}
+                State::Live | State::Pending => return false,
+                State::Free | State::HeldOut | State::Vacant => {}
+            }
+            at = slice.right;
+        }
+        true
+    }
+
+    /// Finds places for all that is in a page. False: there is no room.
+    fn plan_page(&mut self, index: usize, page: u32, moves: &mut Vec<Move>) -> bool {
         let memory = self.pools[index].pages[page as usize].memory;
         let mut at = self.pools[index].pages[page as usize].first;
         while at != NONE {
             let slice = self.pools[index].slices[at as usize];
-            match slice.state {
-                State::Live if movable(memory, slice.offset) => {
-                    let Some(to) = self.place_elsewhere(index, slice.size, 1 << slice.alignment) else { return false };
-                    moves.push(Move { memory, offset: slice.offset, to });
-                }
-                State::Live | State::Pending => return false,
-                State::Free | State::HeldOut | State::Vacant => {}
+            if slice.state == State::Live {
+                let Some(to) = self.place_elsewhere(index, slice.size, 1 << slice.alignment) else { return false };
+                moves.push(Move { memory, offset: slice.offset, to });
             }
             at = slice.right;
         }

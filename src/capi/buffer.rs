@@ -13,7 +13,10 @@ use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
 /// More views in one call are a mistake, or garbage for a number.
 pub(crate) const MOST_VIEWS: usize = 1 << 20;
 
-const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT | COMPUTE_BUFFER_FLAG_DEFERRED;
+const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN
+    | COMPUTE_BUFFER_FLAG_PERSISTENT
+    | COMPUTE_BUFFER_FLAG_DEFERRED
+    | COMPUTE_BUFFER_FLAG_FIXED;
 
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
@@ -48,6 +51,7 @@ pub unsafe extern "C" fn compute_buffer_create(
             stream: stream.as_deref(),
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
             deferred: desc.flags & COMPUTE_BUFFER_FLAG_DEFERRED != 0,
+            fixed: desc.flags & COMPUTE_BUFFER_FLAG_FIXED != 0,
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);
         Ok(COMPUTE_OK)

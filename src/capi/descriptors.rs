@@ -36,6 +36,7 @@ sized! {
     compute_memory_usage up to reserved: u32;
     compute_pool_report up to kind: u32;
     compute_budget_info up to reserved: u32;
+    compute_compaction_info up to reserved: u32;
     compute_error_info up to status: i32;
     compute_chain_entry up to used: u32;
 }

@@ -1,10 +1,12 @@
 //! Memory: what is in use, pools and their layouts, giving pages back.
 
+use std::sync::Arc;
+
 use super::boundary::*;
-use super::objects::find;
+use super::objects::{Noun, find};
 use super::status::*;
 use super::types::*;
-use crate::runtime::{PoolKind, PoolLayout, PoolReport, PoolSpec};
+use crate::runtime::{Buffer, PoolKind, PoolLayout, PoolReport, PoolSpec};
 
 /// Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
 ///
@@ -58,6 +60,48 @@ pub unsafe extern "C" fn compute_stream_cleanup(stream: compute_stream, out_erro
         find(stream)?.cleanup()?;
         Ok(COMPUTE_OK)
     })
+}
+
+/// Moves buffers so that whole pages become idle, and gives these back to the driver (M1): of the stream's pools, and of the device's buffers of no stream.
+/// Moved are buffers whose every use is over, but for those with `COMPUTE_BUFFER_FLAG_FIXED`; their bytes, and what is known of these, stay the same, and so do
+/// handles and views. Later work waits for the moves on the device, and this call waits for them. Frozen pools are left alone. `info` may be NULL.
+///
+/// Errors leave every buffer with its bytes, wherever it is.
+///
+/// # Safety
+/// `info` is NULL or points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_compact(
+    stream: compute_stream,
+    info: *mut compute_compaction_info,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = if info.is_null() { None } else { Some(unsafe { OutStruct::new(info) }?) };
+        let stream = find(stream)?;
+        let done = stream.compact(&live_buffers()?)?;
+        if let Some(out) = out {
+            out.set(&compute_compaction_info {
+                struct_size: size_of::<compute_compaction_info>() as u32,
+                reserved: 0,
+                buffers: done.buffers,
+                bytes: done.bytes,
+                bytes_freed: done.freed,
+            });
+        }
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Every buffer that has a handle, of whatever device.
+fn live_buffers() -> Result<Vec<Arc<Buffer>>, Complaint> {
+    let (mut all, mut full) = (Vec::new(), false);
+    compute_buffer_s::table().each(|buffer| match all.try_reserve(1) {
+        Ok(()) => all.push(Arc::clone(buffer)),
+        Err(_) => full = true,
+    });
+    if full { Err(Complaint::NoMemory) } else { Ok(all) }
 }
 
 fn report_of(report: &PoolReport) -> compute_pool_report {

@@ -428,6 +428,12 @@ pub struct compute_table {
     /// `compute_stream_freeze_pools`
     pub stream_freeze_pools:
         unsafe extern "C" fn(stream: compute_stream, frozen: u32, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_compact`
+    pub stream_compact: unsafe extern "C" fn(
+        stream: compute_stream,
+        info: *mut compute_compaction_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -532,6 +538,7 @@ static TABLE: compute_table = compute_table {
     stream_end_dry_run: plan::compute_stream_end_dry_run,
     stream_get_plan: plan::compute_stream_get_plan,
     stream_freeze_pools: plan::compute_stream_freeze_pools,
+    stream_compact: memory::compute_stream_compact,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -290,6 +290,9 @@ pub const COMPUTE_BUFFER_FLAG_PERSISTENT: u64 = 1 << 1;
 /// Memory is taken at the first use (M5). A use for which there is none fails with `COMPUTE_ERROR_NOT_BACKED`, and that failure claims the buffer.
 pub const COMPUTE_BUFFER_FLAG_DEFERRED: u64 = 1 << 4;
 
+/// `compute_stream_compact` leaves this buffer where it is.
+pub const COMPUTE_BUFFER_FLAG_FIXED: u64 = 1 << 5;
+
 /// How to make a buffer.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -715,6 +718,22 @@ pub struct compute_pool_desc {
     pub page_most: u64,
     /// The most bytes in pages. 0: no cap.
     pub cap: u64,
+}
+
+/// What a compaction came to.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_compaction_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Buffers moved.
+    pub buffers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes in pages given back to the driver.
+    pub bytes_freed: u64,
 }
 
 /// One pool of a stream (M4). Bytes, as pages are cut: an allocation counts with what it takes.

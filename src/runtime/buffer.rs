@@ -33,6 +33,8 @@ pub struct BufferOptions<'a> {
     pub mode: AllocationMode,
     /// Memory is taken at the first use (M5).
     pub deferred: bool,
+    /// A compaction leaves it where it is.
+    pub fixed: bool,
 }
 
 /// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
@@ -73,6 +75,9 @@ impl Buffer {
         }
         let size = options.size;
         let home = device.find_home(options.stream, size, options.mode, options.deferred)?;
+        if options.fixed {
+            home.fix();
+        }
         let uses = Uses::new();
         if let Some(before) = home.inherited() {
             uses.note_write(before);
@@ -179,7 +184,7 @@ impl Buffer {
     }
 
     /// The last uses on every queue.
-    fn last_uses(&self) -> SmallVec<[Use; 2]> {
+    pub(crate) fn last_uses(&self) -> SmallVec<[Use; 2]> {
         let mut all: SmallVec<[Use; 2]> = self.uses.last_write().into_iter().collect();
         self.uses.each_read(|read| all.push(read));
         all

@@ -37,7 +37,7 @@ pub use error::{Failed, Result};
 pub use event::{Callback, Event, wait_several};
 pub use kernel::{Compile, Kernel, KernelOptions};
 pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
-pub use memory::{AllocationMode, Budget, PoolKind, PoolLayout, PoolReport, PoolSpec, Usage};
+pub use memory::{AllocationMode, Budget, Compacted, PoolKind, PoolLayout, PoolReport, PoolSpec, Usage};
 pub use place::Place;
 pub use section::Outcome;
 pub use sizing::{Spread, spread, vector_widths, workgroup_size};

@@ -212,6 +212,18 @@ impl<T> Table<T> {
         }
     }
 
+    /// Calls `each` with every object that has a handle. One that is made or ended meanwhile may be missed.
+    pub(crate) fn each(&self, mut each: impl FnMut(&T)) {
+        let used = self.free.lock().used;
+        for number in 0..used {
+            let generation = self.slot(number).map(|slot| slot.word.generation());
+            let live = generation.and_then(|generation| self.get(self.compose(self.secret(), number, generation)));
+            if let Some(live) = live {
+                each(&live);
+            }
+        }
+    }
+
     /// Adds a reference.
     pub(crate) fn retain(&self, handle: u64) -> Counted {
         let Some(guard) = self.get(handle) else { return Counted::Invalid };

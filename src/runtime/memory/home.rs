@@ -4,7 +4,7 @@
 //! atomics, ordered by the mark, and the lock is for the rest.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal::{MemoryId, Region};
 use compute_memory::Mode;
@@ -12,8 +12,8 @@ use compute_trust::Use;
 use parking_lot::Mutex;
 
 use super::super::stream::Stream;
-use super::Block;
 use super::dry_run::Measured;
+use super::{Block, PoolSet};
 
 /// As an offset: there is no block.
 const NOWHERE: u64 = u64::MAX;
@@ -23,6 +23,8 @@ pub(crate) struct Home {
     memory: AtomicU64,
     offset: AtomicU64,
     held: Mutex<Held>,
+    /// Whether something relies on the place, so that it is not moved.
+    fixed: AtomicBool,
 }
 
 enum Held {
@@ -50,11 +52,12 @@ pub(crate) enum Left {
 
 impl Home {
     fn new(held: Held) -> Self {
-        let home = Self { memory: AtomicU64::new(0), offset: AtomicU64::new(NOWHERE), held: Mutex::new(Held::Nothing) };
-        if let Held::Block(block) = &held {
-            home.show(block);
-        }
-        Self { held: Mutex::new(held), ..home }
+        let (memory, offset) = match &held {
+            Held::Block(block) => (block.placement.memory, block.placement.offset),
+            Held::Nothing | Held::Deferred(_) => (0, NOWHERE),
+        };
+        let (memory, offset) = (AtomicU64::new(memory), AtomicU64::new(offset));
+        Self { memory, offset, held: Mutex::new(held), fixed: AtomicBool::new(false) }
     }
 
     /// For an empty buffer.
@@ -116,6 +119,32 @@ impl Home {
             Held::Deferred(deferral) => Left::Deferral(deferral),
             Held::Nothing | Held::Block(_) => Left::Nothing,
         }
+    }
+
+    /// From now on it is not moved.
+    pub(crate) fn fix(&self) {
+        self.fixed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed.load(Ordering::Acquire)
+    }
+
+    /// Page and offset, if it has a block of these pools.
+    pub(super) fn place_in(&self, set: &Arc<PoolSet>) -> Option<(u64, u64)> {
+        match &*self.held.lock() {
+            Held::Block(block) if Arc::ptr_eq(&block.set, set) => Some((block.placement.memory, block.placement.offset)),
+            Held::Nothing | Held::Deferred(_) | Held::Block(_) => None,
+        }
+    }
+
+    /// Another block instead of its own, which takes over what that was charged. The caller holds the mark alone, and gives the old one back.
+    pub(super) fn move_to(&self, mut to: Block) -> Option<Block> {
+        let mut held = self.held.lock();
+        let Held::Block(from) = &mut *held else { return Some(to) };
+        std::mem::swap(&mut to.charge, &mut from.charge);
+        self.show(&to);
+        Some(std::mem::replace(from, to))
     }
 
     /// Its block, at the end of the buffer.

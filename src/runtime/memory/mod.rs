@@ -4,6 +4,7 @@
 //! page, or while anything waits. Lock order: list of sets → pools of a set → queues of the device.
 
 mod budget;
+mod compaction;
 mod dry_run;
 mod home;
 mod report;
@@ -18,6 +19,7 @@ use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
+pub use compaction::Compacted;
 pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
 pub use report::Usage;
 
@@ -89,6 +91,8 @@ pub(crate) struct Store {
     bytes_peak: AtomicU64,
     reserved: AtomicU64,
     reserved_peak: AtomicU64,
+    /// Held by the one that moves buffers.
+    compacting: Mutex<()>,
 }
 
 /// How far the queues of a device are, for a set of pools.
@@ -142,6 +146,7 @@ impl Store {
             bytes_peak: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             reserved_peak: AtomicU64::new(0),
+            compacting: Mutex::new(()),
         }
     }
 

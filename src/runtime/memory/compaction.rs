@@ -1,0 +1,181 @@
+//! Compaction: moves buffers out of the least used pages into free space of others, so that whole pages go back to the driver (M1).
+//!
+//! What may be moved: a buffer that the caller names, that nothing holds in place, and whose every use is over. Which of them to move is planned by
+//! `compute_memory`; here the plan is carried out. A move is a copy in order on the stream's queue, made under the submission lock and the buffer's exclusive
+//! mark: whoever takes the mark next finds the new place, and the copy as its last write. What is known of the bytes (T1) belongs to the buffer, not to the
+//! place, and so goes along. Lock order: the device's compaction lock comes before the submission lock.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use compute_hal::DeviceError;
+use compute_memory::Move;
+use compute_trust::{Found, Use};
+use once_cell::sync::Lazy;
+
+use super::super::buffer::Buffer;
+use super::super::error::Result;
+use super::super::place::Span;
+use super::super::queue::Submit;
+use super::super::section::{Subject, Touch, Write};
+use super::super::stream::Stream;
+use super::super::{late, section};
+use super::{Block, PoolSet, no_host_memory};
+
+/// What a compaction came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compacted {
+    /// Buffers moved.
+    pub buffers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes in pages given back to the driver.
+    pub freed: u64,
+}
+
+type Places<'a> = HashMap<(u64, u64), &'a Arc<Buffer>>;
+
+static NAME: Lazy<Arc<str>> = Lazy::new(|| "compaction".into());
+
+impl Stream {
+    /// Moves those of `buffers` that may be moved so that pages of the stream's pools, and of the device's own, become idle, waits for the copies, and
+    /// gives the pages back. Frozen pools are left alone.
+    pub fn compact(&self, buffers: &[Arc<Buffer>]) -> Result<Compacted> {
+        self.device.check()?;
+        let _guard = self.device.guard();
+        let mut done = Compacted::default();
+        let before = self.device.memory.reserved.load(Ordering::Relaxed);
+        let sets = [self.pools.get(), self.device.memory.own.get()];
+        for set in sets.into_iter().flatten() {
+            // What is still in use elsewhere may be over by now.
+            self.device.clean(set);
+            if let Some(last) = self.compact_set(set, buffers, &mut done)? {
+                self.device.wait_for_uses(&[last]);
+                self.device.clean(set);
+            }
+        }
+        done.freed = before.saturating_sub(self.device.memory.reserved.load(Ordering::Relaxed));
+        self.device.check().map(|()| done)
+    }
+
+    /// Enqueues the copies; the position after which the pages are idle.
+    fn compact_set(&self, set: &Arc<PoolSet>, buffers: &[Arc<Buffer>], done: &mut Compacted) -> Result<Option<Use>> {
+        let _one_at_a_time = self.device.memory.compacting.lock();
+        let mut places = Places::new();
+        places.try_reserve(buffers.len()).map_err(|_| no_host_memory(0))?;
+        let mine = buffers.iter().filter(|buffer| Arc::ptr_eq(&buffer.device, &self.device));
+        places.extend(mine.filter_map(|buffer| Some((buffer.home.place_in(set)?, buffer))));
+        let may_move = |memory, offset| places.get(&(memory, offset)).is_some_and(|buffer| self.may_move(buffer));
+        let moves = set.pools.lock().compact(may_move);
+        let mut last = None;
+        let mut moves = moves.into_iter();
+        for planned in moves.by_ref() {
+            let to = Block { set: Arc::clone(set), placement: planned.to, charge: None };
+            let Some(buffer) = places.get(&(planned.memory, planned.offset)) else { continue };
+            match self.relocate(buffer, (planned.memory, planned.offset), to) {
+                Ok(Some(at)) => {
+                    last = Some(at);
+                    done.buffers += 1;
+                    done.bytes += buffer.size;
+                }
+                // Somebody uses it after all. Its page stays.
+                Ok(None) => {}
+                Err(failed) => {
+                    moves.for_each(|planned| self.forget(set, planned));
+                    return Err(failed);
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    fn forget(&self, set: &Arc<PoolSet>, planned: Move) {
+        self.device.block_gone(Block { set: Arc::clone(set), placement: planned.to, charge: None }, super::Uses::new());
+    }
+
+    fn may_move(&self, buffer: &Buffer) -> bool {
+        !buffer.home.is_fixed() && !buffer.mark.glance().pending && self.device.over(&buffer.last_uses())
+    }
+
+    /// Moves one buffer. `None`: it may not be moved any more, and `to` has been given back.
+    fn relocate(&self, buffer: &Arc<Buffer>, from: (u64, u64), to: Block) -> Result<Option<Use>> {
+        let locked = match self.queue.lock(&self.device) {
+            Ok(locked) => locked,
+            Err(failed) => {
+                self.device.block_gone(to, super::Uses::new());
+                return Err(failed);
+            }
+        };
+        let mut marked = Marked::take(buffer);
+        let may = marked.is_some() && buffer.home.place_in(&to.set) == Some(from) && self.may_move(buffer);
+        let Some(marked) = marked.as_mut().filter(|_| may) else {
+            drop(locked);
+            self.device.block_gone(to, super::Uses::new());
+            return Ok(None);
+        };
+        let (at, copied) = self.copy_to(locked, buffer, &to, marked);
+        match copied {
+            Ok(()) => {
+                buffer.uses.note_write(at);
+                if let Some(old) = buffer.home.move_to(to) {
+                    self.device.block_gone(old, [at].into_iter().collect());
+                }
+                Ok(Some(at))
+            }
+            Err(failed) => {
+                self.device.block_gone(to, super::Uses::new());
+                Err(self.device.broken(failed))
+            }
+        }
+    }
+
+    /// Enqueues the copy. The position completes in any case.
+    fn copy_to(
+        &self,
+        mut submit: parking_lot::MutexGuard<'_, Submit>,
+        buffer: &Arc<Buffer>,
+        to: &Block,
+        marked: &mut Marked<'_>,
+    ) -> (Use, std::result::Result<(), DeviceError>) {
+        let at = self.queue.advance(&mut submit, 1);
+        let position = Use { queue: self.queue.index, position: at };
+        let span = Span { buffer, offset: 0, size: buffer.size };
+        let copied = (|| {
+            if self.device.capabilities().fails_late {
+                let subject = Subject { name: &NAME, label: &buffer.label, fails_late: true };
+                let touches = [Touch { span, reads: true, write: Write::Whole }];
+                let about = subject.about((self.queue.id << 40) | at, self.id);
+                let recorded = late::record(&self.queue, at..=at, true, about, &touches, [].into_iter(), None);
+                recorded.map_err(|_| DeviceError::OutOfMemory { asked: 0, free: 0 })?;
+                marked.found.pending = late::is_pending(buffer.id);
+            }
+            self.queue.native.copy(at, section::region(&span)?, to.region(0, buffer.size))
+        })();
+        if copied.is_err() {
+            self.queue.native.mark(at);
+        }
+        (position, copied)
+    }
+}
+
+/// The exclusive mark of a buffer, taken only if nobody has to be waited for.
+struct Marked<'a> {
+    buffer: &'a Arc<Buffer>,
+    found: Found,
+}
+
+impl<'a> Marked<'a> {
+    fn take(buffer: &'a Arc<Buffer>) -> Option<Self> {
+        Some(Self { buffer, found: buffer.mark.try_exclusive().ok()? })
+    }
+}
+
+impl Drop for Marked<'_> {
+    fn drop(&mut self) {
+        let dirty = !self.buffer.map.lock().is_clean();
+        if self.buffer.mark.release_exclusive(Found { dirty, ..self.found }) {
+            self.buffer.device.gate.wake();
+        }
+    }
+}
