@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 13] = [
     "buffer.rs",
     "memory.rs",
     "budget.rs",
+    "tensor.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",

@@ -121,6 +121,15 @@
 /* This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back. */
 #define COMPUTE_BUFFER_FLAG_PERSISTENT (UINT64_C(1) << 1)
 
+/* Most dimensions of a tensor. */
+#define COMPUTE_MOST_DIMENSIONS 8
+
+/* The rows of a tensor follow each other without gaps. */
+#define COMPUTE_ARRANGEMENT_CONTIGUOUS 0
+
+/* Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding. */
+#define COMPUTE_ARRANGEMENT_OPTIMIZED 1
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -538,6 +547,39 @@ typedef struct compute_launch_desc {
     const void *next;
 } compute_launch_desc;
 
+/* A tensor to be placed in a buffer, by `compute_device_layout_tensors`. */
+typedef struct compute_tensor_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element. */
+    uint32_t rank;
+    /* Elements of each dimension, the slowest first. A 0 makes an empty tensor. */
+    const uint64_t *shape;
+    /* Bytes of an element, more than 0. */
+    uint64_t element_size;
+    /* `COMPUTE_ARRANGEMENT_...` */
+    uint32_t arrangement;
+    /* Zero. */
+    uint32_t reserved;
+} compute_tensor_desc;
+
+/* The elements that a strided transfer moves, and how they lie at both ends. Strides are in bytes, one for each dimension, not negative, and such that
+ * no elements overlap or interleave: sorted by size, each is at least what the dimensions inside it span. */
+typedef struct compute_strided_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element. */
+    uint32_t rank;
+    /* Elements of each dimension, the slowest first. A 0: there is nothing to move. */
+    const uint64_t *shape;
+    /* Bytes of an element, more than 0. */
+    uint64_t element_size;
+    /* Strides at the source (host memory of a write, the view of a read); NULL: without gaps. */
+    const int64_t *from_strides;
+    /* Strides at the destination; NULL: without gaps. */
+    const int64_t *to_strides;
+} compute_strided_desc;
+
 /* What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`. */
 typedef struct compute_device_info {
     /* Size of the caller's struct. */
@@ -694,6 +736,22 @@ typedef struct compute_budget_info {
     /* The most that was charged at once. */
     uint64_t charged_peak;
 } compute_budget_info;
+
+/* Where a tensor lies in a buffer. All in bytes. */
+typedef struct compute_tensor_place {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions. */
+    uint32_t rank;
+    /* Of its first element. */
+    uint64_t offset;
+    /* From its first to behind its last element; 0 for an empty tensor. */
+    uint64_t size;
+    /* From the start of a row to that of the next. */
+    uint64_t pitch;
+    /* Of each dimension, for `compute_strided_desc`; 0 beyond the rank. */
+    int64_t strides[8];
+} compute_tensor_place;
 
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
@@ -1111,6 +1169,48 @@ typedef struct compute_table {
     compute_status (*budget_get_info)(compute_budget budget, struct compute_budget_info *info, compute_error *out_error);
     /* `compute_stream_set_budget` */
     compute_status (*stream_set_budget)(compute_stream stream, compute_budget budget, compute_error *out_error);
+    /* `compute_device_layout_tensors` */
+    compute_status (*device_layout_tensors)(compute_device device,
+                                            const struct compute_tensor_desc *tensors,
+                                            size_t tensor_count,
+                                            size_t tensor_stride,
+                                            uint64_t alignment,
+                                            struct compute_tensor_place *places,
+                                            size_t place_stride,
+                                            uint64_t *size,
+                                            compute_error *out_error);
+    /* `compute_stream_write_strided` */
+    compute_status (*stream_write_strided)(compute_stream stream,
+                                           const struct compute_view *to,
+                                           const struct compute_strided_desc *desc,
+                                           const void *bytes,
+                                           uint64_t size,
+                                           compute_error *out_error);
+    /* `compute_stream_read_strided` */
+    compute_status (*stream_read_strided)(compute_stream stream,
+                                          const struct compute_view *from,
+                                          const struct compute_strided_desc *desc,
+                                          void *bytes,
+                                          uint64_t size,
+                                          compute_error *out_error);
+    /* `compute_stream_read_strided_async` */
+    compute_status (*stream_read_strided_async)(compute_stream stream,
+                                                const struct compute_view *from,
+                                                const struct compute_strided_desc *desc,
+                                                void *bytes,
+                                                uint64_t size,
+                                                compute_event *out_event,
+                                                compute_error *out_error);
+    /* `compute_stream_copy_strided` */
+    compute_status (*stream_copy_strided)(compute_stream stream,
+                                          const struct compute_view *from,
+                                          const struct compute_view *to,
+                                          const struct compute_strided_desc *desc,
+                                          compute_error *out_error);
+    /* `compute_tensor_desc_init` */
+    void (*tensor_desc_init)(struct compute_tensor_desc *desc);
+    /* `compute_strided_desc_init` */
+    void (*strided_desc_init)(struct compute_strided_desc *desc);
 } compute_table;
 
 /* Success. */
@@ -1179,6 +1279,9 @@ typedef struct compute_table {
 /* A layout of pools that cannot be; the message says why. */
 #define COMPUTE_ERROR_INVALID_LAYOUT -116
 
+/* Strides that no transfer here can have: negative, or so scattered that it would take too many calls of the device. */
+#define COMPUTE_ERROR_UNSUPPORTED_STRIDES -117
+
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
@@ -1240,6 +1343,9 @@ typedef struct compute_table {
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
+#define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
+#define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
+#define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
@@ -1319,6 +1425,16 @@ void compute_include_desc_init(struct compute_include_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_launch_desc_init(struct compute_launch_desc *desc);
+
+/* Makes `*desc` a `compute_tensor_desc` of a single element without bytes.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_tensor_desc_init(struct compute_tensor_desc *desc);
+
+/* Makes `*desc` a `compute_strided_desc` of a single element without bytes.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_strided_desc_init(struct compute_strided_desc *desc);
 
 /* Lists the devices that can be opened, without initialising a driver: limits and capabilities are zero until a device is open.
  *
@@ -1705,6 +1821,72 @@ compute_status compute_budget_get_info(compute_budget budget,
 compute_status compute_stream_set_budget(compute_stream stream,
                                          compute_budget budget,
                                          compute_error *out_error);
+
+/* Places several tensors in one buffer of a device (M3), which the caller then makes with `*size` bytes: offset, size, pitch and strides of each, at
+ * multiples of `alignment` (0: what views of any kind need on this device). Tensors are `tensor_stride` bytes apart, places `place_stride` (0: the size of the
+ * struct), each as large as the `struct_size` of the first one says. `places` may be NULL, to ask for the size alone. Allocates nothing.
+ *
+ * Errors: `TOO_LARGE` (more bytes than 64 bits can count), `MISALIGNED` (an alignment that is no power of two), `LIMIT` (an alignment beyond that of buffers, too
+ * many dimensions), `INVALID_ARGUMENT` (elements of 0 bytes), `INVALID_ENUM`.
+ *
+ * Pointers: The pointers are valid as described; `size` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_layout_tensors(compute_device device,
+                                             const struct compute_tensor_desc *tensors,
+                                             size_t tensor_count,
+                                             size_t tensor_stride,
+                                             uint64_t alignment,
+                                             struct compute_tensor_place *places,
+                                             size_t place_stride,
+                                             uint64_t *size,
+                                             compute_error *out_error);
+
+/* Writes the elements of a tensor from host memory into a view (M3): the first from the first byte of `bytes` to the first of the view, the others where the
+ * strides say; what lies between them is left alone at both ends. `size` and the view are at least as large as the tensor spans. The bytes are copied before
+ * this returns. Repairs what it covers (T4): up to some hundred rows to the byte; of more, never-written bytes between them are filled.
+ *
+ * Errors, which leave the destination claimed (T2): `OVERLAP`, `UNSUPPORTED_STRIDES`, `OUT_OF_RANGE`, `TOO_LARGE`, `LIMIT`, and those of `compute_stream_write`.
+ *
+ * Pointers: `to` and `desc` and what it points to are readable; `bytes` is readable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_write_strided(compute_stream stream,
+                                            const struct compute_view *to,
+                                            const struct compute_strided_desc *desc,
+                                            const void *bytes,
+                                            uint64_t size,
+                                            compute_error *out_error);
+
+/* Reads the elements of a tensor from a view into host memory, and waits for it (T8); otherwise as `compute_stream_write_strided`. Bytes of host memory between the
+ * elements are left alone, and all of it is when the answer is an error.
+ *
+ * Pointers: `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_strided(compute_stream stream,
+                                           const struct compute_view *from,
+                                           const struct compute_strided_desc *desc,
+                                           void *bytes,
+                                           uint64_t size,
+                                           compute_error *out_error);
+
+/* As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller
+ * releases the event; doing so early does not end the borrowing.
+ *
+ * Pointers: `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over;
+ * `out_event` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_strided_async(compute_stream stream,
+                                                 const struct compute_view *from,
+                                                 const struct compute_strided_desc *desc,
+                                                 void *bytes,
+                                                 uint64_t size,
+                                                 compute_event *out_event,
+                                                 compute_error *out_error);
+
+/* Copies the elements of a tensor between two views of one device; no byte of the source may be one of the destination (L9), but their rows may lie between
+ * each other's. Claimed bytes among those that it reads skip the copy (`COMPUTE_SKIPPED`). Otherwise as `compute_stream_write_strided`.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
+compute_status compute_stream_copy_strided(compute_stream stream,
+                                           const struct compute_view *from,
+                                           const struct compute_view *to,
+                                           const struct compute_strided_desc *desc,
+                                           compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

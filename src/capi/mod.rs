@@ -18,4 +18,5 @@ mod objects;
 pub mod status;
 pub mod stream;
 pub mod table;
+pub mod tensor;
 pub mod types;

@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, stream};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, stream, tensor};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -412,6 +412,58 @@ pub struct compute_table {
     /// `compute_stream_set_budget`
     pub stream_set_budget:
         unsafe extern "C" fn(stream: compute_stream, budget: compute_budget, out_error: *mut compute_error) -> compute_status,
+    /// `compute_device_layout_tensors`
+    pub device_layout_tensors: unsafe extern "C" fn(
+        device: compute_device,
+        tensors: *const compute_tensor_desc,
+        tensor_count: usize,
+        tensor_stride: usize,
+        alignment: u64,
+        places: *mut compute_tensor_place,
+        place_stride: usize,
+        size: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_write_strided`
+    pub stream_write_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *const c_void,
+        size: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided`
+    pub stream_read_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *mut c_void,
+        size: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided_async`
+    pub stream_read_strided_async: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *mut c_void,
+        size: u64,
+        out_event: *mut compute_event,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_copy_strided`
+    pub stream_copy_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_tensor_desc_init`
+    pub tensor_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_desc),
+    /// `compute_strided_desc_init`
+    pub strided_desc_init: unsafe extern "C" fn(desc: *mut compute_strided_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -512,6 +564,13 @@ static TABLE: compute_table = compute_table {
     budget_destroy: budget::compute_budget_destroy,
     budget_get_info: budget::compute_budget_get_info,
     stream_set_budget: budget::compute_stream_set_budget,
+    device_layout_tensors: tensor::compute_device_layout_tensors,
+    stream_write_strided: tensor::compute_stream_write_strided,
+    stream_read_strided: tensor::compute_stream_read_strided,
+    stream_read_strided_async: tensor::compute_stream_read_strided_async,
+    stream_copy_strided: tensor::compute_stream_copy_strided,
+    tensor_desc_init: descriptors::compute_tensor_desc_init,
+    strided_desc_init: descriptors::compute_strided_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -322,6 +322,69 @@ pub struct compute_view {
     pub size: u64,
 }
 
+/// Most dimensions of a tensor.
+pub const COMPUTE_MOST_DIMENSIONS: u32 = 8;
+
+/// The rows of a tensor follow each other without gaps.
+pub const COMPUTE_ARRANGEMENT_CONTIGUOUS: u32 = 0;
+/// Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding.
+pub const COMPUTE_ARRANGEMENT_OPTIMIZED: u32 = 1;
+
+/// A tensor to be placed in a buffer, by `compute_device_layout_tensors`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_tensor_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element.
+    pub rank: u32,
+    /// Elements of each dimension, the slowest first. A 0 makes an empty tensor.
+    pub shape: *const u64,
+    /// Bytes of an element, more than 0.
+    pub element_size: u64,
+    /// `COMPUTE_ARRANGEMENT_...`
+    pub arrangement: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Where a tensor lies in a buffer. All in bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_tensor_place {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// Of its first element.
+    pub offset: u64,
+    /// From its first to behind its last element; 0 for an empty tensor.
+    pub size: u64,
+    /// From the start of a row to that of the next.
+    pub pitch: u64,
+    /// Of each dimension, for `compute_strided_desc`; 0 beyond the rank.
+    pub strides: [i64; 8],
+}
+
+/// The elements that a strided transfer moves, and how they lie at both ends. Strides are in bytes, one for each dimension, not negative, and such that
+/// no elements overlap or interleave: sorted by size, each is at least what the dimensions inside it span.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_strided_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element.
+    pub rank: u32,
+    /// Elements of each dimension, the slowest first. A 0: there is nothing to move.
+    pub shape: *const u64,
+    /// Bytes of an element, more than 0.
+    pub element_size: u64,
+    /// Strides at the source (host memory of a write, the view of a read); NULL: without gaps.
+    pub from_strides: *const i64,
+    /// Strides at the destination; NULL: without gaps.
+    pub to_strides: *const i64,
+}
+
 /// What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL.
 pub const COMPUTE_LANGUAGE_AUTO: u32 = 0;
 /// WGSL source text.

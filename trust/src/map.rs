@@ -419,6 +419,12 @@ impl Map {
         found
     }
 
+    /// The first byte of a range that is not trusted: never written, or claimed.
+    pub fn first_untrusted(&self, range: Range<u64>) -> Option<u64> {
+        let at = range.start;
+        self.within(range).first().map(|span| span.start.max(at))
+    }
+
     /// Every byte of a range is trusted: neither claimed nor never written.
     pub fn is_trusted(&self, range: Range<u64>) -> bool {
         self.within(range).is_empty()

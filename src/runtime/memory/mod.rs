@@ -277,6 +277,11 @@ impl Device {
         }
     }
 
+    /// What every buffer begins at a multiple of.
+    pub(crate) fn alignment(&self) -> u64 {
+        self.memory.settings.granule
+    }
+
     /// Counts a new buffer.
     pub(crate) fn buffer_made(&self, size: u64) {
         let store = &self.memory;
