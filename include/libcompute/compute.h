@@ -121,6 +121,13 @@
 /* This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back. */
 #define COMPUTE_BUFFER_FLAG_PERSISTENT (UINT64_C(1) << 1)
 
+/* Never-written bytes of this buffer read as zeros, on a device with `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` too. Costs nothing: bytes are zeroed when
+ * something would read them. */
+#define COMPUTE_BUFFER_FLAG_ZEROED (UINT64_C(1) << 2)
+
+/* This buffer can be mapped (`compute_buffer_map`). Refused on devices without `COMPUTE_CAPABILITY_HOST_VISIBLE`. */
+#define COMPUTE_BUFFER_FLAG_HOST_VISIBLE (UINT64_C(1) << 3)
+
 /* Most dimensions of a tensor. */
 #define COMPUTE_MOST_DIMENSIONS 8
 
@@ -264,6 +271,10 @@ typedef struct compute_error_s compute_error_s;
 typedef struct compute_event_s compute_event_s;
 
 typedef struct compute_kernel_s compute_kernel_s;
+
+typedef struct compute_mapping_s compute_mapping_s;
+
+typedef struct compute_readback_s compute_readback_s;
 
 typedef struct compute_stream_s compute_stream_s;
 
@@ -753,6 +764,12 @@ typedef struct compute_tensor_place {
     int64_t strides[8];
 } compute_tensor_place;
 
+/* Bytes of a view that are copied to the host when they are asked for. */
+typedef struct compute_readback_s *compute_readback;
+
+/* A host-visible buffer in the host's memory. */
+typedef struct compute_mapping_s *compute_mapping;
+
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
     /* Size of the caller's struct. */
@@ -1211,6 +1228,40 @@ typedef struct compute_table {
     void (*tensor_desc_init)(struct compute_tensor_desc *desc);
     /* `compute_strided_desc_init` */
     void (*strided_desc_init)(struct compute_strided_desc *desc);
+    /* `compute_stream_read_lazy` */
+    compute_status (*stream_read_lazy)(compute_stream stream,
+                                       const struct compute_view *from,
+                                       compute_readback *out,
+                                       compute_error *out_error);
+    /* `compute_readback_retain` */
+    compute_status (*readback_retain)(compute_readback readback, compute_error *out_error);
+    /* `compute_readback_release` */
+    void (*readback_release)(compute_readback readback);
+    /* `compute_readback_destroy` */
+    compute_status (*readback_destroy)(compute_readback readback, compute_error *out_error);
+    /* `compute_readback_start` */
+    compute_status (*readback_start)(compute_readback readback, compute_event *out_event, compute_error *out_error);
+    /* `compute_readback_get` */
+    compute_status (*readback_get)(compute_readback readback, const void **bytes, uint64_t *size, compute_error *out_error);
+    /* `compute_buffer_map` */
+    compute_status (*buffer_map)(const struct compute_view *view, compute_mapping *out, compute_error *out_error);
+    /* `compute_mapping_retain` */
+    compute_status (*mapping_retain)(compute_mapping mapping, compute_error *out_error);
+    /* `compute_mapping_release` */
+    void (*mapping_release)(compute_mapping mapping);
+    /* `compute_mapping_destroy` */
+    compute_status (*mapping_destroy)(compute_mapping mapping, compute_error *out_error);
+    /* `compute_mapping_get_pointer` */
+    compute_status (*mapping_get_pointer)(compute_mapping mapping, void **pointer, uint64_t *size, compute_error *out_error);
+    /* `compute_mapping_acquire` */
+    compute_status (*mapping_acquire)(compute_mapping mapping,
+                                      uint64_t offset,
+                                      uint64_t size,
+                                      uint32_t access,
+                                      uint64_t timeout_ns,
+                                      compute_error *out_error);
+    /* `compute_mapping_flush` */
+    compute_status (*mapping_flush)(compute_mapping mapping, uint64_t offset, uint64_t size, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1693,7 +1744,7 @@ compute_status compute_stream_sync(compute_stream stream,
 /* Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
  *
  * Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
- * `DEVICE_POISONED`.
+ * `UNSUPPORTED` (host-visible memory where there is none), `DEVICE_POISONED`.
  *
  * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
 compute_status compute_buffer_create(compute_device device,
@@ -1887,6 +1938,93 @@ compute_status compute_stream_copy_strided(compute_stream stream,
                                            const struct compute_view *to,
                                            const struct compute_strided_desc *desc,
                                            compute_error *out_error);
+
+/* Promises the bytes of a view without copying them: that happens at the first access, and then what is there at that moment is given. Keeps the view's memory
+ * alive. The caller releases the readback.
+ *
+ * Pointers: `from` is readable; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_lazy(compute_stream stream,
+                                        const struct compute_view *from,
+                                        compute_readback *out,
+                                        compute_error *out_error);
+
+/* Counts one more reference to a readback.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_readback_retain(compute_readback readback, compute_error *out_error);
+
+/* Gives one reference to a readback back; with the last one its handle ends as by `compute_readback_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_readback_release(compute_readback readback);
+
+/* Ends a readback's handle and the bytes that it gave, whatever its references.
+ *
+ * Pointers: `out_error` is writable, or NULL; nobody uses the bytes any more. */
+compute_status compute_readback_destroy(compute_readback readback, compute_error *out_error);
+
+/* Starts the copy, unless an access has, and gives the event that tells how it ends. The caller releases the event.
+ *
+ * Pointers: `out_event` is writable; `out_error` is writable, or NULL. */
+compute_status compute_readback_start(compute_readback readback, compute_event *out_event, compute_error *out_error);
+
+/* The bytes: starts the copy unless an access has, and waits for it. `*bytes` is the library's memory, the same at every access, readable until the readback's handle
+ * has ended. Bytes that a failure claims answer as by `compute_stream_read` (T8); the next access then tries anew, so that they can be repaired in between.
+ *
+ * Pointers: `bytes` is writable; `size` and `out_error` are writable, or NULL. */
+compute_status compute_readback_get(compute_readback readback,
+                                    const void **bytes,
+                                    uint64_t *size,
+                                    compute_error *out_error);
+
+/* Maps a view of a buffer that was made with `COMPUTE_BUFFER_FLAG_HOST_VISIBLE` (T14). Waits for the work that uses the buffer, and zeroes in memory what is neither
+ * trusted nor reinstatable; claims stay. The caller releases the mapping, which keeps the buffer's memory alive; its address stays the same until then.
+ *
+ * The order is the caller's: `compute_mapping_acquire` before the host reads or writes through the address, `compute_mapping_flush` after it has written and before
+ * work uses the bytes, and no access by the host while work that writes there (or for writing, reads) is under way.
+ *
+ * Pointers: `view` is readable; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_map(const struct compute_view *view,
+                                  compute_mapping *out,
+                                  compute_error *out_error);
+
+/* Counts one more reference to a mapping.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_retain(compute_mapping mapping, compute_error *out_error);
+
+/* Gives one reference to a mapping back; with the last one its handle ends as by `compute_mapping_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_mapping_release(compute_mapping mapping);
+
+/* Ends a mapping, whatever its references. Its address is no longer the caller's to use.
+ *
+ * Pointers: `out_error` is writable, or NULL; nobody uses the address any more. */
+compute_status compute_mapping_destroy(compute_mapping mapping, compute_error *out_error);
+
+/* The address of a mapping's first byte, and how many bytes there are.
+ *
+ * Pointers: `pointer` is writable; `size` and `out_error` are writable, or NULL. */
+compute_status compute_mapping_get_pointer(compute_mapping mapping, void **pointer, uint64_t *size, compute_error *out_error);
+
+/* Waits until the host may access bytes of a mapping (`access`: `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`), counted from its start; `size` may be `COMPUTE_WHOLE`. For reading,
+ * the device's writes to the buffer are over then, and the bytes can be trusted, or the answer is that of `compute_stream_read` (T8). For writing, its reads are over, too.
+ * `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_acquire(compute_mapping mapping,
+                                       uint64_t offset,
+                                       uint64_t size,
+                                       uint32_t access,
+                                       uint64_t timeout_ns,
+                                       compute_error *out_error);
+
+/* Says that the host has written all of these bytes of a mapping: work that is enqueued later sees them, and their claims are released (T4).
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_flush(compute_mapping mapping,
+                                     uint64_t offset,
+                                     uint64_t size,
+                                     compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

@@ -14,10 +14,17 @@ use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
 /// More views in one call are a mistake, or garbage for a number.
 pub(crate) const MOST_VIEWS: usize = 1 << 20;
 
+const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN
+    | COMPUTE_BUFFER_FLAG_PERSISTENT
+    | COMPUTE_BUFFER_FLAG_ZEROED
+    | COMPUTE_BUFFER_FLAG_HOST_VISIBLE;
+/// These say the opposite.
+const ONE_OF: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_ZEROED;
+
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
 /// Errors: `OUT_OF_MEMORY` (reclaimable: asked again after the library has reclaimed what it can), `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
-/// `DEVICE_POISONED`.
+/// `UNSUPPORTED` (host-visible memory where there is none), `DEVICE_POISONED`.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
@@ -35,7 +42,13 @@ pub unsafe extern "C" fn compute_buffer_create(
         let desc = unsafe { read_struct(desc) }?;
         check_zero(desc.reserved.into(), "reserved")?;
         check_zero(desc.next.addr() as u64, "next")?;
-        check_flags(desc.flags, COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_PERSISTENT, "buffer")?;
+        check_flags(desc.flags, BUFFER_FLAGS, "buffer")?;
+        if desc.flags & ONE_OF == ONE_OF {
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "a buffer whose never-written bytes are zeros and refused at the same time: give one of the flags ZEROED and STRICT_UNWRITTEN"
+            );
+        }
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
         let stream = if desc.stream.is_null() { None } else { Some(Arc::clone(&*find(desc.stream)?)) };
@@ -44,6 +57,8 @@ pub unsafe extern "C" fn compute_buffer_create(
             size: desc.size,
             label: label.unwrap_or_default().to_owned(),
             strict_unwritten: desc.flags & COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN != 0,
+            zeroed: desc.flags & COMPUTE_BUFFER_FLAG_ZEROED != 0,
+            host_visible: desc.flags & COMPUTE_BUFFER_FLAG_HOST_VISIBLE != 0,
             stream,
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
         };

@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod library;
 pub mod memory;
 mod objects;
+pub mod shared;
 pub mod status;
 pub mod stream;
 pub mod table;

@@ -53,6 +53,20 @@ pub struct compute_budget_s {
 pub type compute_budget = *mut compute_budget_s;
 
 #[doc(hidden)]
+pub struct compute_readback_s {
+    _private: [u8; 0],
+}
+/// Bytes of a view that are copied to the host when they are asked for.
+pub type compute_readback = *mut compute_readback_s;
+
+#[doc(hidden)]
+pub struct compute_mapping_s {
+    _private: [u8; 0],
+}
+/// A host-visible buffer in the host's memory.
+pub type compute_mapping = *mut compute_mapping_s;
+
+#[doc(hidden)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -286,6 +300,13 @@ pub const COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
 /// This buffer lives long: it comes from the persistent pools, so that it does not keep pages of short-lived buffers from going back.
 pub const COMPUTE_BUFFER_FLAG_PERSISTENT: u64 = 1 << 1;
+
+/// Never-written bytes of this buffer read as zeros, on a device with `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` too. Costs nothing: bytes are zeroed when
+/// something would read them.
+pub const COMPUTE_BUFFER_FLAG_ZEROED: u64 = 1 << 2;
+
+/// This buffer can be mapped (`compute_buffer_map`). Refused on devices without `COMPUTE_CAPABILITY_HOST_VISIBLE`.
+pub const COMPUTE_BUFFER_FLAG_HOST_VISIBLE: u64 = 1 << 3;
 
 /// How to make a buffer.
 #[repr(C)]

@@ -25,6 +25,10 @@ pub struct BufferOptions {
     pub label: String,
     /// Never-written bytes are claimed rather than read as zeros (T1).
     pub strict_unwritten: bool,
+    /// Never-written bytes read as zeros on a strict device, too.
+    pub zeroed: bool,
+    /// It can be mapped. Refused where the device's memory is not the host's.
+    pub host_visible: bool,
     /// The stream whose pools it comes from; without one, the device's own. Any stream may use the buffer; memory that was released on the stream
     /// itself is there again at once.
     pub stream: Option<Arc<Stream>>,
@@ -43,6 +47,7 @@ pub struct Buffer {
     block: Option<Block>,
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
+    pub(crate) host_visible: bool,
     /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
     pub(crate) map: Mutex<Map>,
 }
@@ -68,6 +73,12 @@ impl Buffer {
             let message = format!("stream `{}` belongs to another device than the buffer `{}`", stream.label, options.label);
             return fail(code::FOREIGN_HANDLE, message);
         }
+        if options.host_visible && !device.capabilities().host_visible {
+            let name = &device.properties().name;
+            let message =
+                format!("buffer `{}`: the memory of device `{name}` is not host-visible; use writes and reads", options.label);
+            return fail(code::UNSUPPORTED, message);
+        }
         let size = options.size;
         let block = match size {
             0 => None,
@@ -77,7 +88,7 @@ impl Buffer {
         if let Some(before) = block.as_ref().and_then(Block::inherited) {
             uses.note_write(before);
         }
-        let map = if options.strict_unwritten || device.strict {
+        let map = if options.strict_unwritten || device.strict && !options.zeroed {
             let message = format!("nothing has been written to these bytes of buffer `{}`", options.label);
             Map::claimed(size, &Failure::new(Arc::new(error(code::NEVER_WRITTEN, message)), false))
         } else {
@@ -93,6 +104,7 @@ impl Buffer {
             block,
             mark,
             uses,
+            host_visible: options.host_visible,
             map: Mutex::new(map),
         }))
     }

@@ -225,7 +225,7 @@ pub(super) fn perform_read(
 }
 
 /// Host memory for bytes that wait aside.
-fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
+pub(super) fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
     let memory = usize::try_from(size).ok().and_then(HostTarget::staging);
     memory.ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
 }
