@@ -86,8 +86,9 @@ demo: needs lib
 
 bench: needs lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
-	cmake --build $(BUILD)/c_tests --target host_cost
+	cmake --build $(BUILD)/c_tests --target host_cost strided
 	$(BUILD)/c_tests/host_cost
+	$(BUILD)/c_tests/strided
 	$(CARGO) bench --locked
 
 lint:

@@ -133,6 +133,29 @@ static void bad_streams(void)
     EACH_BAD(compute_stream, compute_stream_read_async(h, &view, bytes, 64, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_copy(h, &view, &to, E));
     EACH_BAD(compute_stream, compute_stream_fill(h, &to, bytes, 4, E));
+    compute_strided_desc word = COMPUTE_STRIDED_DESC_INIT;
+    compute_readback out_readback = NULL;
+    word.element_size = 4;
+    EACH_BAD(compute_stream, compute_stream_write_strided(h, &to, &word, bytes, 64, E));
+    EACH_BAD(compute_stream, compute_stream_read_strided(h, &view, &word, bytes, 64, E));
+    EACH_BAD(compute_stream, compute_stream_read_strided_async(h, &view, &word, bytes, 64, &out_event, E));
+    EACH_BAD(compute_stream, compute_stream_copy_strided(h, &view, &to, &word, E));
+    EACH_BAD(compute_stream, compute_stream_read_lazy(h, &view, &out_readback, E));
+    const void *read = NULL;
+    void *pointer = NULL;
+    EACH_BAD(compute_readback, compute_readback_retain(h, E));
+    EACH_BAD(compute_readback, compute_readback_destroy(h, E));
+    EACH_BAD(compute_readback, compute_readback_start(h, &out_event, E));
+    EACH_BAD(compute_readback, compute_readback_get(h, &read, NULL, E));
+    EACH_BAD(compute_mapping, compute_mapping_retain(h, E));
+    EACH_BAD(compute_mapping, compute_mapping_destroy(h, E));
+    EACH_BAD(compute_mapping, compute_mapping_get_pointer(h, &pointer, NULL, E));
+    EACH_BAD(compute_mapping, compute_mapping_acquire(h, 0, 1, COMPUTE_ACCESS_READ, 0, E));
+    EACH_BAD(compute_mapping, compute_mapping_flush(h, 0, 1, E));
+    for (size_t i = 0; i < BAD_HANDLES; i++) {
+        compute_readback_release((compute_readback)bad_handles[i]);
+        compute_mapping_release((compute_mapping)bad_handles[i]);
+    }
     size_t pools = 0;
     compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, 100, 0, 0, 0 };
     EACH_BAD(compute_stream, compute_stream_cleanup(h, E));
@@ -401,7 +424,7 @@ static void bad_buffer_calls(void)
     desc.size = UINT64_C(1) << 62;
     BAD(COMPUTE_ERROR_TOO_LARGE, compute_buffer_create(device, &desc, &out, E));
     desc.size = 4;
-    desc.flags = 4;
+    desc.flags = UINT64_C(1) << 40;
     BAD(COMPUTE_ERROR_INVALID_ENUM, compute_buffer_create(device, &desc, &out, E));
     desc.flags = 0;
     desc.label = "\x80";

@@ -73,6 +73,71 @@ void failures_are_exceptions_that_say_why() {
     }
 }
 
+void memory_is_pooled_reported_and_budgeted() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    CHECK(stream.memory_report().empty());
+    stream.set_pools({ { COMPUTE_POOL_EXCLUSIVE, 0, 1 << 20, 0, 0, 0 } });
+    compute::budget budget(8192);
+    stream.set_budget(budget);
+    compute::buffer first(device, stream, 4096, "first"), second(device, stream, 4096, "second");
+    CHECK(budget.info().charged == 8192 && budget.info().limit == 8192);
+    try {
+        compute::buffer third(device, stream, 4096, "third");
+        CHECK(!"allowed");
+    } catch (const compute::error &failed) {
+        CHECK(failed.status() == COMPUTE_ERROR_BUDGET);
+    }
+    stream.set_no_budget();
+    compute::buffer third(device, stream, 4096, "third", COMPUTE_BUFFER_FLAG_ZEROED);
+    CHECK(stream.memory_report().at(0).pages == 3);
+    third.reset();
+    stream.cleanup();
+    device.cleanup();
+    CHECK(stream.memory_report().at(0).pages == 2 && device.memory_usage().buffers == 2);
+}
+
+void tensors_are_laid_out_and_moved_with_strides() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    const auto layout = device.layout({ { { 3, 5 }, 4, COMPUTE_ARRANGEMENT_OPTIMIZED }, { { 4 }, 8 } });
+    CHECK(layout.first.size() == 2 && layout.first[0].pitch == 64 && layout.second == layout.first[1].offset + 32);
+    compute::buffer buffer(device, layout.second), other(device, 64);
+    const compute_tensor_place &place = layout.first[0];
+    std::vector<std::uint32_t> given(15), got(15), turned(15);
+    for (std::uint32_t i = 0; i < 15; i++) given[i] = i;
+    const std::vector<std::int64_t> strides(place.strides, place.strides + place.rank);
+    stream.write(buffer.at(place), compute::strided{ { 3, 5 }, 4, {}, strides }, given.data(), 60);
+    stream.read(buffer.at(place), compute::strided{ { 3, 5 }, 4, strides, {} }, got.data(), 60);
+    CHECK(got == given);
+    CHECK(stream.copy(buffer.at(place), other, compute::strided{ { 3, 5 }, 4, strides, { 4, 12 } }) == compute::outcome::enqueued);
+    CHECK(stream.read_async(other, compute::strided{ { 15 }, 4 }, turned.data(), 60).wait());
+    CHECK(turned[1] == 5 && turned[3] == 1 && turned[14] == 14);
+    try {
+        stream.read(other, compute::strided{ { 3, 5 }, 4, { 4 }, {} }, got.data(), 60);
+        CHECK(!"one stride for two dimensions");
+    } catch (const compute::error &failed) {
+        CHECK(failed.status() == COMPUTE_ERROR_INVALID_ARGUMENT);
+    }
+}
+
+void bytes_are_looked_at_in_place() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    compute::buffer buffer(device, 64, "shared", COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
+    compute::mapping mapping(buffer);
+    const auto words = mapping.get<std::uint32_t>();
+    CHECK(words.second == 16 && words.first[7] == 0 && mapping.acquire(COMPUTE_ACCESS_WRITE));
+    for (std::uint32_t i = 0; i < 16; i++) words.first[i] = i;
+    mapping.flush();
+    compute::readback lazy = stream.read_lazy(buffer.range(16, 16));
+    stream.fill(buffer.range(16, 4), std::uint32_t{ 99 });
+    CHECK(lazy.start().wait());
+    const auto read = lazy.get<std::uint32_t>();
+    CHECK(read.second == 4 && read.first[0] == 99 && read.first[1] == 5 && lazy.get<std::uint32_t>().first == read.first);
+    CHECK(mapping.acquire(COMPUTE_ACCESS_READ, 16, 4) && words.first[4] == 99);
+}
+
 void handles_move_and_release_once() {
     compute::device device("cpu");
     compute::buffer one(device, 64);
@@ -110,6 +175,9 @@ void run(const char *name, void (*test)()) {
 int main() {
     run("work_goes_through_and_comes_back", work_goes_through_and_comes_back);
     run("failures_are_exceptions_that_say_why", failures_are_exceptions_that_say_why);
+    run("memory_is_pooled_reported_and_budgeted", memory_is_pooled_reported_and_budgeted);
+    run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);
+    run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
     run("handles_move_and_release_once", handles_move_and_release_once);
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed || !passed;

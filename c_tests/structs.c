@@ -91,6 +91,19 @@ static compute_status create_kernel(const void *desc)
 }
 static compute_status launch_empty(const void *desc) { return compute_stream_launch(stream, (const compute_launch_desc *)desc, E); }
 
+static compute_status write_strided(const void *desc)
+{
+    compute_view view = whole(in);
+    uint32_t word = 1;
+    return compute_stream_write_strided(stream, &view, (const compute_strided_desc *)desc, &word, 4, E);
+}
+static compute_status lay_out(const void *desc)
+{
+    uint64_t size = 0, stride = 0;
+    memcpy(&stride, desc, 4);
+    return compute_device_layout_tensors(device, (const compute_tensor_desc *)desc, 1, stride < 8 ? 8 : stride, 0, NULL, 0, &size, E);
+}
+
 static void check_reader(const char *name, const void *value, size_t size, size_t least, reader read)
 {
     printf("  %s\n", name);
@@ -141,6 +154,11 @@ TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
     check_reader("buffer", &buffer, sizeof buffer, UP_TO(compute_buffer_desc, size), create_buffer);
     check_reader("kernel", &source, sizeof source, UP_TO(compute_kernel_desc, source_length), create_kernel);
     check_reader("launch", &launch, sizeof launch, UP_TO(compute_launch_desc, grid), launch_empty);
+    compute_strided_desc word = COMPUTE_STRIDED_DESC_INIT;
+    compute_tensor_desc tensor = COMPUTE_TENSOR_DESC_INIT;
+    word.element_size = tensor.element_size = 4;
+    check_reader("strided", &word, sizeof word, UP_TO(compute_strided_desc, to_strides), write_strided);
+    check_reader("tensor", &tensor, sizeof tensor, UP_TO(compute_tensor_desc, element_size), lay_out);
     check_reader("device", &open, sizeof open, UP_TO(compute_device_desc, index), open_one);
     check_reader("fault", &fault, sizeof fault, UP_TO(compute_fault_desc, how), open_faulty_one);
 }
@@ -169,6 +187,17 @@ static compute_status get_pool(void *info)
     memcpy(&size, info, 4);
     compute_status status = compute_stream_memory_report(stream, (compute_pool_report *)info, size, 1, &count, E);
     return status == COMPUTE_INCOMPLETE ? COMPUTE_OK : status;
+}
+static compute_status get_place(void *info)
+{
+    uint64_t total = 0, shape[2] = { 3, 5 };
+    uint32_t size = 0;
+    compute_tensor_desc tensor = COMPUTE_TENSOR_DESC_INIT;
+    memcpy(&size, info, 4);
+    tensor.rank = 2;
+    tensor.shape = shape;
+    tensor.element_size = 4;
+    return compute_device_layout_tensors(device, &tensor, 1, 0, 0, (compute_tensor_place *)info, size, &total, E);
 }
 static compute_status get_kernel(void *info) { return compute_kernel_get_info(kernel, (compute_kernel_info *)info, E); }
 static compute_status get_binding(void *info) { return compute_kernel_get_binding(kernel, 1, (compute_binding_info *)info, E); }
@@ -237,6 +266,7 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     check_writer("budget info", sizeof(compute_budget_info), UP_TO(compute_budget_info, reserved), get_budget);
     OK(compute_stream_compact(stream, NULL, E)); /* later ones find nothing to do */
     check_writer("compaction info", sizeof(compute_compaction_info), UP_TO(compute_compaction_info, reserved), get_compaction);
+    check_writer("tensor place", sizeof(compute_tensor_place), UP_TO(compute_tensor_place, rank), get_place);
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);
@@ -259,6 +289,8 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(fault_desc, FAULT_DESC);
     AGREE(stream_desc, STREAM_DESC);
     AGREE(buffer_desc, BUFFER_DESC);
+    AGREE(tensor_desc, TENSOR_DESC);
+    AGREE(strided_desc, STRIDED_DESC);
     AGREE(kernel_desc, KERNEL_DESC);
     AGREE(launch_desc, LAUNCH_DESC);
     AGREE(include_desc, INCLUDE_DESC);

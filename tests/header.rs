@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -19,6 +19,8 @@ const SOURCES: [&str; 14] = [
     "memory.rs",
     "budget.rs",
     "plan.rs",
+    "tensor.rs",
+    "shared.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",

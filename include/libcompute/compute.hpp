@@ -144,6 +144,45 @@ using element = std::remove_pointer_t<decltype(std::declval<T &>().data())>;
 
 } // namespace detail
 
+/// A tensor to be placed in a buffer, slowest dimension first.
+struct tensor {
+    std::vector<std::uint64_t> shape;
+    std::uint64_t element_size;
+    /// `COMPUTE_ARRANGEMENT_...`
+    std::uint32_t arrangement = COMPUTE_ARRANGEMENT_CONTIGUOUS;
+
+    /// Points into this.
+    compute_tensor_desc desc() const noexcept {
+        compute_tensor_desc desc = COMPUTE_TENSOR_DESC_INIT;
+        desc.rank = static_cast<std::uint32_t>(shape.size());
+        desc.shape = shape.data();
+        desc.element_size = element_size;
+        desc.arrangement = arrangement;
+        return desc;
+    }
+};
+
+/// The elements of a strided transfer, slowest dimension first. Strides in bytes, one per dimension; none: without gaps.
+struct strided {
+    std::vector<std::uint64_t> shape;
+    std::uint64_t element_size;
+    std::vector<std::int64_t> from = {}, to = {};
+
+    /// Points into this. Throws when the numbers of dimensions and strides differ.
+    compute_strided_desc desc() const {
+        for (const auto *strides : { &from, &to }) {
+            if (!strides->empty() && strides->size() != shape.size()) throw error(COMPUTE_ERROR_INVALID_ARGUMENT, nullptr);
+        }
+        compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+        desc.rank = static_cast<std::uint32_t>(shape.size());
+        desc.shape = shape.data();
+        desc.element_size = element_size;
+        desc.from_strides = from.empty() ? nullptr : from.data();
+        desc.to_strides = to.empty() ? nullptr : to.data();
+        return desc;
+    }
+};
+
 /// A device.
 class device : public detail::owned<compute_device, compute_device_release, compute_device_destroy> {
 public:
@@ -172,6 +211,21 @@ public:
         compute_memory_usage usage = COMPUTE_MEMORY_USAGE_INIT;
         detail::run([&](compute_error *failed) { return compute_device_memory_usage(handle_, &usage, failed); });
         return usage;
+    }
+    /// Gives every page back to the driver that holds nothing, over all streams.
+    void cleanup() const {
+        detail::run([&](compute_error *failed) { return compute_device_cleanup(handle_, failed); });
+    }
+    /// Where tensors lie in one buffer, and how many bytes it takes. An alignment of 0: what views of any kind need.
+    std::pair<std::vector<compute_tensor_place>, std::uint64_t> layout(const std::vector<tensor> &tensors, std::uint64_t alignment = 0) const {
+        std::pair<std::vector<compute_tensor_place>, std::uint64_t> layout(
+            std::vector<compute_tensor_place>(tensors.size(), compute_tensor_place COMPUTE_TENSOR_PLACE_INIT), 0);
+        std::vector<compute_tensor_desc> descs;
+        for (const tensor &one : tensors) descs.push_back(one.desc());
+        detail::run([&](compute_error *failed) {
+            return compute_device_layout_tensors(handle_, descs.data(), descs.size(), 0, alignment, layout.first.data(), 0, &layout.second, failed);
+        });
+        return layout;
     }
     void compile_queued() const {
         detail::run([&](compute_error *failed) { return compute_device_compile_queued(handle_, failed); });
@@ -221,7 +275,24 @@ private:
     compute_device device_;
 };
 
+/// A ceiling on memory that streams share.
+class budget : public detail::owned<compute_budget, compute_budget_release, compute_budget_destroy> {
+public:
+    explicit budget(std::uint64_t limit) {
+        detail::run([&](compute_error *failed) { return compute_budget_create(limit, &handle_, failed); });
+    }
+    /// Takes a reference over.
+    explicit budget(compute_budget handle) noexcept : owned(handle) {}
+
+    compute_budget_info info() const {
+        compute_budget_info info = COMPUTE_BUDGET_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_budget_get_info(handle_, &info, failed); });
+        return info;
+    }
+};
+
 class buffer;
+class stream;
 
 /// A byte range of a buffer, which must outlive it.
 class view {
@@ -237,14 +308,9 @@ private:
 class buffer : public detail::owned<compute_buffer, compute_buffer_release, compute_buffer_destroy> {
 public:
     buffer() noexcept = default;
-    buffer(const device &on, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0) {
-        compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
-        desc.size = size;
-        desc.flags = flags;
-        desc.label = label.data();
-        desc.label_length = label.size();
-        detail::run([&](compute_error *failed) { return compute_buffer_create(on.get(), &desc, &handle_, failed); });
-    }
+    buffer(const device &on, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0) { make(on, nullptr, size, label, flags); }
+    /// From the pools of a stream.
+    buffer(const device &on, const stream &of, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0);
     /// Takes a reference over.
     explicit buffer(compute_buffer handle) noexcept : owned(handle) {}
 
@@ -259,6 +325,19 @@ public:
         return id;
     }
     view range(std::uint64_t offset, std::uint64_t size = whole) const noexcept { return view(*this, offset, size); }
+    /// A tensor's part, of a layout.
+    view at(const compute_tensor_place &place) const noexcept { return view(*this, place.offset, place.size); }
+
+private:
+    void make(const device &on, compute_stream of, std::uint64_t size, std::string_view label, std::uint64_t flags) {
+        compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+        desc.size = size;
+        desc.flags = flags;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        desc.stream = of;
+        detail::run([&](compute_error *failed) { return compute_buffer_create(on.get(), &desc, &handle_, failed); });
+    }
 };
 
 inline view::view(const buffer &of, std::uint64_t offset, std::uint64_t size) noexcept : view_{ of.get(), offset, size } {}
@@ -348,6 +427,60 @@ public:
     }
 };
 
+/// Bytes that are copied to the host when they are asked for.
+class readback : public detail::owned<compute_readback, compute_readback_release, compute_readback_destroy> {
+public:
+    readback() noexcept = default;
+    /// Takes a reference over.
+    explicit readback(compute_readback handle) noexcept : owned(handle) {}
+
+    /// Starts the copy; the event tells how it ends.
+    event start() const {
+        compute_event made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_readback_start(handle_, &made, failed); });
+        return event(made);
+    }
+    /// The elements, readable as long as this holds them, and their number; waits for the copy.
+    template <typename T>
+    std::pair<const T *, std::size_t> get() const {
+        static_assert(std::is_trivially_copyable_v<T>, "plain values only");
+        const void *bytes = nullptr;
+        std::uint64_t size = 0;
+        detail::run([&](compute_error *failed) { return compute_readback_get(handle_, &bytes, &size, failed); });
+        return { static_cast<const T *>(bytes), static_cast<std::size_t>(size / sizeof(T)) };
+    }
+};
+
+/// A host-visible buffer (`COMPUTE_BUFFER_FLAG_HOST_VISIBLE`) in the host's memory.
+class mapping : public detail::owned<compute_mapping, compute_mapping_release, compute_mapping_destroy> {
+public:
+    mapping() noexcept = default;
+    explicit mapping(const view &of) {
+        detail::run([&](compute_error *failed) { return compute_buffer_map(&of.get(), &handle_, failed); });
+    }
+    /// Takes a reference over.
+    explicit mapping(compute_mapping handle) noexcept : owned(handle) {}
+
+    /// The elements, valid as long as this holds them, and their number.
+    template <typename T>
+    std::pair<T *, std::size_t> get() const {
+        static_assert(std::is_trivially_copyable_v<T>, "plain values only");
+        void *pointer = nullptr;
+        std::uint64_t size = 0;
+        detail::run([&](compute_error *failed) { return compute_mapping_get_pointer(handle_, &pointer, &size, failed); });
+        return { static_cast<T *>(pointer), static_cast<std::size_t>(size / sizeof(T)) };
+    }
+    /// Waits until the host may access bytes as `COMPUTE_ACCESS_...` says; false when the time ran out first.
+    bool acquire(std::uint32_t access, std::uint64_t offset = 0, std::uint64_t size = whole, std::uint64_t timeout_ns = forever) const {
+        return detail::run([&](compute_error *failed) { return compute_mapping_acquire(handle_, offset, size, access, timeout_ns, failed); }) ==
+               COMPUTE_OK;
+    }
+    /// The host has written all of these bytes.
+    void flush(std::uint64_t offset = 0, std::uint64_t size = whole) const {
+        detail::run([&](compute_error *failed) { return compute_mapping_flush(handle_, offset, size, failed); });
+    }
+};
+
 /// An ordered lane of work.
 class stream : public detail::owned<compute_stream, compute_stream_release, compute_stream_destroy> {
 public:
@@ -386,6 +519,60 @@ public:
         std::vector<T> values(static_cast<std::size_t>(from.size() / sizeof(T)));
         read(view(from, 0, values.size() * sizeof(T)), values.data(), values.size() * sizeof(T));
         return values;
+    }
+    /// Copies elements between host memory and a view, with strides at both ends (`from` is the source's). `size` bytes of host memory are at least what they span.
+    void write(const view &to, const strided &elements, const void *bytes, std::uint64_t size) const {
+        const compute_strided_desc desc = elements.desc();
+        detail::run([&](compute_error *failed) { return compute_stream_write_strided(handle_, &to.get(), &desc, bytes, size, failed); });
+    }
+    void read(const view &from, const strided &elements, void *bytes, std::uint64_t size) const {
+        const compute_strided_desc desc = elements.desc();
+        detail::run([&](compute_error *failed) { return compute_stream_read_strided(handle_, &from.get(), &desc, bytes, size, failed); });
+    }
+    event read_async(const view &from, const strided &elements, void *bytes, std::uint64_t size) const {
+        const compute_strided_desc desc = elements.desc();
+        compute_event made = nullptr;
+        detail::run(
+            [&](compute_error *failed) { return compute_stream_read_strided_async(handle_, &from.get(), &desc, bytes, size, &made, failed); });
+        return event(made);
+    }
+    outcome copy(const view &from, const view &to, const strided &elements) const {
+        const compute_strided_desc desc = elements.desc();
+        const compute_status status =
+            detail::run([&](compute_error *failed) { return compute_stream_copy_strided(handle_, &from.get(), &to.get(), &desc, failed); });
+        return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
+    }
+    /// Promises bytes without copying them.
+    readback read_lazy(const view &from) const {
+        compute_readback made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_stream_read_lazy(handle_, &from.get(), &made, failed); });
+        return readback(made);
+    }
+    /// Gives every page of this stream's pools back that holds nothing.
+    void cleanup() const {
+        detail::run([&](compute_error *failed) { return compute_stream_cleanup(handle_, failed); });
+    }
+    /// The pools of this stream; none if it never allocated.
+    std::vector<compute_pool_report> memory_report() const {
+        std::vector<compute_pool_report> reports;
+        std::size_t count = 0;
+        do {
+            reports.assign(count, compute_pool_report COMPUTE_POOL_REPORT_INIT);
+            detail::run([&](compute_error *failed) { return compute_stream_memory_report(handle_, reports.data(), 0, reports.size(), &count, failed); });
+        } while (count > reports.size());
+        reports.resize(count);
+        return reports;
+    }
+    /// Replaces the main pools.
+    void set_pools(const std::vector<compute_pool_desc> &pools) const {
+        detail::run([&](compute_error *failed) { return compute_stream_set_pools(handle_, pools.data(), pools.size(), 0, failed); });
+    }
+    /// What later buffers of this stream are charged to.
+    void set_budget(const budget &shared) const {
+        detail::run([&](compute_error *failed) { return compute_stream_set_budget(handle_, shared.get(), failed); });
+    }
+    void set_no_budget() const {
+        detail::run([&](compute_error *failed) { return compute_stream_set_budget(handle_, nullptr, failed); });
     }
     /// Reads without waiting: `bytes` is borrowed until the event is over, whose wait gives the answer.
     event read_async(const view &from, void *bytes, std::uint64_t size) const {
@@ -431,6 +618,10 @@ public:
         return detail::run([&](compute_error *failed) { return compute_stream_sync(handle_, &of.get(), 1, 0, timeout_ns, failed); }) == COMPUTE_OK;
     }
 };
+
+inline buffer::buffer(const device &on, const stream &of, std::uint64_t size, std::string_view label, std::uint64_t flags) {
+    make(on, of.get(), size, label, flags);
+}
 
 /// Describes a launch and enqueues it. What it is given must live until `on` returns. Can be used again.
 class launch {

@@ -21,6 +21,7 @@ mod pool;
 mod pools;
 mod refusal;
 mod report;
+mod strided;
 mod tensor;
 
 pub use budget::{Budget, OverBudget};
@@ -29,4 +30,5 @@ pub use layout::{Kind, Layout, LayoutError, PoolSpec};
 pub use pools::{Answer, Mode, PageRequest, Placement, Pools, PoolsInUse, Progress, Released, Settings, Unwanted};
 pub use refusal::{Reason, Refusal, Room};
 pub use report::PoolReport;
-pub use tensor::{Arrangement, Rows, TensorError, TensorPlace, TensorSpec, carve, rows};
+pub use strided::{Footprint, Piece, Transfer, packed};
+pub use tensor::{Arrangement, MOST_DIMENSIONS, TensorError, TensorPlace, TensorSpec, carve};

@@ -469,6 +469,36 @@ impl<T: Copy> Strided<T> {
     }
 }
 
+/// Reads a caller's array of sized structs, `stride` bytes apart (0: that of `T`), each with its own idea of its size.
+///
+/// # Safety
+/// When `count` is not 0, `first` is readable for that many structs, each as large as its first field says.
+pub(crate) unsafe fn read_structs<T: Sized32>(
+    first: *const T,
+    count: usize,
+    stride: usize,
+    most: usize,
+    name: &str,
+) -> Result<Vec<T>, Complaint> {
+    let stride = if stride == 0 { size_of::<T>() } else { stride };
+    // Not more than this is known of an element before it is looked at.
+    // SAFETY: as our own caller says.
+    let sizes = unsafe { Strided::new(first.cast::<u32>(), count, stride, most, name) }?;
+    let mut all = Vec::new();
+    all.try_reserve_exact(sizes.len()).map_err(|_| Complaint::NoMemory)?;
+    for (index, size) in sizes.iter().enumerate() {
+        if size as usize > stride {
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "the stride of `{name}` is {stride} bytes, but element {index} says that it has {size}"
+            );
+        }
+        // SAFETY: `Strided::new` checked that the array fits into an address space; the caller vouched for the memory.
+        all.push(unsafe { read_struct(first.byte_add(index * stride)) }?);
+    }
+    Ok(all)
+}
+
 /// Fills a caller's array of sized structs, `stride` bytes apart (0: that of `T`), each as large as the first one says, as far as it goes.
 ///
 /// # Safety

@@ -15,13 +15,17 @@ pub(crate) const MOST_VIEWS: usize = 1 << 20;
 
 const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN
     | COMPUTE_BUFFER_FLAG_PERSISTENT
+    | COMPUTE_BUFFER_FLAG_ZEROED
+    | COMPUTE_BUFFER_FLAG_HOST_VISIBLE
     | COMPUTE_BUFFER_FLAG_DEFERRED
     | COMPUTE_BUFFER_FLAG_FIXED;
+/// These say the opposite.
+const ONE_OF: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_ZEROED;
 
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
 /// Errors: `OUT_OF_MEMORY` and `POOL_FULL` (reclaimable: asked again after the library has reclaimed what it can), `POOLS_FROZEN`, `BUDGET`, `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
-/// `DEVICE_POISONED`.
+/// `UNSUPPORTED` (host-visible memory where there is none), `DEVICE_POISONED`.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL.
@@ -40,6 +44,12 @@ pub unsafe extern "C" fn compute_buffer_create(
         check_zero(desc.reserved.into(), "reserved")?;
         check_zero(desc.next.addr() as u64, "next")?;
         check_flags(desc.flags, BUFFER_FLAGS, "buffer")?;
+        if desc.flags & ONE_OF == ONE_OF {
+            return refuse!(
+                COMPUTE_ERROR_INVALID_ARGUMENT,
+                "a buffer whose never-written bytes are zeros and refused at the same time: give one of the flags ZEROED and STRICT_UNWRITTEN"
+            );
+        }
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
         let stream = if desc.stream.is_null() { None } else { Some(find(desc.stream)?) };
@@ -48,6 +58,8 @@ pub unsafe extern "C" fn compute_buffer_create(
             size: desc.size,
             label: label.unwrap_or_default(),
             strict_unwritten: desc.flags & COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN != 0,
+            zeroed: desc.flags & COMPUTE_BUFFER_FLAG_ZEROED != 0,
+            host_visible: desc.flags & COMPUTE_BUFFER_FLAG_HOST_VISIBLE != 0,
             stream: stream.as_deref(),
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
             deferred: desc.flags & COMPUTE_BUFFER_FLAG_DEFERRED != 0,

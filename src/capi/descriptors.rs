@@ -37,6 +37,9 @@ sized! {
     compute_pool_report up to kind: u32;
     compute_budget_info up to reserved: u32;
     compute_compaction_info up to reserved: u32;
+    compute_tensor_desc up to element_size: u64;
+    compute_tensor_place up to rank: u32;
+    compute_strided_desc up to to_strides: *const i64;
     compute_error_info up to status: i32;
     compute_chain_entry up to used: u32;
 }
@@ -129,6 +132,26 @@ pub unsafe extern "C" fn compute_include_desc_init(desc: *mut compute_include_de
 /// `desc` is writable, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn compute_launch_desc_init(desc: *mut compute_launch_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_tensor_desc` of a single element without bytes.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_tensor_desc_init(desc: *mut compute_tensor_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_strided_desc` of a single element without bytes.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_strided_desc_init(desc: *mut compute_strided_desc) {
     // SAFETY: as our own caller says.
     guard_void(|| unsafe { init_struct(desc) });
 }

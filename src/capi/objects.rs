@@ -8,7 +8,7 @@ use super::handle::{Counted, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
 use crate::registry::Faults;
-use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Stream};
+use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Mapping, Readback, Stream};
 
 /// What a C handle type stands for.
 pub(crate) trait Noun: Sized + 'static {
@@ -88,6 +88,24 @@ impl Noun for compute_budget_s {
     const NAME: &'static str = "budget";
     fn table() -> &'static Table<Arc<Budget>> {
         static TABLE: Table<Arc<Budget>> = Table::new(Tag::Budget);
+        &TABLE
+    }
+}
+
+impl Noun for compute_readback_s {
+    type Object = Readback;
+    const NAME: &'static str = "readback";
+    fn table() -> &'static Table<Arc<Readback>> {
+        static TABLE: Table<Arc<Readback>> = Table::new(Tag::Readback);
+        &TABLE
+    }
+}
+
+impl Noun for compute_mapping_s {
+    type Object = Mapping;
+    const NAME: &'static str = "mapping";
+    fn table() -> &'static Table<Arc<Mapping>> {
+        static TABLE: Table<Arc<Mapping>> = Table::new(Tag::Mapping);
         &TABLE
     }
 }

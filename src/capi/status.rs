@@ -52,6 +52,8 @@ pub const COMPUTE_ERROR_ABI: compute_status = -114;
 pub const COMPUTE_ERROR_NOT_FOUND: compute_status = -115;
 /// A layout of pools that cannot be; the message says why.
 pub const COMPUTE_ERROR_INVALID_LAYOUT: compute_status = -116;
+/// Strides that no transfer here can have: negative, or so scattered that it would take too many calls of the device.
+pub const COMPUTE_ERROR_UNSUPPORTED_STRIDES: compute_status = -117;
 
 /// Not enough memory now; the message says how much was asked for and how much is free.
 pub const COMPUTE_ERROR_OUT_OF_MEMORY: compute_status = -200;

@@ -81,14 +81,14 @@ pub unsafe extern "C" fn compute_stream_destroy(stream: compute_stream, out_erro
 type Buffers = SmallVec<[Option<Live<compute_buffer_s>>; 8]>;
 
 /// A view as asked for, over a buffer that was looked up.
-fn place<'a>(buffer: Option<&'a Live<compute_buffer_s>>, offset: u64, size: u64) -> Place<'a> {
+pub(crate) fn place<'a>(buffer: Option<&'a Live<compute_buffer_s>>, offset: u64, size: u64) -> Place<'a> {
     match buffer {
         Some(buffer) => Place::View { buffer, offset, size },
         None => Place::BadHandle,
     }
 }
 
-fn outcome(outcome: Outcome) -> compute_status {
+pub(crate) fn outcome(outcome: Outcome) -> compute_status {
     match outcome {
         Outcome::Enqueued => COMPUTE_OK,
         Outcome::Skipped => COMPUTE_SKIPPED,
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn compute_stream_write_borrowed(
 }
 
 /// Hands an event out. Without room for a handle, borrowed memory must not be left borrowed: waits for it.
-fn give_event(out: Out<compute_event>, event: Option<std::sync::Arc<Event>>) -> Answer {
+pub(crate) fn give_event(out: Out<compute_event>, event: Option<std::sync::Arc<Event>>) -> Answer {
     let Some(event) = event else {
         return refuse!(COMPUTE_ERROR_INTERNAL, "a borrowing call gave no event");
     };

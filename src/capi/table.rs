@@ -9,7 +9,9 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, stream};
+use super::{
+    budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, shared, stream, tensor,
+};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -434,6 +436,115 @@ pub struct compute_table {
         info: *mut compute_compaction_info,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_device_layout_tensors`
+    pub device_layout_tensors: unsafe extern "C" fn(
+        device: compute_device,
+        tensors: *const compute_tensor_desc,
+        tensor_count: usize,
+        tensor_stride: usize,
+        alignment: u64,
+        places: *mut compute_tensor_place,
+        place_stride: usize,
+        size: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_write_strided`
+    pub stream_write_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *const c_void,
+        size: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided`
+    pub stream_read_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *mut c_void,
+        size: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided_async`
+    pub stream_read_strided_async: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *mut c_void,
+        size: u64,
+        out_event: *mut compute_event,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_copy_strided`
+    pub stream_copy_strided: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_tensor_desc_init`
+    pub tensor_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_desc),
+    /// `compute_strided_desc_init`
+    pub strided_desc_init: unsafe extern "C" fn(desc: *mut compute_strided_desc),
+    /// `compute_stream_read_lazy`
+    pub stream_read_lazy: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        out: *mut compute_readback,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_readback_retain`
+    pub readback_retain: unsafe extern "C" fn(readback: compute_readback, out_error: *mut compute_error) -> compute_status,
+    /// `compute_readback_release`
+    pub readback_release: extern "C" fn(readback: compute_readback),
+    /// `compute_readback_destroy`
+    pub readback_destroy: unsafe extern "C" fn(readback: compute_readback, out_error: *mut compute_error) -> compute_status,
+    /// `compute_readback_start`
+    pub readback_start: unsafe extern "C" fn(
+        readback: compute_readback,
+        out_event: *mut compute_event,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_readback_get`
+    pub readback_get: unsafe extern "C" fn(
+        readback: compute_readback,
+        bytes: *mut *const c_void,
+        size: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_buffer_map`
+    pub buffer_map: unsafe extern "C" fn(
+        view: *const compute_view,
+        out: *mut compute_mapping,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_mapping_retain`
+    pub mapping_retain: unsafe extern "C" fn(mapping: compute_mapping, out_error: *mut compute_error) -> compute_status,
+    /// `compute_mapping_release`
+    pub mapping_release: extern "C" fn(mapping: compute_mapping),
+    /// `compute_mapping_destroy`
+    pub mapping_destroy: unsafe extern "C" fn(mapping: compute_mapping, out_error: *mut compute_error) -> compute_status,
+    /// `compute_mapping_get_pointer`
+    pub mapping_get_pointer: unsafe extern "C" fn(
+        mapping: compute_mapping,
+        pointer: *mut *mut c_void,
+        size: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_mapping_acquire`
+    pub mapping_acquire: unsafe extern "C" fn(
+        mapping: compute_mapping,
+        offset: u64,
+        size: u64,
+        access: u32,
+        timeout_ns: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_mapping_flush`
+    pub mapping_flush:
+        unsafe extern "C" fn(mapping: compute_mapping, offset: u64, size: u64, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -539,6 +650,26 @@ static TABLE: compute_table = compute_table {
     stream_get_plan: plan::compute_stream_get_plan,
     stream_freeze_pools: plan::compute_stream_freeze_pools,
     stream_compact: memory::compute_stream_compact,
+    device_layout_tensors: tensor::compute_device_layout_tensors,
+    stream_write_strided: tensor::compute_stream_write_strided,
+    stream_read_strided: tensor::compute_stream_read_strided,
+    stream_read_strided_async: tensor::compute_stream_read_strided_async,
+    stream_copy_strided: tensor::compute_stream_copy_strided,
+    tensor_desc_init: descriptors::compute_tensor_desc_init,
+    strided_desc_init: descriptors::compute_strided_desc_init,
+    stream_read_lazy: shared::compute_stream_read_lazy,
+    readback_retain: shared::compute_readback_retain,
+    readback_release: shared::compute_readback_release,
+    readback_destroy: shared::compute_readback_destroy,
+    readback_start: shared::compute_readback_start,
+    readback_get: shared::compute_readback_get,
+    buffer_map: shared::compute_buffer_map,
+    mapping_retain: shared::compute_mapping_retain,
+    mapping_release: shared::compute_mapping_release,
+    mapping_destroy: shared::compute_mapping_destroy,
+    mapping_get_pointer: shared::compute_mapping_get_pointer,
+    mapping_acquire: shared::compute_mapping_acquire,
+    mapping_flush: shared::compute_mapping_flush,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

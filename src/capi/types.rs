@@ -53,6 +53,20 @@ pub struct compute_budget_s {
 pub type compute_budget = *mut compute_budget_s;
 
 #[doc(hidden)]
+pub struct compute_readback_s {
+    _private: [u8; 0],
+}
+/// Bytes of a view that are copied to the host when they are asked for.
+pub type compute_readback = *mut compute_readback_s;
+
+#[doc(hidden)]
+pub struct compute_mapping_s {
+    _private: [u8; 0],
+}
+/// A host-visible buffer in the host's memory.
+pub type compute_mapping = *mut compute_mapping_s;
+
+#[doc(hidden)]
 pub struct compute_error_s {
     _private: [u8; 0],
 }
@@ -292,6 +306,12 @@ pub const COMPUTE_BUFFER_FLAG_DEFERRED: u64 = 1 << 4;
 
 /// `compute_stream_compact` leaves this buffer where it is.
 pub const COMPUTE_BUFFER_FLAG_FIXED: u64 = 1 << 5;
+/// Never-written bytes of this buffer read as zeros, on a device with `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` too. Costs nothing: bytes are zeroed when
+/// something would read them.
+pub const COMPUTE_BUFFER_FLAG_ZEROED: u64 = 1 << 2;
+
+/// This buffer can be mapped (`compute_buffer_map`). Refused on devices without `COMPUTE_CAPABILITY_HOST_VISIBLE`.
+pub const COMPUTE_BUFFER_FLAG_HOST_VISIBLE: u64 = 1 << 3;
 
 /// How to make a buffer.
 #[repr(C)]
@@ -326,6 +346,69 @@ pub struct compute_view {
     pub offset: u64,
     /// Bytes, or `COMPUTE_WHOLE`.
     pub size: u64,
+}
+
+/// Most dimensions of a tensor.
+pub const COMPUTE_MOST_DIMENSIONS: u32 = 8;
+
+/// The rows of a tensor follow each other without gaps.
+pub const COMPUTE_ARRANGEMENT_CONTIGUOUS: u32 = 0;
+/// Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding.
+pub const COMPUTE_ARRANGEMENT_OPTIMIZED: u32 = 1;
+
+/// A tensor to be placed in a buffer, by `compute_device_layout_tensors`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_tensor_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element.
+    pub rank: u32,
+    /// Elements of each dimension, the slowest first. A 0 makes an empty tensor.
+    pub shape: *const u64,
+    /// Bytes of an element, more than 0.
+    pub element_size: u64,
+    /// `COMPUTE_ARRANGEMENT_...`
+    pub arrangement: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Where a tensor lies in a buffer. All in bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_tensor_place {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// Of its first element.
+    pub offset: u64,
+    /// From its first to behind its last element; 0 for an empty tensor.
+    pub size: u64,
+    /// From the start of a row to that of the next.
+    pub pitch: u64,
+    /// Of each dimension, for `compute_strided_desc`; 0 beyond the rank.
+    pub strides: [i64; 8],
+}
+
+/// The elements that a strided transfer moves, and how they lie at both ends. Strides are in bytes, one for each dimension, not negative, and such that
+/// no elements overlap or interleave: sorted by size, each is at least what the dimensions inside it span.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_strided_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element.
+    pub rank: u32,
+    /// Elements of each dimension, the slowest first. A 0: there is nothing to move.
+    pub shape: *const u64,
+    /// Bytes of an element, more than 0.
+    pub element_size: u64,
+    /// Strides at the source (host memory of a write, the view of a read); NULL: without gaps.
+    pub from_strides: *const i64,
+    /// Strides at the destination; NULL: without gaps.
+    pub to_strides: *const i64,
 }
 
 /// What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL.

@@ -26,6 +26,10 @@ pub struct BufferOptions<'a> {
     pub label: &'a str,
     /// Never-written bytes are claimed rather than read as zeros (T1).
     pub strict_unwritten: bool,
+    /// Never-written bytes read as zeros on a strict device, too.
+    pub zeroed: bool,
+    /// It can be mapped. Refused where the device's memory is not the host's.
+    pub host_visible: bool,
     /// The stream whose pools it comes from; without one, the device's own. Any stream may use the buffer; memory that was released on the stream
     /// itself is there again at once.
     pub stream: Option<&'a Arc<Stream>>,
@@ -48,6 +52,7 @@ pub struct Buffer {
     pub(crate) home: Home,
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
+    pub(crate) host_visible: bool,
     /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
     pub(crate) map: Mutex<Map>,
 }
@@ -73,16 +78,23 @@ impl Buffer {
             let message = format!("stream `{}` belongs to another device than the buffer `{}`", stream.label, options.label);
             return fail(code::FOREIGN_HANDLE, message);
         }
+        if options.host_visible && !device.capabilities().host_visible {
+            let name = &device.properties().name;
+            let message =
+                format!("buffer `{}`: the memory of device `{name}` is not host-visible; use writes and reads", options.label);
+            return fail(code::UNSUPPORTED, message);
+        }
         let size = options.size;
         let home = device.find_home(options.stream, size, options.mode, options.deferred)?;
-        if options.fixed {
+        // What the host has the address of stays where it is.
+        if options.fixed || options.host_visible {
             home.fix();
         }
         let uses = Uses::new();
         if let Some(before) = home.inherited() {
             uses.note_write(before);
         }
-        let map = if options.strict_unwritten || device.strict {
+        let map = if options.strict_unwritten || device.strict && !options.zeroed {
             let message = format!("nothing has been written to these bytes of buffer `{}`", options.label);
             Map::claimed(size, &Failure::new(Arc::new(error(code::NEVER_WRITTEN, message)), false))
         } else {
@@ -101,6 +113,7 @@ impl Buffer {
             home,
             mark,
             uses,
+            host_visible: options.host_visible,
             map: Mutex::new(map),
         }))
     }

@@ -14,6 +14,7 @@ pub const UNSUPPORTED: i32 = -112;
 pub const BINDING: i32 = -113;
 pub const NOT_FOUND: i32 = -115;
 pub const INVALID_LAYOUT: i32 = -116;
+pub const UNSUPPORTED_STRIDES: i32 = -117;
 pub const OUT_OF_MEMORY: i32 = -200;
 pub const TOO_LARGE: i32 = -201;
 pub const POOLS_IN_USE: i32 = -202;

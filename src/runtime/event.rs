@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
+use compute_memory::Footprint;
 use compute_trust::Watch;
 use parking_lot::{Condvar, Mutex};
 
@@ -36,6 +37,8 @@ pub(crate) struct Read {
     /// Where the bytes wait while something that they derive from may still fail (T13).
     pub(crate) staging: Option<HostTarget>,
     pub(crate) target: HostTarget,
+    /// Of the target, only these rows; none: all of it.
+    pub(crate) rows: Option<Box<Footprint>>,
     pub(crate) view: View,
     pub(crate) watch: Option<Arc<Watch>>,
     /// How it ended, once it has.
@@ -74,14 +77,14 @@ impl Event {
         }))
     }
 
-    /// The end of work at a position that borrows host memory; of a read, when `read` is given.
+    /// The end of work at a position that borrows host memory, unless that is ours; of a read, when `read` is given.
     pub(crate) fn at(stream: &Stream, position: u64, read: Option<Read>) -> Arc<Self> {
         Arc::new(Self {
             device: Arc::clone(&stream.device),
             queue: Arc::clone(&stream.queue),
             position,
             stamped: false,
-            borrows: true,
+            borrows: read.as_ref().is_none_or(|read| !read.target.is_ours()),
             read: read.map(Mutex::new),
             sleepers: Arc::default(),
         })
@@ -255,9 +258,19 @@ impl Read {
             return Err(trust::unwritten(&failure, self.view.buffer.id));
         }
         if let Some(staging) = self.staging.take() {
-            self.target.store(&staging);
+            self.store(&staging);
         }
         Ok(())
+    }
+
+    fn store(&self, staging: &HostTarget) {
+        let Some(rows) = &self.rows else { return self.target.store(staging) };
+        for row in rows.each() {
+            let part = |of: &HostTarget| of.part(row.start, row.end - row.start);
+            if let (Some(to), Some(from)) = (part(&self.target), part(staging)) {
+                to.store(&from);
+            }
+        }
     }
 }
 

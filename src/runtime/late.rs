@@ -58,7 +58,9 @@ pub(crate) fn record<'a>(
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
     let write = touches.iter().filter(|touch| touch.write != Write::No);
-    writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), touch.write == Write::Whole)));
+    // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all.
+    let whole = |touch: &Touch<'_>| touch.write == Write::Whole && touch.rows.is_none();
+    writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), whole(touch))));
 
     let mut state = STATE.lock();
     state.reserve(reads.len() + writes.len())?;

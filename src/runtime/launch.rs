@@ -131,7 +131,7 @@ fn touches<'a>(
     touches: &mut SmallVec<[Touch<'a>; 8]>,
 ) {
     if let Some(span) = bound.indirect {
-        touches.push(Touch { span, reads: true, write: Write::No });
+        touches.push(Touch { span, reads: true, write: Write::No, rows: None });
     }
     // A clean buffer has no claims to release and nothing to fill, so it makes no difference there whether all of it is written, unless
     // late failures are about (T13). Should it get dirty before this launch has its mark, "a part" errs on the safe side.
@@ -146,7 +146,7 @@ fn touches<'a>(
         } else {
             Write::Part
         };
-        touches.push(Touch { span, reads: info.access.reads(), write });
+        touches.push(Touch { span, reads: info.access.reads(), write, rows: None });
     }
 }
 
@@ -169,7 +169,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let mut ranges = SmallVec::new();
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
-    let subject = Subject { name: &kernel.name, label, fails_late };
+    let subject = Subject { name: &kernel.name, label, fails_late, calls: 1 };
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         for slot in &bound.slots {

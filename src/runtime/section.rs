@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{self as hal, DeviceError, Region};
+use compute_memory::Footprint;
 use compute_trust::{About, Error, Failure, Found, Map, NoMemory, Refused, Skip, Use, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
@@ -22,7 +23,7 @@ use super::error::{Failed, Result, error, fail, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
-use super::{code, late, log, prints};
+use super::{code, late, log, prints, rows};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(crate) struct Touch<'a> {
     pub(crate) span: Span<'a>,
     pub(crate) reads: bool,
     pub(crate) write: Write,
+    /// Of the range, only these rows, which begin where it does; there are too many of them for a range each.
+    pub(crate) rows: Option<&'a Footprint>,
 }
 
 /// What the work is, for whoever asks later.
@@ -51,6 +54,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) label: &'a str,
     /// Accepted work can fail later (T13).
     pub(crate) fails_late: bool,
+    /// How many calls of the device it takes, each with a position of its own.
+    pub(crate) calls: u64,
 }
 
 impl Subject<'_> {
@@ -120,7 +125,7 @@ impl From<Performed> for Outcome {
 pub(crate) struct Step<'a> {
     /// The queue.
     pub(crate) queue: &'a dyn hal::Queue,
-    /// Its position there.
+    /// Its position there; of several calls, the first.
     pub(crate) at: hal::Position,
     /// Whether what it produces may still fail when its position has completed (T13).
     pub(crate) journaled: bool,
@@ -198,7 +203,7 @@ pub(crate) fn perform<'a>(
         return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
     }
     let done = section.prepare_device().and_then(|()| {
-        let step = Step { queue: &*section.queue.native, at: section.last, journaled };
+        let step = Step { queue: &*section.queue.native, at: section.last - (subject.calls - 1), journaled };
         work(&step)
     });
     match done {
@@ -300,7 +305,7 @@ impl<'a> Section<'a> {
     fn first_claim(&self) -> Option<(Arc<Failure>, Arc<Buffer>)> {
         self.touches.iter().filter(|touch| touch.reads).find_map(|touch| {
             let map = touch.span.buffer.map.lock();
-            map.first_claim(touch.span.range()).map(|(_, failure)| (Arc::clone(failure), Arc::clone(touch.span.buffer)))
+            rows::first_claim(touch, &map).map(|failure| (failure, Arc::clone(touch.span.buffer)))
         })
     }
 
@@ -325,7 +330,8 @@ impl<'a> Section<'a> {
     /// So that nothing from here on needs memory or merges claims. Without memory a map claims more than it must, but never less.
     fn reserve(&self) {
         for held in self.held.iter().filter(|held| held.found.dirty) {
-            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.span.buffer)).count();
+            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.span.buffer));
+            let uses: usize = uses.map(|touch| if touch.rows.is_some() { rows::EXACT } else { 1 }).sum();
             let _ = held.buffer.map.lock().reserve(2 * uses);
         }
     }
@@ -347,14 +353,14 @@ impl<'a> Section<'a> {
 
     /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
     fn plan_fills(&mut self) {
-        for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part) {
+        for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part || touch.rows.is_some()) {
             let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) else { continue };
             if !self.held[index].found.dirty {
                 continue;
             }
             let map = touch.span.buffer.map.lock();
             for gap in map.unwritten_in(touch.span.range()) {
-                if !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
+                if rows::wants_filled(touch, &gap) && !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
                     self.fills.push((index, gap));
                 }
             }
@@ -366,9 +372,9 @@ impl<'a> Section<'a> {
 
     /// Gives the work its positions, and collects what it has to wait for.
     fn take_positions(&mut self) {
-        let fills = self.fills.len() as u64;
-        self.last = self.advance(fills + 1);
-        self.first = self.last - fills;
+        let before_last = (self.fills.len() as u64).saturating_add(self.subject.calls - 1);
+        self.last = self.advance(before_last.saturating_add(1));
+        self.first = self.last - before_last;
         let mine = self.queue.index;
         for held in &self.held {
             let uses = &held.buffer.uses;
@@ -473,7 +479,7 @@ impl<'a> Section<'a> {
                 && held.found.dirty
             {
                 held.changed = true;
-                touch.span.buffer.map.lock().written(touch.span.range());
+                rows::written(touch, &mut touch.span.buffer.map.lock());
             }
         }
         self.end();

@@ -6,14 +6,16 @@
 use std::sync::{Arc, LazyLock};
 
 use compute_hal::{DeviceError, HostSource, HostTarget};
+use compute_memory::Footprint;
 use compute_trust::{Error, Watch};
 
+use super::buffer::View;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::{Event, Read};
 use super::place::{Place, Span};
-use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, region};
+use super::section::{Outcome, Performed, Step, Subject, Touch, Write, perform, refuse, region};
 use super::stream::{Stream, Wait};
-use super::{code, trust};
+use super::{code, rows, trust};
 
 /// The host's side of a write.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +35,19 @@ impl Source<'_> {
     }
 }
 
-struct Names {
-    write: Arc<str>,
-    read: Arc<str>,
-    copy: Arc<str>,
-    fill: Arc<str>,
+pub(super) struct Names {
+    pub(super) write: Arc<str>,
+    pub(super) read: Arc<str>,
+    pub(super) copy: Arc<str>,
+    pub(super) fill: Arc<str>,
 }
 
-static NAMES: LazyLock<Names> =
+pub(super) static NAMES: LazyLock<Names> =
     LazyLock::new(|| Names { write: "write".into(), read: "read".into(), copy: "copy".into(), fill: "fill".into() });
 
-fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
-    Subject { name, label: "", fails_late: stream.device.capabilities().fails_late }
+/// A name for what is done, as many calls of the device as it takes.
+pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
+    Subject { name, label: "", fails_late: stream.device.capabilities().fails_late, calls: 1 }
 }
 
 fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
@@ -87,7 +90,7 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 }
 
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
-    let touches = [Touch { span, reads: false, write: Write::Whole }];
+    let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.write);
     let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
@@ -117,7 +120,7 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
     if span.size == 0 {
         return Ok(());
     }
-    let touches = [Touch { span, reads: false, write: Write::Whole }];
+    let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.fill);
     perform(stream, &subject, &touches, None, |step| step.queue.fill(step.at, region(&span)?, pattern)).map(drop)
 }
@@ -140,7 +143,10 @@ pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
     if to.size == 0 {
         return Ok(Outcome::Enqueued);
     }
-    let touches = [Touch { span: from, reads: true, write: Write::No }, Touch { span: to, reads: false, write: Write::Whole }];
+    let touches = [
+        Touch { span: from, reads: true, write: Write::No, rows: None },
+        Touch { span: to, reads: false, write: Write::Whole, rows: None },
+    ];
     let subject = subject(stream, &NAMES.copy);
     let performed = perform(stream, &subject, &touches, None, |step| step.queue.copy(step.at, region(&from)?, region(&to)?))?;
     Ok(performed.into())
@@ -170,33 +176,56 @@ pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) ->
 }
 
 fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc<Event>> {
-    let touches = [Touch { span, reads: true, write: Write::No }];
+    let touches = [Touch { span, reads: true, write: Write::No, rows: None }];
     let subject = subject(stream, &NAMES.read);
+    perform_read(stream, &subject, &touches, Landing { view: span.view(), into, rows: None }, |step, into| {
+        step.queue.read(step.at, region(&span)?, into)
+    })
+}
+
+/// Where the bytes of a read go.
+pub(super) struct Landing {
+    /// What is read.
+    pub(super) view: View,
+    pub(super) into: HostTarget,
+    /// Of the host memory, only these rows; none: all of it.
+    pub(super) rows: Option<Box<Footprint>>,
+}
+
+/// Enqueues a read by `work`, which is told where the bytes go.
+pub(super) fn perform_read(
+    stream: &Stream,
+    subject: &Subject<'_>,
+    touches: &[Touch<'_>],
+    landing: Landing,
+    work: impl FnOnce(&Step<'_>, HostTarget) -> std::result::Result<(), DeviceError>,
+) -> Result<Arc<Event>> {
+    let Landing { view, into, rows } = landing;
     let watch = Watch::new();
     let mut waiting = None;
-    let performed = perform(stream, &subject, &touches, Some(&watch), |step| {
+    let performed = perform(stream, subject, touches, Some(&watch), |step| {
         // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
-        if step.journaled {
-            waiting = Some(staging(span.size)?);
+        if step.journaled && !into.is_ours() {
+            waiting = Some(staging(into.size() as u64)?);
         }
-        step.queue.read(step.at, region(&span)?, waiting.clone().unwrap_or_else(|| into.clone()))
+        work(step, waiting.clone().unwrap_or_else(|| into.clone()))
     })?;
     match performed {
         Performed::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.
-            trust::check(&[span.view()])?;
-            Err(trust::unwritten(&failure, span.buffer.id))
+            trust::check(&rows::claimed(touches))?;
+            Err(trust::unwritten(&failure, view.buffer.id))
         }
         Performed::Enqueued(position) => {
-            let watch = waiting.is_some().then_some(watch);
-            let read = Read { staging: waiting, target: into, view: span.view(), watch, done: None };
+            let watch = (waiting.is_some() || into.is_ours()).then_some(watch);
+            let read = Read { staging: waiting, target: into, rows, view, watch, done: None };
             Ok(Event::at(stream, position, Some(read)))
         }
     }
 }
 
 /// Host memory for bytes that wait aside.
-fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
+pub(super) fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
     let memory = usize::try_from(size).ok().and_then(HostTarget::staging);
     memory.ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
 }

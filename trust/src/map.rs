@@ -324,6 +324,14 @@ impl Map {
         self.parts(range, State::Unwritten)
     }
 
+    /// The parts of a range, sorted, that hold nothing which could ever be trusted again as it is: never written, or claimed for good.
+    pub fn untrusted_in(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let range = self.clip(range);
+        let restores = |span: &&Span| !matches!(span.state, State::Claimed { restores: true, .. });
+        let spans = self.within(range.clone()).iter().filter(restores);
+        spans.map(move |span| span.start.max(range.start)..span.end.min(range.end))
+    }
+
     fn parts(&self, range: Range<u64>, state: State) -> impl Iterator<Item = Range<u64>> + '_ {
         let range = self.clip(range);
         let spans = self.within(range.clone()).iter().filter(move |span| span.state == state);
@@ -417,6 +425,12 @@ impl Map {
             }
         }
         found
+    }
+
+    /// The first byte of a range that is not trusted: never written, or claimed.
+    pub fn first_untrusted(&self, range: Range<u64>) -> Option<u64> {
+        let at = range.start;
+        self.within(range).first().map(|span| span.start.max(at))
     }
 
     /// Every byte of a range is trusted: neither claimed nor never written.

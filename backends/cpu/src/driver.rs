@@ -84,6 +84,9 @@ fn capabilities() -> Capabilities {
         time_limit: true,
         fails_late: false,
         host_visible: true,
+        pitched: true,
+        // A cache line.
+        row_alignment: 64,
         timestamps: true,
         native_graphs: false,
         peer_copy: false,

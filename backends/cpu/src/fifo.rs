@@ -287,6 +287,10 @@ impl Fifo {
                 let size = bytes.size();
                 self.team(Team::bytes(self, job.at, Shareable::Move(bytes), size), seat, None)
             }
+            Work::Rows(rows) if rows.size() >= SHARED_BYTES => {
+                let size = rows.size();
+                self.team(Team::bytes(self, job.at, Shareable::Rows(rows), size), seat, None)
+            }
             Work::Fill(fill) if fill.size() >= SHARED_BYTES => {
                 let size = fill.size();
                 self.team(Team::bytes(self, job.at, Shareable::Fill(fill), size), seat, None)
@@ -300,7 +304,7 @@ impl Fifo {
                 Step::Done
             }
             Work::Rows(rows) => {
-                rows.run();
+                rows.part(0, rows.size());
                 Step::Done
             }
             Work::Edge(other, position) => self.edge(&other, position),

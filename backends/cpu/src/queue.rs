@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
+    Device, DeviceError, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
+    Region, Waited,
 };
 
 use crate::fifo::{Fifo, Fit};
@@ -47,7 +48,7 @@ impl Queue for CpuQueue {
     }
 
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
-        let work = Work::Rows(Rows::new(self.span(copy.from)?, self.span(copy.to)?, copy)?);
+        let work = Work::Rows(Rows::within(self.span(copy.from)?, self.span(copy.to)?, copy)?);
         self.enqueue(at, work)
     }
 
@@ -76,6 +77,22 @@ impl Queue for CpuQueue {
 
     fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError> {
         let work = Work::Move(Move::borrowed(bytes.pointer(), bytes.size(), self.span(to)?)?);
+        self.enqueue(at, work)
+    }
+
+    fn write_2d(&self, at: Position, rows: &HostRows, bytes: &[u8]) -> Result<(), DeviceError> {
+        let to = self.span(rows.region)?;
+        if !self.fifo.idle() {
+            return self.enqueue(at, Work::Rows(Rows::owned(bytes, to, rows)?));
+        }
+        // As `write`.
+        self.fifo.enqueue(at, Work::Rows(Rows::borrowed(bytes, to, rows)?), Fit::AtOnce(None))?;
+        self.fifo.watch.sleep(at, None);
+        Ok(())
+    }
+
+    fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
+        let work = Work::Rows(Rows::read(self.span(rows.region)?, into, rows)?);
         self.enqueue(at, work)
     }
 

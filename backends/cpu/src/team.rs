@@ -13,7 +13,7 @@ use crate::fifo::Fifo;
 use crate::launch::Run;
 use crate::scratch::{Lease, Seat};
 use crate::watchdog::{Timer, Watchdog};
-use crate::work::{Fill, Move, PART};
+use crate::work::{Fill, Move, PART, Rows};
 
 /// Work expected to take less than this is not offered to other workers: waking them would take as long.
 pub(crate) const SHARE_FROM: u64 = 20_000;
@@ -24,6 +24,7 @@ const RANGE_TIME: u64 = 50_000;
 pub(crate) enum Shareable {
     Kernel(Run),
     Move(Move),
+    Rows(Rows),
     Fill(Fill),
 }
 
@@ -72,7 +73,7 @@ impl Team {
     pub(crate) fn worth_sharing(&self) -> bool {
         let estimate = match &self.work {
             Shareable::Kernel(run) => run.kernel().estimate(self.total),
-            Shareable::Move(_) | Shareable::Fill(_) => None,
+            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Fill(_) => None,
         };
         self.total > 1 && estimate.is_none_or(|time| time >= SHARE_FROM)
     }
@@ -150,6 +151,7 @@ impl Team {
             Shareable::Kernel(run) => run.groups(begin, end, lease),
             // Units are parts of a size that fits.
             Shareable::Move(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
+            Shareable::Rows(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
             Shareable::Fill(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
         });
         if let Err(panic) = catch_unwind(run) {
@@ -161,7 +163,7 @@ impl Team {
     pub(crate) fn outcome(&self) -> (Option<LateFailure>, Option<Printed>) {
         match &self.work {
             Shareable::Kernel(run) => (run.failure(self.at), run.printed(self.at)),
-            Shareable::Move(_) | Shareable::Fill(_) => (None, None),
+            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Fill(_) => (None, None),
         }
     }
 }

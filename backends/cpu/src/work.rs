@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use compute_hal::{DeviceError, HostTarget, Pitched, Position};
+use compute_hal::{DeviceError, HostRows, HostTarget, Pitched, Position};
 
 use crate::fifo::Fifo;
 use crate::launch::Prepared;
@@ -34,7 +34,7 @@ pub(crate) struct Move {
     _held: Held,
 }
 
-/// What the addresses of a [`Move`] lie in, as far as it is ours.
+/// What the addresses of a [`Move`] or of [`Rows`] lie in, as far as it is ours.
 #[allow(dead_code, reason = "held, never looked at")]
 enum Held {
     Both(Span, Span),
@@ -103,42 +103,105 @@ impl Move {
     }
 }
 
-/// A copy of rows.
+/// A copy of rows, between two blocks or between a block and the host.
 pub(crate) struct Rows {
-    from: Span,
-    to: Span,
+    from: *const u8,
+    to: *mut u8,
     width: usize,
     rows: u64,
     pitches: [u64; 2],
+    _held: Held,
+}
+
+// SAFETY: its addresses lie in blocks that it holds, or in host memory that its caller vouched for until the job is done.
+unsafe impl Send for Rows {}
+// SAFETY: as above; `part` of one range from two threads at once never happens, as ranges are handed out once.
+unsafe impl Sync for Rows {}
+
+/// The width, if rows at these pitches lie inside places of these sizes and do not reach into each other.
+fn fitting(width: u64, rows: u64, pitches: [u64; 2], sizes: [usize; 2]) -> Result<usize, DeviceError> {
+    let fits = |(pitch, size): (u64, usize)| match rows.checked_sub(1) {
+        None => true,
+        Some(last) => {
+            let span = last.checked_mul(pitch).and_then(|start| start.checked_add(width));
+            span.is_some_and(|span| span <= size as u64) && (last == 0 || pitch >= width)
+        }
+    };
+    let inside = pitches.into_iter().zip(sizes).all(fits);
+    let width = usize::try_from(width).ok().filter(|_| inside);
+    width.ok_or_else(|| DeviceError::Internal(format!("{rows} rows, {pitches:?} bytes apart, leave their {sizes:?} bytes")))
 }
 
 impl Rows {
-    pub(crate) fn new(from: Span, to: Span, copy: &Pitched) -> Result<Self, DeviceError> {
-        let needed =
-            |pitch: u64| copy.rows.checked_sub(1).map_or(Some(0), |last| last.checked_mul(pitch)?.checked_add(copy.width));
-        let fits = |span: &Span, pitch| needed(pitch).is_some_and(|bytes| bytes <= span.size() as u64);
-        let width = usize::try_from(copy.width).ok().filter(|_| fits(&from, copy.from_pitch) && fits(&to, copy.to_pitch));
-        match width {
-            Some(width) => Ok(Self { from, to, width, rows: copy.rows, pitches: [copy.from_pitch, copy.to_pitch] }),
-            None => Err(DeviceError::Internal(format!("rows that leave their region: {copy:?}"))),
-        }
+    pub(crate) fn within(from: Span, to: Span, copy: &Pitched) -> Result<Self, DeviceError> {
+        let pitches = [copy.from_pitch, copy.to_pitch];
+        let width = fitting(copy.width, copy.rows, pitches, [from.size(), to.size()])?;
+        Ok(Self { from: from.pointer(), to: to.pointer(), width, rows: copy.rows, pitches, _held: Held::Both(from, to) })
     }
 
+    /// From host bytes that live until the job is done.
+    pub(crate) fn borrowed(bytes: &[u8], to: Span, copy: &HostRows) -> Result<Self, DeviceError> {
+        let pitches = [copy.host_pitch, copy.pitch];
+        let width = fitting(copy.width, copy.rows, pitches, [bytes.len(), to.size()])?;
+        Ok(Self { from: bytes.as_ptr(), to: to.pointer(), width, rows: copy.rows, pitches, _held: Held::Target(to) })
+    }
+
+    /// From a copy of the rows, without what lies between them.
+    pub(crate) fn owned(bytes: &[u8], to: Span, copy: &HostRows) -> Result<Self, DeviceError> {
+        let pitches = [copy.host_pitch, copy.pitch];
+        let width = fitting(copy.width, copy.rows, pitches, [bytes.len(), to.size()])?;
+        // Rows do not reach into each other, so that together they are no longer than `bytes`.
+        let packed = Block::allocate(copy.rows.saturating_mul(copy.width).max(1), u64::MAX)?;
+        let gathered = [copy.host_pitch, copy.width];
+        move_rows(bytes.as_ptr(), packed.pointer(), width, gathered, 0..copy.rows.saturating_mul(copy.width));
+        let pitches = [copy.width, copy.pitch];
+        let (from, target) = (packed.pointer().cast_const(), to.pointer());
+        Ok(Self { from, to: target, width, rows: copy.rows, pitches, _held: Held::Bytes(packed, to) })
+    }
+
+    /// Into host memory that lives until the job is done.
+    pub(crate) fn read(from: Span, into: HostTarget, copy: &HostRows) -> Result<Self, DeviceError> {
+        let pitches = [copy.pitch, copy.host_pitch];
+        let width = fitting(copy.width, copy.rows, pitches, [from.size(), into.size()])?;
+        Ok(Self { from: from.pointer(), to: into.pointer(), width, rows: copy.rows, pitches, _held: Held::Source(from, into) })
+    }
+
+    /// Bytes to move, without what lies between the rows.
     pub(crate) fn size(&self) -> usize {
-        self.from.size().max(self.to.size())
+        usize::try_from(self.rows).map_or(usize::MAX, |rows| rows.saturating_mul(self.width))
     }
 
-    pub(crate) fn run(&self) {
-        if self.width == 0 {
-            return;
+    /// Moves bytes `begin` to `end`, counted without what lies between the rows.
+    pub(crate) fn part(&self, begin: usize, end: usize) {
+        move_rows(self.from, self.to, self.width, self.pitches, begin as u64..end.min(self.size()) as u64);
+    }
+}
+
+/// Moves a range of the bytes of rows, counted without what lies between them. The rows are `fitting` at both ends.
+fn move_rows(from: *const u8, to: *mut u8, width: usize, pitches: [u64; 2], range: std::ops::Range<u64>) {
+    if range.is_empty() || width == 0 {
+        return;
+    }
+    let row = range.start / width as u64;
+    let (mut skip, mut left) = ((range.start % width as u64) as usize, range.end - range.start);
+    let [mut from_at, mut to_at] = pitches.map(|pitch| (row * pitch) as usize);
+    while left > 0 {
+        let length = (width - skip).min(usize::try_from(left).unwrap_or(usize::MAX));
+        // SAFETY: `fitting` saw that every row lies inside what is held or was vouched for, so no offset of one wraps either. The lengths are
+        // constants where they can be, since moving a word is otherwise mostly the call.
+        unsafe {
+            let (from, to) = (from.add(from_at + skip), to.add(to_at + skip));
+            match length {
+                4 => ptr::copy(from, to, 4),
+                8 => ptr::copy(from, to, 8),
+                16 => ptr::copy(from, to, 16),
+                length => ptr::copy(from, to, length),
+            }
         }
-        let [from_pitch, to_pitch] = self.pitches;
-        for row in 0..self.rows {
-            // `new` saw that the last row ends inside both regions, so no product here overflows.
-            let (from, to) = ((row * from_pitch) as usize, (row * to_pitch) as usize);
-            // SAFETY: as said, inside regions that the spans keep alive.
-            unsafe { ptr::copy(self.from.pointer().add(from), self.to.pointer().add(to), self.width) };
-        }
+        (skip, left) = (0, left - length as u64);
+        // Behind the last row this is outside, and not used.
+        from_at = from_at.wrapping_add(pitches[0] as usize);
+        to_at = to_at.wrapping_add(pitches[1] as usize);
     }
 }
 

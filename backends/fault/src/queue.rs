@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
-    Region, Waited,
+    Device, DeviceError, HostRows, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue,
+    QueueId, Region, Waited,
 };
 use parking_lot::Mutex;
 
@@ -137,6 +137,14 @@ impl Queue for FaultQueue {
 
     fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError> {
         self.work(at, Calls::WRITE, "write_borrowed", |inner| inner.write_borrowed(at, to, bytes))
+    }
+
+    fn write_2d(&self, at: Position, rows: &HostRows, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.work(at, Calls::WRITE, "write_2d", |inner| inner.write_2d(at, rows, bytes))
+    }
+
+    fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
+        self.work(at, Calls::READ, "read_2d", |inner| inner.read_2d(at, rows, into))
     }
 
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {

@@ -30,7 +30,6 @@ const NULL: &[&str] = &[
     "m7_a_borrowed_write_arrives",
     "tx01_copies_of_odd_sizes_and_offsets_touch_nothing_else",
     "m7_fills_repeat_patterns_of_every_size",
-    "m3_rows_are_copied_between_different_pitches",
     "m2_too_big_for_ever_is_told_from_out_of_memory",
     "l8_work_of_one_queue_runs_in_order",
     "l8_an_edge_orders_work_of_two_queues",

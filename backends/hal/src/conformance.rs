@@ -73,6 +73,7 @@ table! {
         tx01_copies_of_odd_sizes_and_offsets_touch_nothing_else,
         m7_fills_repeat_patterns_of_every_size,
         m3_rows_are_copied_between_different_pitches,
+        m3_rows_come_from_the_host_and_go_there_at_any_pitch,
         m2_too_big_for_ever_is_told_from_out_of_memory,
         mem07_memory_given_back_can_be_had_again,
         blocks_are_aligned,

@@ -96,6 +96,24 @@ impl HostTarget {
     pub const fn size(&self) -> usize {
         self.size
     }
+    /// Whether it is memory of our own, which lives as long as somebody may write there.
+    pub const fn is_ours(&self) -> bool {
+        self.staging.is_some()
+    }
+    /// A part of it, if it is inside.
+    pub fn part(&self, offset: u64, size: u64) -> Option<Self> {
+        let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
+        if offset.checked_add(size)? > self.size {
+            return None;
+        }
+        // `wrapping_add` does not wrap here: the sum is inside, or one behind.
+        Some(Self { pointer: self.pointer.wrapping_add(offset), size, staging: self.staging.clone() })
+    }
+    /// Makes all of it zeros. It has no operation under way.
+    pub fn clear(&self) {
+        // SAFETY: it is valid for its size, and whoever calls this has seen to it that nobody else touches it.
+        unsafe { std::ptr::write_bytes(self.pointer, 0, self.size) }
+    }
     /// Copies what a finished readback left in `staged` to it, as much as fits. Neither has an operation under way.
     pub fn store(&self, staged: &Self) {
         // SAFETY: both are valid for their sizes until their operations have told that they are over, which the caller is about to do;

@@ -30,7 +30,7 @@ use std::time::Duration;
 pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use host::{HostSource, HostTarget};
-pub use work::{Binding, Grid, Launch, Pitched, Printed, Region};
+pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
 
 use kernel::reflection::Bounds;
 
@@ -158,8 +158,12 @@ pub struct Capabilities {
     /// Accepted work may fail late even without validate mode and time limits (batched submission, delayed driver errors), so
     /// everything is journaled (T13).
     pub fails_late: bool,
-    /// Memory is host-visible: `map` works.
+    /// Memory is host-visible: `map` works, and what the host writes there and the device writes there are one memory without more ado.
     pub host_visible: bool,
+    /// [`Queue::copy_2d`], [`Queue::write_2d`] and [`Queue::read_2d`] work. Elsewhere the runtime moves each row by itself.
+    pub pitched: bool,
+    /// Bytes that the rows of a padded tensor start at multiples of, a power of two; 0: as storage views.
+    pub row_alignment: u32,
     /// [`Queue::timestamp`] works.
     pub timestamps: bool,
     /// [`Device::recorder`] gives one.
@@ -337,6 +341,16 @@ pub trait Queue: Send + Sync {
     fn write(&self, at: Position, to: Region, bytes: &[u8]) -> Result<(), DeviceError>;
     /// Enqueues a write of host bytes that stay valid until `at` completes. The default copies at once.
     fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError>;
+    /// Enqueues a write of rows of host bytes, which are copied before this returns; `bytes` is as long as [`HostRows::host_size`] says.
+    fn write_2d(&self, at: Position, rows: &HostRows, bytes: &[u8]) -> Result<(), DeviceError> {
+        let _ = (at, rows, bytes);
+        Err(DeviceError::Unsupported("pitched writes"))
+    }
+    /// Enqueues a read of rows into host memory that stays valid until `at` completes. Bytes between the rows are left alone.
+    fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
+        let _ = (at, rows, into);
+        Err(DeviceError::Unsupported("pitched reads"))
+    }
     /// Enqueues a read into host memory that stays valid until `at` completes.
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError>;
     /// Makes later work of this queue wait for a position of another queue of the same device, on the device. That position may

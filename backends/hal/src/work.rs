@@ -71,3 +71,29 @@ pub struct Pitched {
     /// Distance of rows in the destination.
     pub to_pitch: u64,
 }
+
+/// Rows on their way between host memory and a block: `rows` times `width` bytes, `pitch` apart in the block and `host_pitch` in host memory, where the
+/// first begins at the given address.
+#[derive(Clone, Copy, Debug)]
+pub struct HostRows {
+    /// The block's side, from its first byte to its last.
+    pub region: Region,
+    /// Bytes per row.
+    pub width: u64,
+    /// How many rows.
+    pub rows: u64,
+    /// Distance of rows in the block.
+    pub pitch: u64,
+    /// Distance of rows in host memory.
+    pub host_pitch: u64,
+}
+
+impl HostRows {
+    /// Bytes in host memory from the first row to behind the last; `None` when there are more than 64 bits can count.
+    pub fn host_size(&self) -> Option<u64> {
+        match self.rows.checked_sub(1) {
+            None => Some(0),
+            Some(last) => last.checked_mul(self.host_pitch)?.checked_add(self.width),
+        }
+    }
+}

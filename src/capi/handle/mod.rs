@@ -63,6 +63,10 @@ pub(crate) enum Tag {
     Error = 6,
     /// A budget.
     Budget = 7,
+    /// A readback.
+    Readback = 8,
+    /// A mapping.
+    Mapping = 9,
 }
 
 /// Why no handle could be made: memory, or all 16 million are in use.

@@ -143,8 +143,8 @@ impl Stream {
         let span = Span { buffer, offset: 0, size: buffer.size };
         let copied = (|| {
             if self.device.capabilities().fails_late {
-                let subject = Subject { name: &NAME, label: &buffer.label, fails_late: true };
-                let touches = [Touch { span, reads: true, write: Write::Whole }];
+                let subject = Subject { name: &NAME, label: buffer.label(), fails_late: true, calls: 1 };
+                let touches = [Touch { span, reads: true, write: Write::Whole, rows: None }];
                 let about = subject.about((self.queue.id << 40) | at, self.id);
                 let recorded = late::record(&self.queue, at..=at, true, about, &touches, [].into_iter(), None);
                 recorded.map_err(|_| DeviceError::OutOfMemory { asked: 0, free: 0 })?;

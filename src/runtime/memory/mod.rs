@@ -317,6 +317,11 @@ impl Device {
         Err(refused(&Refusal { asked: size, reason: Reason::TooLarge(most), room: Room::default() }))
     }
 
+    /// What every buffer begins at a multiple of.
+    pub(crate) fn alignment(&self) -> u64 {
+        self.memory.settings.granule
+    }
+
     /// Counts a new buffer.
     pub(crate) fn buffer_made(&self) {
         self.memory.buffers.fetch_add(1, Ordering::Relaxed);

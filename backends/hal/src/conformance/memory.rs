@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, ensure, part, pattern, same, whole};
 use super::{Failed, Outcome, Subject};
-use crate::{DeviceError, HostSource, Pitched};
+use crate::{DeviceError, HostRows, HostSource, HostTarget, Pitched};
 
 /// Around the sizes at which devices change their ways.
 const SIZES: [u64; 8] = [1, 3, 256, 4096, 65_536, 65_537, 1 << 20, (4 << 20) + 5];
@@ -91,21 +91,87 @@ pub(super) fn m7_fills_repeat_patterns_of_every_size(subject: &Subject<'_>) -> O
     Ok(())
 }
 
+/// Width, rows, pitch, pitch of the other side; around the sizes at which devices change their ways.
+const ROWS: [(u64, u64, u64, u64); 8] = [
+    (100, 37, 128, 300),
+    (1, 1000, 3, 2),
+    (4, 3000, 4, 12),
+    (8, 1, 0, 0),
+    (16, 500, 64, 16),
+    (333, 9001, 400, 1024),
+    (70_000, 40, 70_001, 80_000),
+    (0, 5, 8, 8),
+];
+
+fn span(width: u64, rows: u64, pitch: u64) -> u64 {
+    (rows - 1) * pitch + width
+}
+
+/// The bytes of `to` after the rows of `from` were moved there.
+fn move_rows(from: &[u8], to: &mut [u8], width: u64, rows: u64, pitches: [u64; 2], starts: [u64; 2]) -> Outcome {
+    for row in 0..rows {
+        let [start, to_start] = [0, 1].map(|end: usize| starts[end] + row * pitches[end]);
+        let length = usize::try_from(width).map_err(|_| Failed("width".into()))?;
+        replace(to, to_start, from.iter().skip(start as usize).take(length))?;
+    }
+    Ok(())
+}
+
 pub(super) fn m3_rows_are_copied_between_different_pitches(subject: &Subject<'_>) -> Outcome {
     let bench = Bench::new(subject)?;
-    let (width, rows, from_pitch, to_pitch) = (100_u64, 37_u64, 128, 300);
-    let source = pattern(rows * from_pitch, 8);
-    let mut expected = pattern(rows * to_pitch + 8, 9);
-    let (from, to) = (bench.block(&source)?, bench.block(&expected)?);
-    let spread = |pitch| (rows - 1) * pitch + width;
-    let copy =
-        Pitched { from: part(from, 4, spread(from_pitch)), to: part(to, 8, spread(to_pitch)), width, rows, from_pitch, to_pitch };
-    bench.queue.copy_2d(bench.at(), &copy)?;
-    for row in 0..rows {
-        let start = usize::try_from(4 + row * from_pitch).map_err(|_| Failed("offset".into()))?;
-        replace(&mut expected, 8 + row * to_pitch, source.iter().skip(start).take(100))?;
+    if !bench.device.capabilities().pitched {
+        return Ok(());
     }
-    same(&bench.read(to)?, &expected, "rows")
+    for (width, rows, from_pitch, to_pitch) in ROWS {
+        let (from_size, to_size) = (span(width, rows, from_pitch), span(width, rows, to_pitch));
+        let source = pattern(from_size + 8, 8);
+        let mut expected = pattern(to_size + 16, 9);
+        let (from, to) = (bench.block(&source)?, bench.block(&expected)?);
+        let copy = Pitched { from: part(from, 4, from_size), to: part(to, 8, to_size), width, rows, from_pitch, to_pitch };
+        bench.queue.copy_2d(bench.at(), &copy)?;
+        move_rows(&source, &mut expected, width, rows, [from_pitch, to_pitch], [4, 8])?;
+        same(&bench.read(to)?, &expected, &format!("{rows} rows of {width} bytes"))?;
+        bench.device.free(from.memory);
+        bench.device.free(to.memory);
+    }
+    Ok(())
+}
+
+pub(super) fn m3_rows_come_from_the_host_and_go_there_at_any_pitch(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    if !bench.device.capabilities().pitched {
+        return Ok(());
+    }
+    for (width, rows, pitch, host_pitch) in ROWS {
+        let (size, host_size) = (span(width, rows, pitch), span(width, rows, host_pitch));
+        let mut expected = pattern(size + 16, 10);
+        let block = bench.block(&expected)?;
+        let moved = HostRows { region: part(block, 8, size), width, rows, pitch, host_pitch };
+        for busy in [false, true] {
+            if busy {
+                // Work ahead, so that the write is likely to be queued.
+                for _ in 0..20 {
+                    bench.queue.fill(bench.at(), part(block, 0, 4), &[1])?;
+                }
+                replace(&mut expected, 0, [1; 4].iter())?;
+            }
+            let mut bytes = pattern(host_size, if busy { 12 } else { 11 });
+            move_rows(&bytes, &mut expected, width, rows, [host_pitch, pitch], [0, 8])?;
+            bench.queue.write_2d(bench.at(), &moved, &bytes)?;
+            bytes.fill(0xDD);
+            same(&bench.read(block)?, &expected, &format!("{rows} rows of {width} bytes written"))?;
+        }
+        let mut wanted = vec![0xEE; usize::try_from(host_size).map_err(|_| Failed("size".into()))?];
+        let mut got = wanted.clone();
+        move_rows(&expected, &mut wanted, width, rows, [pitch, host_pitch], [8, 0])?;
+        // SAFETY: `got` is neither touched nor dropped before the wait is over.
+        let into = unsafe { HostTarget::new(got.as_mut_ptr(), got.len()) };
+        bench.queue.read_2d(bench.at(), &moved, into)?;
+        bench.wait()?;
+        same(&got, &wanted, &format!("{rows} rows of {width} bytes read"))?;
+        bench.device.free(block.memory);
+    }
+    Ok(())
 }
 
 pub(super) fn m2_too_big_for_ever_is_told_from_out_of_memory(subject: &Subject<'_>) -> Outcome {

@@ -1,0 +1,150 @@
+//! Host-visible buffers (M7, T14): an address for the host, and the order between its accesses and the device's.
+//!
+//! What the host sees through the address is what is in memory, so nothing of an earlier owner may be there: mapping zeroes what is not trusted. The host
+//! says when it looks or begins to write (`acquire`) and what it has written (`flush`); what it does between is its own business.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use compute_hal::HostTarget;
+use compute_trust::Use;
+use smallvec::SmallVec;
+
+use super::buffer::{Buffer, View};
+use super::error::{Result, fail};
+use super::section::alone;
+use super::stream::{Wait, wait};
+use super::{code, late, prints, trust};
+
+/// What the host is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Look at bytes: they have to be trusted, and the device's writes over.
+    pub reads: bool,
+    /// Write bytes: the device's reads have to be over, too.
+    pub writes: bool,
+}
+
+/// A view of a buffer in the host's memory. Keeps the buffer's memory alive.
+pub struct Mapping {
+    view: View,
+    memory: HostTarget,
+}
+
+impl Mapping {
+    /// Maps a view of a buffer that was made for it. Waits for the work that uses the buffer, and zeroes what is not trusted; claims stay.
+    pub fn new(view: View) -> Result<Arc<Self>> {
+        let buffer = &view.buffer;
+        buffer.device.check()?;
+        if !buffer.host_visible {
+            let message = format!("buffer `{}` was not made host-visible (COMPUTE_BUFFER_FLAG_HOST_VISIBLE)", buffer.label());
+            return fail(code::INVALID_ARGUMENT, message);
+        }
+        // Deferred memory is needed from here on. It does not move: such buffers are fixed.
+        buffer.back()?;
+        let memory = match buffer.region(&view.range()).filter(|region| region.size > 0) {
+            Some(region) => {
+                let page = buffer.device.native.map(region.memory).map_err(|failed| buffer.device.broken(failed))?;
+                page.part(region.offset, region.size)
+            }
+            None => HostTarget::staging(0),
+        };
+        let Some(memory) = memory else {
+            return fail(code::INTERNAL, "a view that leaves its block, or no memory for an empty one");
+        };
+        let this = Self { view, memory };
+        while !this.cleared()? {
+            this.settle(Access { reads: true, writes: true }, None)?;
+        }
+        Ok(Arc::new(this))
+    }
+
+    /// Zeroes what is not trusted, unless work still uses the buffer. What can be reinstated is the buffer's own and stays.
+    fn cleared(&self) -> Result<bool> {
+        let View { buffer, offset, .. } = &self.view;
+        buffer.device.check()?;
+        Ok(alone(buffer, |lock| {
+            if !buffer.device.over(&uses(buffer, true)) {
+                return false;
+            }
+            let mut map = lock.lock();
+            for range in map.untrusted_in(self.view.range()) {
+                if let Some(part) = self.memory.part(range.start - offset, range.end - range.start) {
+                    part.clear();
+                }
+            }
+            map.filled(self.view.range());
+            true
+        }))
+    }
+
+    /// Where it is, and how many bytes there are.
+    pub fn memory(&self) -> &HostTarget {
+        &self.memory
+    }
+
+    /// Waits until the host may access a part of it, and for an access that reads tells whether the bytes can be trusted (T8).
+    pub fn acquire(&self, offset: u64, size: u64, access: Access, timeout: Option<Duration>) -> Result<Wait> {
+        let part = self.part(offset, size)?;
+        if self.settle(access, timeout)? == Wait::TimedOut {
+            return Ok(Wait::TimedOut);
+        }
+        part.buffer.device.check()?;
+        if access.reads {
+            trust::check(&[part])?;
+        }
+        Ok(Wait::Done)
+    }
+
+    /// The host has written all of a part of it: its claims are released (T4).
+    pub fn flush(&self, offset: u64, size: u64) -> Result<()> {
+        let part = self.part(offset, size)?;
+        part.buffer.device.check()?;
+        // Failures of work that ran before the host wrote come first. One that is told later claims more than it must.
+        if late::active() {
+            late::settle();
+        }
+        alone(&part.buffer, |map| map.lock().written(part.range()));
+        Ok(())
+    }
+
+    fn part(&self, offset: u64, size: u64) -> Result<View> {
+        let whole = self.view.size;
+        let rest = whole.checked_sub(offset);
+        let size = if size == u64::MAX { rest } else { rest.filter(|rest| size <= *rest).map(|_| size) };
+        match size {
+            Some(size) => Ok(View { offset: self.view.offset + offset, size, ..self.view.clone() }),
+            None => {
+                fail(code::OUT_OF_RANGE, format!("a part of {size:?} bytes at offset {offset} of a mapping of {whole} bytes"))
+            }
+        }
+    }
+
+    /// Waits for the work that the host's access has to come after, and hears what it has to tell.
+    fn settle(&self, access: Access, timeout: Option<Duration>) -> Result<Wait> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let (buffer, device) = (&self.view.buffer, &self.view.buffer.device);
+        // Alone, so that work that is being enqueued right now counts.
+        for last in alone(buffer, |_| uses(buffer, access.writes)) {
+            if let Some(queue) = device.queue(last.queue)
+                && wait(device, &queue, last.position, deadline)? == Wait::TimedOut
+            {
+                return Ok(Wait::TimedOut);
+            }
+        }
+        prints::deliver();
+        if late::active() {
+            late::settle();
+        }
+        Ok(Wait::Done)
+    }
+}
+
+/// The last uses of a buffer: its last write, and the reads after it where they matter.
+fn uses(buffer: &Buffer, reads: bool) -> SmallVec<[Use; 4]> {
+    let mut all: SmallVec<[Use; 4]> = buffer.uses.last_write().into_iter().collect();
+    if reads {
+        buffer.uses.each_read(|read| all.push(read));
+    }
+    all
+}

@@ -1,0 +1,284 @@
+//! Tensors with strides in, out and across (M3), and where several of them lie in one buffer.
+//!
+//! A transfer is cut into pieces of rows at one pitch, which is what devices move in one call; a device that cannot do even that gets every row by
+//! itself. All pieces are one piece of work: one section, decided once, with a position for each call.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use compute_hal::{self as hal, DeviceError, HostRows, HostTarget, Pitched, Region};
+use compute_memory::{Footprint, MOST_DIMENSIONS, Piece, TensorError, TensorPlace, TensorSpec, Transfer, carve, packed};
+use compute_trust::Error;
+
+use super::device::Device;
+use super::error::{Checked, Failed, Result, error, refusal};
+use super::event::Event;
+use super::place::{Place, Span};
+use super::section::{Outcome, Step, Subject, Write, perform, refuse, region};
+use super::stream::Stream;
+use super::transfer::{Landing, NAMES, perform_read, refuse_write, subject, usable};
+use super::{code, rows};
+
+/// More calls of the device than this for one transfer: packing on the host, or a kernel, would be the better way.
+const MOST_CALLS: u64 = 1 << 20;
+
+/// A box of elements on its way, with the slowest dimension first.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    /// Elements of each dimension. No dimension: a single element.
+    pub shape: &'a [u64],
+    /// Bytes of an element.
+    pub element_size: u64,
+    /// Strides in bytes at its source; none: without gaps.
+    pub from: Option<&'a [i64]>,
+    /// Strides in bytes at its destination.
+    pub to: Option<&'a [i64]>,
+}
+
+fn told(wrong: TensorError) -> Error {
+    let number = match wrong {
+        TensorError::ElementSize | TensorError::Rank(..) => code::INVALID_ARGUMENT,
+        TensorError::Alignment(_) => code::MISALIGNED,
+        TensorError::TooLarge => code::TOO_LARGE,
+        TensorError::Dimensions(_) => code::LIMIT,
+        TensorError::NegativeStride(..) => code::UNSUPPORTED_STRIDES,
+        TensorError::Overlap { .. } => code::OVERLAP,
+    };
+    error(number, wrong.to_string())
+}
+
+impl Tensor<'_> {
+    fn transfer(&self) -> Checked<Transfer> {
+        let made = (|| {
+            let gapless = packed(self.shape, self.element_size)?;
+            let gapless = gapless.get(..self.shape.len()).unwrap_or_default();
+            Transfer::new(self.shape, [self.from.unwrap_or(gapless), self.to.unwrap_or(gapless)], self.element_size)
+        })();
+        made.map_err(|wrong| Box::new(told(wrong)))
+    }
+}
+
+/// Refuses a write or copy of a tensor, and claims what can be made out of its destination (T2): its rows, or the view around them where it is not
+/// known how they lie or there are too many.
+fn refused(made: Error, to: &Place<'_>, tensor: &Tensor<'_>) -> Arc<Failed> {
+    let Some((buffer, range)) = to.reachable() else { return refuse(made, &[]) };
+    let rows = tensor.transfer().ok().map(|transfer| transfer.ends[1]);
+    let rows = rows.filter(|rows| rows.rows() <= rows::EXACT as u64 && rows.span() <= range.end - range.start);
+    let Some(rows) = rows else { return refuse(made, &[(buffer, range)]) };
+    let shifted = |row: Range<u64>| (Arc::clone(&buffer), range.start + row.start..range.start + row.end);
+    refuse(made, &rows.each().map(shifted).collect::<Vec<_>>())
+}
+
+/// Refuses a write or copy of a tensor for a reason that only the caller of the runtime knows, and claims its destination (T2).
+pub fn refuse_strided(code: i32, message: String, to: &Place<'_>, tensor: Option<&Tensor<'_>>) -> Arc<Failed> {
+    match tensor {
+        Some(tensor) => refused(error(code, message), to, tensor),
+        None => refuse_write(code, message, to),
+    }
+}
+
+/// How many calls a transfer takes.
+fn calls(device: &Device, transfer: &Transfer) -> Checked<u64> {
+    let pitched = device.capabilities().pitched;
+    let calls = if pitched { transfer.pieces() } else { transfer.rows() };
+    if calls <= MOST_CALLS {
+        return Ok(calls);
+    }
+    let what = if pitched { "pieces of rows at one pitch" } else { "rows, each on its own" };
+    refusal(code::UNSUPPORTED_STRIDES, || {
+        format!(
+            "with these strides the device would move {calls} {what}, at most {MOST_CALLS} are allowed; pack the elements on the host, or use a kernel"
+        )
+    })
+}
+
+/// The part of a view that a tensor covers.
+fn inside<'a>(view: Span<'a>, tensor: &Footprint, role: &str) -> Checked<Span<'a>> {
+    if tensor.span() <= view.size {
+        return Ok(Span { size: tensor.span(), ..view });
+    }
+    let (span, size, label) = (tensor.span(), view.size, view.buffer.label());
+    refusal(code::OUT_OF_RANGE, || {
+        format!("the tensor spans {span} bytes of the {role}, a view of {size} bytes of buffer `{label}`")
+    })
+}
+
+fn host_fits(size: usize, tensor: &Footprint) -> Checked<()> {
+    if tensor.span() <= size as u64 {
+        return Ok(());
+    }
+    refusal(code::OUT_OF_RANGE, || format!("the tensor spans {} bytes of host memory, which has {size}", tensor.span()))
+}
+
+/// Each piece with its position; each row where the device wants it so.
+fn each_call(
+    step: &Step<'_>,
+    device: &Device,
+    transfer: &Transfer,
+    mut call: impl FnMut(hal::Position, Piece) -> std::result::Result<(), DeviceError>,
+) -> std::result::Result<(), DeviceError> {
+    let mut at = step.at;
+    for piece in transfer.each() {
+        let (apart, rows) = if device.capabilities().pitched { (1, piece.rows) } else { (piece.rows, 1) };
+        for row in 0..apart {
+            let offsets = [piece.offsets[0] + row * piece.pitches[0], piece.offsets[1] + row * piece.pitches[1]];
+            call(at, Piece { offsets, rows, ..piece })?;
+            at += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The part of a region that one end of a piece spans.
+fn part(of: Region, piece: &Piece, end: usize) -> Region {
+    Region { offset: of.offset + piece.offsets[end], size: piece.span(end), ..of }
+}
+
+/// The bytes of host memory that one end of a piece spans.
+fn host_part<'a>(bytes: &'a [u8], piece: &Piece, end: usize) -> std::result::Result<&'a [u8], DeviceError> {
+    let start = usize::try_from(piece.offsets[end]).ok();
+    let size = usize::try_from(piece.span(end)).ok();
+    let part = start.zip(size).and_then(|(start, size)| bytes.get(start..start.checked_add(size)?));
+    part.ok_or_else(|| DeviceError::Internal("a piece of a tensor outside of its host memory".into()))
+}
+
+/// Enqueues a write of the elements of a tensor. Bytes between them are left alone at both ends.
+pub fn write_strided(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>, bytes: &[u8]) -> Result<()> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let span = to.check(&stream.device, || "destination".into())?;
+        let transfer = tensor.transfer()?;
+        host_fits(bytes.len(), &transfer.ends[0])?;
+        let calls = calls(&stream.device, &transfer)?;
+        Ok((stream, inside(span, &transfer.ends[1], "destination")?, transfer, calls))
+    })();
+    let (stream, span, transfer, calls) = checked.map_err(|made: Box<Error>| refused(*made, &to, tensor))?;
+    if calls == 0 {
+        return Ok(());
+    }
+    let mut touches = Vec::new();
+    rows::touch(&mut touches, span, &transfer.ends[1], false, Write::Whole);
+    let subject = Subject { calls, ..subject(stream, &NAMES.write) };
+    let enqueue = |step: &Step<'_>| {
+        let to = region(&span)?;
+        each_call(step, &stream.device, &transfer, |at, piece| {
+            let (to, bytes) = (part(to, &piece, 1), host_part(bytes, &piece, 0)?);
+            if piece.rows == 1 {
+                return step.queue.write(at, to, bytes);
+            }
+            let [host_pitch, pitch] = piece.pitches;
+            step.queue.write_2d(at, &HostRows { region: to, width: piece.width, rows: piece.rows, pitch, host_pitch }, bytes)
+        })
+    };
+    perform(stream, &subject, &touches, None, enqueue).map(drop)
+}
+
+/// Enqueues a copy of the elements of a tensor within the device (L9: no byte of the source may be one of the destination).
+pub fn copy_strided(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Tensor<'_>) -> Result<Outcome> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let to = to.check(&stream.device, || "destination".into())?;
+        let from = from.check(&stream.device, || "source".into())?;
+        let transfer = tensor.transfer()?;
+        let calls = calls(&stream.device, &transfer)?;
+        let [source, destination] = &transfer.ends;
+        let (from, to) = (inside(from, source, "source")?, inside(to, destination, "destination")?);
+        apart([from, to], &transfer.ends)?;
+        Ok((stream, from, to, transfer, calls))
+    })();
+    let (stream, from, to, transfer, calls) = checked.map_err(|made: Box<Error>| refused(*made, &to, tensor))?;
+    if calls == 0 {
+        return Ok(Outcome::Enqueued);
+    }
+    let mut touches = Vec::new();
+    rows::touch(&mut touches, from, &transfer.ends[0], true, Write::No);
+    rows::touch(&mut touches, to, &transfer.ends[1], false, Write::Whole);
+    let subject = Subject { calls, ..subject(stream, &NAMES.copy) };
+    let performed = perform(stream, &subject, &touches, None, |step| {
+        let (from, to) = (region(&from)?, region(&to)?);
+        each_call(step, &stream.device, &transfer, |at, piece| {
+            let (from, to) = (part(from, &piece, 0), part(to, &piece, 1));
+            if piece.rows == 1 {
+                return step.queue.copy(at, from, to);
+            }
+            let [from_pitch, to_pitch] = piece.pitches;
+            step.queue.copy_2d(at, &Pitched { from, to, width: piece.width, rows: piece.rows, from_pitch, to_pitch })
+        })
+    })?;
+    Ok(performed.into())
+}
+
+/// L9, by row: tensors whose rows lie between each other's do not overlap.
+fn apart(spans: [Span<'_>; 2], ends: &[Footprint; 2]) -> Checked<()> {
+    let [from, to] = spans;
+    if !from.overlaps(&to) {
+        return Ok(());
+    }
+    let (few, many) = if ends[0].rows() <= ends[1].rows() { (0, 1) } else { (1, 0) };
+    let [first, second] = [spans[few].offset, spans[many].offset];
+    let hits = |row: Range<u64>| {
+        let (start, end) = ((first + row.start).max(second), (first + row.end).max(second));
+        ends[many].first_in(start - second..end - second).is_some()
+    };
+    if ends[few].rows() <= MOST_CALLS && !ends[few].each().any(hits) {
+        return Ok(());
+    }
+    let (source, destination, label) = (from.range(), to.range(), to.buffer.label());
+    refusal(code::OVERLAP, || {
+        format!(
+            "the tensor of the source in {source:?} and that of the destination in {destination:?} overlap in buffer `{label}`"
+        )
+    })
+}
+
+/// Enqueues a read of the elements of a tensor into host memory that stays valid until the event it gives is over. Bytes between them are left alone.
+pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    let checked = (|| {
+        let stream = usable(stream)?;
+        let span = from.check(&stream.device, || "source".into())?;
+        let transfer = tensor.transfer()?;
+        host_fits(into.size(), &transfer.ends[1])?;
+        let calls = calls(&stream.device, &transfer)?;
+        Ok((stream, inside(span, &transfer.ends[0], "source")?, transfer, calls))
+    })();
+    let (stream, span, transfer, calls) = checked.map_err(|made: Box<Error>| Failed::of(*made))?;
+    let into = into.part(0, transfer.ends[1].span()).unwrap_or(into);
+    if calls == 0 {
+        return Ok(Event::at(stream, stream.queue.last(), None));
+    }
+    let mut touches = Vec::new();
+    rows::touch(&mut touches, span, &transfer.ends[0], true, Write::No);
+    let subject = Subject { calls, ..subject(stream, &NAMES.read) };
+    let landing = Landing { view: span.view(), into, rows: Some(Box::new(transfer.ends[1])) };
+    perform_read(stream, &subject, &touches, landing, |step, into| {
+        let from = region(&span)?;
+        each_call(step, &stream.device, &transfer, |at, piece| {
+            let (from, target) = (part(from, &piece, 0), into.part(piece.offsets[1], piece.span(1)));
+            let target = target.ok_or_else(|| DeviceError::Internal("a piece of a tensor outside of its host memory".into()))?;
+            if piece.rows == 1 {
+                return step.queue.read(at, from, target);
+            }
+            let [pitch, host_pitch] = piece.pitches;
+            step.queue.read_2d(at, &HostRows { region: from, width: piece.width, rows: piece.rows, pitch, host_pitch }, target)
+        })
+    })
+}
+
+/// Where tensors lie in one buffer of a device, each at a multiple of `alignment` (0: what views of any kind need), and how many bytes it takes.
+pub fn layout(device: &Device, tensors: &[TensorSpec<'_>], alignment: u64) -> Result<(Vec<TensorPlace>, u64)> {
+    let (limits, most) = (device.limits(), device.alignment());
+    let alignment = if alignment == 0 { most } else { alignment };
+    let row_alignment = match device.capabilities().row_alignment {
+        0 => limits.storage_alignment,
+        rows => rows,
+    };
+    let placed = carve(tensors, alignment, u64::from(row_alignment.max(1)));
+    let (places, size) = placed.map_err(|wrong| Failed::of(told(wrong)))?;
+    if alignment > most {
+        let message = format!("an alignment of {alignment} bytes: buffers of this device begin at multiples of {most}");
+        return super::error::fail(code::LIMIT, message);
+    }
+    Ok((places, size))
+}
+
+const _: () = assert!(MOST_DIMENSIONS == 8, "the interface has strides for that many");
