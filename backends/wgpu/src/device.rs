@@ -53,6 +53,10 @@ impl Shared {
         let cause = FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true };
         let cause = self.fault.get_or_init(|| cause).clone();
         self.faulted.store(true, Ordering::Release);
+        // The queue's thread lets everybody go.
+        if let Some(lane) = self.lane.try_lock().and_then(|lane| lane.upgrade()) {
+            lane.look();
+        }
         DeviceError::Lost(cause)
     }
 
@@ -119,6 +123,24 @@ impl WgpuDevice {
         Self { shared, properties, capabilities }
     }
 
+    pub(crate) fn open_queue(&self) -> Result<WgpuQueue, DeviceError> {
+        self.shared.well()?;
+        let mut slot = self.shared.lane.lock();
+        if slot.upgrade().is_some_and(|lane| !lane.is_closing()) {
+            return Err(DeviceError::Internal("more than one queue at once".into()));
+        }
+        let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
+        let lane = Lane::start(id, Arc::clone(&self.shared))?;
+        *slot = Arc::downgrade(&lane);
+        Ok(WgpuQueue::new(lane))
+    }
+
+    /// As if the driver had told that it is gone.
+    #[cfg(test)]
+    pub(crate) fn lose_for_test(&self) {
+        let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+    }
+
     fn forget(&self, id: u64) {
         let lane = self.shared.lane.lock().upgrade();
         if let Some(lane) = lane {
@@ -172,15 +194,7 @@ impl Device for WgpuDevice {
     }
 
     fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {
-        self.shared.well()?;
-        let mut slot = self.shared.lane.lock();
-        if slot.upgrade().is_some_and(|lane| !lane.is_closing()) {
-            return Err(DeviceError::Internal("more than one queue at once".into()));
-        }
-        let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
-        let lane = Lane::start(id, Arc::clone(&self.shared))?;
-        *slot = Arc::downgrade(&lane);
-        Ok(Arc::new(WgpuQueue::new(lane)))
+        Ok(Arc::new(self.open_queue()?))
     }
 
     fn fault(&self) -> Option<FaultCause> {

@@ -41,14 +41,18 @@ impl Driver for WgpuDriver {
         Probe { devices: adapters.iter().map(properties).collect(), tried }
     }
 
-    fn open(&self, index: u32, _options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-        let (mut adapters, _) = adapters();
-        if index as usize >= adapters.len() {
-            return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
-        }
-        let adapter = adapters.swap_remove(index as usize);
-        survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(Arc::new(open_device(index, options)?))
     }
+}
+
+pub(crate) fn open_device(index: u32, _options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let (mut adapters, _) = adapters();
+    if index as usize >= adapters.len() {
+        return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
+    }
+    let adapter = adapters.swap_remove(index as usize);
+    survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
 fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -100,7 +104,7 @@ fn computes(adapter: &wgpu::Adapter) -> bool {
         && limits.max_compute_workgroup_size_x >= 64
 }
 
-fn open(adapter: &wgpu::Adapter) -> Result<Arc<dyn Device>, DeviceError> {
+fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
     let features = adapter.features() & WANTED;
     let native = adapter.limits();
     let descriptor = wgpu::DeviceDescriptor {
@@ -113,7 +117,7 @@ fn open(adapter: &wgpu::Adapter) -> Result<Arc<dyn Device>, DeviceError> {
     };
     let opened = ready(adapter.request_device(&descriptor))?.map_err(|error| driver_error("request_device", chain(&error)))?;
     let limits = limits(&native, features);
-    Ok(Arc::new(WgpuDevice::new(opened, native, properties(adapter), limits, capabilities(features))))
+    Ok(WgpuDevice::new(opened, native, properties(adapter), limits, capabilities(features)))
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {

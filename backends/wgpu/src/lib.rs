@@ -21,5 +21,7 @@ mod memory;
 mod moves;
 mod queue;
 mod staging;
+#[cfg(test)]
+mod tests;
 
 pub use driver::WgpuDriver;

@@ -49,6 +49,19 @@ impl WgpuQueue {
     }
 }
 
+#[cfg(test)]
+impl WgpuQueue {
+    /// Records what wgpu refuses when the batch is submitted.
+    pub(crate) fn break_batch(&self, at: Position) {
+        let made = self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            recorder.copy(&lane.shared.device, (&lane.grid, 0), (&lane.grid, 0), 1 << 40);
+            Ok(())
+        });
+        assert!(made.is_ok());
+    }
+}
+
 impl Drop for WgpuQueue {
     fn drop(&mut self) {
         self.lane.flush();
@@ -79,6 +92,11 @@ impl Lane {
 
     pub(crate) fn is_closing(&self) -> bool {
         self.progress.flight.lock().closing
+    }
+
+    /// Has the queue's thread look at the device's fault.
+    pub(crate) fn look(&self) {
+        self.progress.work.notify_one();
     }
 
     /// Lets go of what holds a block or kernel that is gone.
