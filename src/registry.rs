@@ -6,7 +6,11 @@ use compute_fault::{Calls, FaultPlan, NullDriver};
 use compute_hal::{Device, DeviceError, Driver, OpenOptions, Probe};
 
 /// The drivers that make results, in the order in which devices are listed.
-static DRIVERS: &[&(dyn Driver + 'static)] = &[&compute_cpu::CpuDriver];
+static DRIVERS: &[&(dyn Driver + 'static)] = &[
+    &compute_cpu::CpuDriver,
+    #[cfg(feature = "wgpu")]
+    &compute_wgpu::WgpuDriver,
+];
 
 /// Found only by name: the device that does nothing, to measure what the host's side of a call costs.
 static NULL: &(dyn Driver + 'static) = &NullDriver;

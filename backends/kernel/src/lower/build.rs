@@ -37,7 +37,11 @@ impl<'a> Writer<'a> {
         let emits = !expression.needs_pre_emit()
             && !matches!(
                 expression,
-                Expression::CallResult(_) | Expression::AtomicResult { .. } | Expression::WorkGroupUniformLoadResult { .. }
+                Expression::CallResult(_)
+                    | Expression::AtomicResult { .. }
+                    | Expression::WorkGroupUniformLoadResult { .. }
+                    | Expression::SubgroupBallotResult
+                    | Expression::SubgroupOperationResult { .. }
             );
         let handle = self.expressions.append(expression, self.span);
         if !emits {

@@ -19,7 +19,7 @@ use super::{Context, Hidden};
 use crate::range::{ModuleRanges, Ranges};
 
 /// An index that is not known to be in range.
-struct Check {
+pub(super) struct Check {
     /// The expression that indexes.
     access: Handle<Expression>,
     index: Index,
@@ -43,9 +43,9 @@ enum Length {
 type Fact = (Index, std::result::Result<u32, Handle<GlobalVariable>>);
 
 /// A pointer taken apart.
-struct Chain {
+pub(super) struct Chain {
     /// From the outermost index inwards.
-    checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
     /// The parameter that it starts from.
     parameter: Option<u32>,
 }
@@ -77,12 +77,16 @@ impl<'a> View<'a> {
         self.info[at].ty.inner_with(&self.module.types)
     }
 
+    pub(super) fn scalar(&self, at: Handle<Expression>) -> Option<Scalar> {
+        self.inner(at).scalar()
+    }
+
     pub(super) fn is_pointer(&self, at: Handle<Expression>) -> bool {
         self.inner(at).pointer_space().is_some()
     }
 
     /// Takes a pointer apart, keeping the indices that may be out of range.
-    fn chain(&self, pointer: Handle<Expression>) -> Chain {
+    pub(super) fn chain(&self, pointer: Handle<Expression>) -> Chain {
         let mut chain = Chain { checks: Vec::new(), parameter: None };
         let mut at = pointer;
         loop {
@@ -169,7 +173,7 @@ impl<'a> View<'a> {
     }
 
     /// What is to be taken apart before an expression is evaluated: the pointer of a load, or an indexed value.
-    fn checked_at(&self, at: Handle<Expression>) -> Option<Handle<Expression>> {
+    pub(super) fn checked_at(&self, at: Handle<Expression>) -> Option<Handle<Expression>> {
         match self.function.expressions[at] {
             Expression::Load { pointer } => Some(pointer),
             Expression::Access { base, .. } if !self.is_pointer(base) => Some(at),
@@ -484,7 +488,7 @@ fn length(writer: &mut Writer<'_>, length: Length) -> Handle<Expression> {
 }
 
 /// Whether an index is below its length. Negative ones are large as unsigned ones.
-fn in_range(writer: &mut Writer<'_>, view: &View<'_>, check: &Check) -> Handle<Expression> {
+pub(super) fn in_range(writer: &mut Writer<'_>, view: &View<'_>, check: &Check) -> Handle<Expression> {
     let mut limit = length(writer, check.length);
     let scalar = index_scalar(view, check);
     let index = match check.index {

@@ -6,7 +6,9 @@
 
 mod build;
 mod check;
+mod cut;
 pub(crate) mod format;
+mod lanes;
 pub mod names;
 mod record;
 mod report;
@@ -168,6 +170,14 @@ impl EntryPoint {
 }
 
 impl Lowered {
+    /// Makes code of the kernel of what targets leave open: what a subgroup operation takes from a lane that is not there is zero and, if
+    /// `indices`, no index is out of range where something is accessed. Works on a thread of its own.
+    ///
+    /// # Errors
+    /// Only for a bug of ours: the result is validated.
+    pub fn cut(self, indices: bool) -> Result<Self, Diagnostics> {
+        parse::on_large_stack(|| cut::run(self, indices))
+    }
     /// The IR, validated with [`Lowered::info`].
     pub fn module(&self) -> &Module {
         self.made.as_ref().map_or(self.entry.module(), |(module, _)| module)
@@ -396,7 +406,8 @@ impl<'a> Pass<'a> {
         let mut out = self.entry.function().function.clone();
         let mut hidden = Hidden::default();
         if reports {
-            hidden.id = Some(find_id(&self.out, &mut out, context.types));
+            hidden.id =
+                Some(find_input(&self.out, &mut out, BuiltIn::GlobalInvocationId, ("compute_invocation", context.types.id)));
         }
         move_calls(context, &mut out);
         if let Some(view) = self.view(None) {
@@ -451,21 +462,25 @@ fn hidden(function: &Function, needs: bool, pending: &[bool]) -> Hidden {
     hidden
 }
 
-/// The parameter of an entry point that is the invocation's global id, added when there is none.
-fn find_id(module: &Module, function: &mut Function, types: Types) -> (u32, Option<u32>) {
-    let is_id = |binding: &Option<naga::Binding>| *binding == Some(naga::Binding::BuiltIn(BuiltIn::GlobalInvocationId));
+/// The parameter of an entry point that is this input, added under that name and type when there is none; the member, when it is a structure.
+fn find_input(
+    module: &Module,
+    function: &mut Function,
+    input: BuiltIn,
+    (name, ty): (&str, Handle<naga::Type>),
+) -> (u32, Option<u32>) {
+    let wanted = Some(naga::Binding::BuiltIn(input));
     for (position, argument) in (0..).zip(&function.arguments) {
-        if is_id(&argument.binding) {
+        if argument.binding == wanted {
             return (position, None);
         }
         if let naga::TypeInner::Struct { members, .. } = &module.types[argument.ty].inner
-            && let Some((member, _)) = (0..).zip(members).find(|(_, member)| is_id(&member.binding))
+            && let Some((member, _)) = (0..).zip(members).find(|(_, member)| member.binding == wanted)
         {
             return (position, Some(member));
         }
     }
-    let binding = Some(naga::Binding::BuiltIn(BuiltIn::GlobalInvocationId));
-    function.arguments.push(FunctionArgument { name: Some("compute_invocation".into()), ty: types.id, binding });
+    function.arguments.push(FunctionArgument { name: Some(name.into()), ty, binding: wanted });
     (u32::try_from(function.arguments.len() - 1).unwrap_or(u32::MAX), None)
 }
 

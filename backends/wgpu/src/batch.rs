@@ -1,0 +1,313 @@
+//! The open batch of a queue: work is recorded here until it is submitted. Nothing here waits, and nothing is told to anybody.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use compute_hal::kernel::lower::Reports;
+use compute_hal::{DeviceError, HostTarget, Position};
+
+use crate::device::Shared;
+use crate::errors::{device_error, scoped};
+use crate::groups::Groups;
+use crate::kernel::Kernel;
+use crate::memory::{Span, create};
+use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
+
+/// Where bytes of a read go once their batch is over.
+pub(crate) struct Landing {
+    /// The chunk that they are in, and where.
+    pub(crate) chunk: usize,
+    pub(crate) start: u64,
+    /// Bytes in front that were copied along.
+    pub(crate) skip: usize,
+    pub(crate) size: usize,
+    pub(crate) into: HostTarget,
+    /// Where in the target.
+    pub(crate) at: usize,
+}
+
+/// A launch's record on its way to the host.
+pub(crate) struct Told {
+    pub(crate) position: Position,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) chunk: usize,
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+}
+
+/// What a batch takes along.
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// Positions with work in it.
+    pub(crate) positions: Vec<Position>,
+    /// The highest position that is whole once this batch is over.
+    pub(crate) last: Position,
+    pub(crate) uploads: Vec<Upload>,
+    pub(crate) uniforms: Vec<Uniform>,
+    pub(crate) downloads: Vec<Download>,
+    pub(crate) landings: Vec<Landing>,
+    pub(crate) told: Vec<Told>,
+    /// Commands so far.
+    pub(crate) commands: u32,
+    /// Bytes that the host is to fetch.
+    pub(crate) fetched: u64,
+}
+
+/// What a binding of a launch is given.
+pub(crate) enum Resource<'a> {
+    /// Bytes of a block, from an offset that the device can bind, of a size that it can bind.
+    Storage { block: u64, buffer: &'a wgpu::Buffer, offset: u64, size: u64 },
+    /// Bytes from the host.
+    Bytes(&'a [u8]),
+    /// Uniform bytes that lie in a block.
+    View(&'a Span),
+}
+
+/// How many workgroups.
+pub(crate) enum Groupings<'a> {
+    Direct([u32; 3]),
+    /// From the beginning of this buffer.
+    Indirect(&'a wgpu::Buffer),
+}
+
+/// What is being recorded.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    // Before the encoder: a pass ends first.
+    pub(crate) pass: Option<wgpu::ComputePass<'static>>,
+    pub(crate) encoder: Option<wgpu::CommandEncoder>,
+    /// The kernel whose pipeline the pass has.
+    current: Option<u64>,
+    pub(crate) batch: Batch,
+    pub(crate) groups: Groups,
+    /// The buffer that kernels report into: one is enough, as launches follow each other.
+    record: Option<(u64, wgpu::Buffer)>,
+    /// When the batch began.
+    pub(crate) opened: Option<Instant>,
+    /// The highest position that was accepted.
+    pub(crate) last: Position,
+    key: Vec<u64>,
+    offsets: Vec<u32>,
+}
+
+impl Recorder {
+    /// The encoder, outside a pass.
+    pub(crate) fn encoder(&mut self, device: &wgpu::Device) -> &mut wgpu::CommandEncoder {
+        self.pass = None;
+        self.current = None;
+        self.batch.commands += 1;
+        self.encoder
+            .get_or_insert_with(|| device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") }))
+    }
+
+    /// Copies words. The blocks differ.
+    pub(crate) fn copy(&mut self, device: &wgpu::Device, from: (&wgpu::Buffer, u64), to: (&wgpu::Buffer, u64), size: u64) {
+        self.encoder(device).copy_buffer_to_buffer(from.0, from.1, to.0, to.1, size);
+    }
+
+    /// Copies a span into memory for reads; the host moves it to `into` when the batch is over.
+    pub(crate) fn fetch(&mut self, shared: &Shared, from: &Span, into: &HostTarget, at: usize) -> Result<(), DeviceError> {
+        let first = from.offset & !3;
+        let skip = from.offset - first;
+        let words = (skip + from.size).next_multiple_of(4);
+        let (chunk, start) = self.download(shared, words)?;
+        self.copy_down((&from.block.buffer, first), (chunk, start), words, shared);
+        let (skip, size) = (skip as usize, usize::try_from(from.size).unwrap_or_default());
+        self.batch.landings.push(Landing { chunk, start, skip, size, into: into.clone(), at });
+        Ok(())
+    }
+
+    fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64, shared: &Shared) {
+        self.batch.fetched += size;
+        let Some(to) = self.batch.downloads.get(chunk).map(|chunk| chunk.buffer.clone()) else { return };
+        self.copy(&shared.device, from, (&to, start), size);
+    }
+
+    fn download(&mut self, shared: &Shared, size: u64) -> Result<(usize, u64), DeviceError> {
+        debug_assert!(size <= DOWNLOAD_MOST);
+        if let Some(start) = self.batch.downloads.last_mut().and_then(|chunk| chunk.reserve(size)) {
+            return Ok((self.batch.downloads.len() - 1, start));
+        }
+        let mut chunk = shared.staging.download(&shared.device, size)?;
+        let start = chunk.reserve(size).unwrap_or_default();
+        self.batch.downloads.push(chunk);
+        Ok((self.batch.downloads.len() - 1, start))
+    }
+
+    /// Room for uniform bytes: the chunk's place in the list, and where.
+    fn uniform(&mut self, shared: &Shared, size: u64) -> Result<(usize, u64), DeviceError> {
+        let alignment = shared.native.min_uniform_buffer_offset_alignment.into();
+        if let Some(start) = self.batch.uniforms.last_mut().and_then(|chunk| chunk.reserve(size, alignment)) {
+            return Ok((self.batch.uniforms.len() - 1, start));
+        }
+        let mut chunk = shared.staging.uniform(&shared.device)?;
+        let start = chunk.reserve(size, alignment);
+        self.batch.uniforms.push(chunk);
+        let Some(start) = start else { return Err(DeviceError::Internal(format!("a uniform binding of {size} bytes"))) };
+        Ok((self.batch.uniforms.len() - 1, start))
+    }
+
+    /// Records a launch. `resources`: one per slot of the kernel, in its order.
+    pub(crate) fn launch(
+        &mut self,
+        shared: &Shared,
+        at: Position,
+        kernel: &Kernel,
+        resources: &[Resource<'_>],
+        grid: &Groupings<'_>,
+        immediates: &[u8],
+    ) -> Result<(), DeviceError> {
+        let placed = self.place(shared, kernel, resources)?;
+        self.prepare_record(shared, kernel)?;
+        if self.groups.get(&self.key).is_none() {
+            self.make_group(shared, kernel, resources, &placed)?;
+        }
+        if self.pass.is_none() {
+            let encoder = self.encoder(&shared.device);
+            let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
+            self.pass = Some(encoder.begin_compute_pass(&descriptor).forget_lifetime());
+        }
+        let (Some(pass), Some(group)) = (&mut self.pass, self.groups.get(&self.key)) else {
+            return Err(DeviceError::Internal("a bind group that was just made is gone".into()));
+        };
+        if self.current != Some(kernel.id) {
+            pass.set_pipeline(&kernel.pipeline);
+            self.current = Some(kernel.id);
+        }
+        pass.set_bind_group(0, group, &self.offsets);
+        if !immediates.is_empty() {
+            pass.set_immediates(0, immediates);
+        }
+        match grid {
+            Groupings::Direct([x, y, z]) => pass.dispatch_workgroups(*x, *y, *z),
+            Groupings::Indirect(buffer) => pass.dispatch_workgroups_indirect(buffer, 0),
+        }
+        self.batch.commands += 1;
+        self.take_record(shared, at, kernel)
+    }
+
+    /// Puts uniform bytes in their place, and finds out what the bind group is known by. The answer: chunk and offset of each uniform.
+    fn place(
+        &mut self,
+        shared: &Shared,
+        kernel: &Kernel,
+        resources: &[Resource<'_>],
+    ) -> Result<Vec<Option<(usize, u64)>>, DeviceError> {
+        self.key.clear();
+        self.offsets.clear();
+        self.key.push(kernel.id);
+        let mut placed = Vec::with_capacity(resources.len());
+        for (slot, resource) in kernel.slots.iter().zip(resources) {
+            let (chunk, start) = match resource {
+                Resource::Storage { block, offset, size, .. } => {
+                    self.key.extend([*block, *offset, *size]);
+                    placed.push(None);
+                    continue;
+                }
+                Resource::Bytes(bytes) => {
+                    let (chunk, start) = self.uniform(shared, slot.least.max(bytes.len() as u64))?;
+                    if let Some(chunk) = self.batch.uniforms.get(chunk) {
+                        chunk.put(start, bytes)?;
+                    }
+                    (chunk, start)
+                }
+                Resource::View(span) => {
+                    let (chunk, start) = self.uniform(shared, slot.least)?;
+                    let to = self.batch.uniforms.get(chunk).map(|chunk| chunk.buffer.clone());
+                    if let Some(to) = to {
+                        self.copy(
+                            &shared.device,
+                            (&span.block.buffer, span.offset),
+                            (&to, start),
+                            slot.least.next_multiple_of(4),
+                        );
+                    }
+                    (chunk, start)
+                }
+            };
+            placed.push(Some((chunk, start)));
+            let id = self.batch.uniforms.get(chunk).map_or(0, |chunk| chunk.id);
+            self.key.extend([id, if slot.dynamic { 0 } else { start }]);
+            if slot.dynamic {
+                self.offsets.push(u32::try_from(start).unwrap_or_default());
+            }
+        }
+        Ok(placed)
+    }
+
+    fn make_group(
+        &mut self,
+        shared: &Shared,
+        kernel: &Kernel,
+        resources: &[Resource<'_>],
+        placed: &[Option<(usize, u64)>],
+    ) -> Result<(), DeviceError> {
+        let mut entries = Vec::with_capacity(resources.len() + 1);
+        let mut holds = vec![kernel.id];
+        let binding = |buffer, offset, size| {
+            wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZero::new(size) })
+        };
+        for ((slot, resource), place) in kernel.slots.iter().zip(resources).zip(placed) {
+            let resource = match (resource, place) {
+                (Resource::Storage { block, buffer, offset, size }, _) => {
+                    holds.push(*block);
+                    binding(*buffer, *offset, *size)
+                }
+                (_, Some((chunk, start))) => {
+                    let Some(chunk) = self.batch.uniforms.get(*chunk) else { continue };
+                    binding(&chunk.buffer, if slot.dynamic { 0 } else { *start }, slot.least.next_multiple_of(4))
+                }
+                (_, None) => continue,
+            };
+            entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource });
+        }
+        if let (Some(slot), Some((_, buffer))) = (kernel.record, &self.record) {
+            entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
+        }
+        let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
+        let group = scoped(&shared.device, || shared.device.create_bind_group(&descriptor));
+        let group = group.map_err(|error| device_error("create_bind_group", 0, &error))?;
+        self.groups.put(self.key.clone(), holds.into_iter(), group);
+        Ok(())
+    }
+
+    /// Zeros the record, where the kernel has one.
+    fn prepare_record(&mut self, shared: &Shared, kernel: &Kernel) -> Result<(), DeviceError> {
+        let Some(slot) = kernel.record else { return Ok(()) };
+        if self.record.as_ref().is_none_or(|(_, buffer)| buffer.size() < slot.size) {
+            let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+            let buffer = create(&shared.device, "record", slot.size.next_power_of_two(), usage, false)?;
+            self.record = Some((shared.next_id(), buffer));
+        }
+        let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
+        self.key.push(id);
+        self.encoder(&shared.device).clear_buffer(&buffer, 0, Some(slot.size.next_multiple_of(4)));
+        Ok(())
+    }
+
+    /// Has the record brought to the host.
+    fn take_record(&mut self, shared: &Shared, position: Position, kernel: &Kernel) -> Result<(), DeviceError> {
+        let (Some(slot), Some((_, buffer))) = (kernel.record, self.record.clone()) else { return Ok(()) };
+        let size = slot.size.next_multiple_of(4);
+        let (chunk, start) = self.download(shared, size)?;
+        self.copy_down((&buffer, 0), (chunk, start), size, shared);
+        self.batch.told.push(Told { position, reports: Arc::clone(&kernel.reports), chunk, start, size: slot.size });
+        Ok(())
+    }
+
+    /// Notes that a position has work in the batch. Whether it is the first.
+    pub(crate) fn touch(&mut self, at: Position) -> bool {
+        if self.batch.positions.last() != Some(&at) {
+            self.batch.positions.push(at);
+        }
+        let first = self.opened.is_none();
+        self.opened.get_or_insert_with(Instant::now);
+        first
+    }
+
+    /// Notes that all of a position's work is recorded.
+    pub(crate) fn close(&mut self, at: Position) {
+        self.last = self.last.max(at);
+        self.batch.last = self.batch.last.max(at);
+    }
+}

@@ -1,0 +1,203 @@
+//! The device: its tables, its queue, its fault.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use compute_hal::{
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, KernelFacts, KernelId, Limits, MemoryId, Properties, Queue,
+    QueueId,
+};
+use parking_lot::{Mutex, RwLock};
+
+use crate::kernel::{Compiler, Kernel};
+use crate::memory::Memory;
+use crate::moves::{Own, OwnKernels};
+use crate::queue::{Lane, WgpuQueue};
+use crate::staging::Staging;
+
+/// What the device's handle and its queue share.
+pub(crate) struct Shared {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) native: wgpu::Limits,
+    pub(crate) limits: Limits,
+    pub(crate) memory: Memory,
+    pub(crate) staging: Staging,
+    kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
+    own: OwnKernels,
+    /// Of the one queue that there may be.
+    lane: Mutex<Weak<Lane>>,
+    next: AtomicU64,
+    next_queue: AtomicU32,
+    faulted: AtomicBool,
+    fault: OnceLock<FaultCause>,
+}
+
+impl Shared {
+    /// A number that names one block or kernel.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn fault(&self) -> Option<FaultCause> {
+        if self.faulted.load(Ordering::Acquire) { self.fault.get().cloned() } else { None }
+    }
+
+    pub(crate) fn well(&self) -> Result<(), DeviceError> {
+        self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    /// Ends the device; the first cause stays. Queues learn of it when they look.
+    pub(crate) fn lose(&self, name: &str, message: String) -> DeviceError {
+        let cause = FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true };
+        let cause = self.fault.get_or_init(|| cause).clone();
+        self.faulted.store(true, Ordering::Release);
+        // The queue's thread lets everybody go.
+        if let Some(lane) = self.lane.try_lock().and_then(|lane| lane.upgrade()) {
+            lane.look();
+        }
+        DeviceError::Lost(cause)
+    }
+
+    pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
+        self.kernels.read().get(&id.0).cloned().ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
+    }
+
+    pub(crate) fn own(&self, own: Own) -> Result<Arc<Kernel>, DeviceError> {
+        self.own.get(own, |request| self.compile(request))
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Kernel, DeviceError> {
+        let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
+        Kernel::compile(&Compiler { device: &self.device, dynamic_uniforms }, self.next_id(), request)
+    }
+}
+
+pub(crate) struct WgpuDevice {
+    shared: Arc<Shared>,
+    properties: Properties,
+    capabilities: Capabilities,
+}
+
+impl WgpuDevice {
+    pub(crate) fn new(
+        (device, queue): (wgpu::Device, wgpu::Queue),
+        native: wgpu::Limits,
+        properties: Properties,
+        limits: Limits,
+        capabilities: Capabilities,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            device,
+            queue,
+            native,
+            limits,
+            memory: Memory::default(),
+            staging: Staging::default(),
+            kernels: RwLock::default(),
+            own: OwnKernels::default(),
+            lane: Mutex::default(),
+            next: AtomicU64::new(0),
+            next_queue: AtomicU32::new(0),
+            faulted: AtomicBool::new(false),
+            fault: OnceLock::new(),
+        });
+        // Weak: wgpu's device holds the callbacks.
+        let lost = Arc::downgrade(&shared);
+        shared.device.set_device_lost_callback(move |reason, message| {
+            // Dropping a device destroys it, which is told here, too.
+            if reason != wgpu::DeviceLostReason::Destroyed
+                && let Some(shared) = lost.upgrade()
+            {
+                let _ = shared.lose("DEVICE_LOST", message);
+            }
+        });
+        let stray = Arc::downgrade(&shared);
+        shared.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            // Every call that can fail has a scope, so this is a call that was thought not to: nothing is known about what it left undone.
+            if let Some(shared) = stray.upgrade() {
+                let _ = shared.lose("UNCAPTURED", crate::errors::chain(&error));
+            }
+        }));
+        Self { shared, properties, capabilities }
+    }
+
+    pub(crate) fn open_queue(&self) -> Result<WgpuQueue, DeviceError> {
+        self.shared.well()?;
+        let mut slot = self.shared.lane.lock();
+        if slot.upgrade().is_some_and(|lane| !lane.is_closing()) {
+            return Err(DeviceError::Internal("more than one queue at once".into()));
+        }
+        let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
+        let lane = Lane::start(id, Arc::clone(&self.shared))?;
+        *slot = Arc::downgrade(&lane);
+        Ok(WgpuQueue::new(lane))
+    }
+
+    /// As if the driver had told that it is gone.
+    #[cfg(test)]
+    pub(crate) fn lose_for_test(&self) {
+        let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+    }
+
+    fn forget(&self, id: u64) {
+        let lane = self.shared.lane.lock().upgrade();
+        if let Some(lane) = lane {
+            lane.forget(id);
+        }
+    }
+}
+
+impl Device for WgpuDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
+        self.shared.well()?;
+        let shared = &self.shared;
+        shared.memory.allocate(&shared.device, shared.next_id(), size, shared.limits.allocation_size)
+    }
+
+    fn free(&self, memory: MemoryId) {
+        if self.shared.memory.free(memory) {
+            self.forget(memory.0);
+        }
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+        self.shared.well()?;
+        let kernel = self.shared.compile(request)?;
+        let id = kernel.id;
+        self.shared.kernels.write().insert(id, Arc::new(kernel));
+        Ok(KernelId(id))
+    }
+
+    fn drop_kernel(&self, kernel: KernelId) {
+        let gone = self.shared.kernels.write().remove(&kernel.0);
+        if gone.is_some() {
+            self.forget(kernel.0);
+        }
+    }
+
+    fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
+        self.shared.kernel(kernel).map(|kernel| kernel.facts()).unwrap_or_default()
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {
+        Ok(Arc::new(self.open_queue()?))
+    }
+
+    fn fault(&self) -> Option<FaultCause> {
+        self.shared.fault()
+    }
+}

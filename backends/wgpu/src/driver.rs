@@ -1,0 +1,246 @@
+//! Finding and opening adapters, and what they say of themselves.
+
+use std::sync::Arc;
+
+use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Features, Limits, OpenOptions, Probe, Properties};
+
+use crate::device::WgpuDevice;
+use crate::errors::{chain, ready, survive};
+
+/// The driver. It loads graphics libraries when it is asked for devices, and not before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WgpuDriver;
+
+/// What kernels and this device use where an adapter has it.
+const WANTED: wgpu::Features = wgpu::Features::SHADER_F16
+    .union(wgpu::Features::SHADER_F64)
+    .union(wgpu::Features::SHADER_I16)
+    .union(wgpu::Features::SHADER_INT64)
+    .union(wgpu::Features::SHADER_INT64_ATOMIC_MIN_MAX)
+    .union(wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS)
+    .union(wgpu::Features::SHADER_FLOAT32_ATOMIC)
+    .union(wgpu::Features::SUBGROUP)
+    .union(wgpu::Features::SUBGROUP_BARRIER)
+    .union(wgpu::Features::IMMEDIATES);
+
+/// The backends in the order in which they are listed.
+const BACKENDS: [(wgpu::Backends, &str); 4] = [
+    (wgpu::Backends::VULKAN, "Vulkan"),
+    (wgpu::Backends::METAL, "Metal"),
+    (wgpu::Backends::DX12, "Direct3D 12"),
+    (wgpu::Backends::GL, "OpenGL"),
+];
+
+impl Driver for WgpuDriver {
+    fn name(&self) -> &'static str {
+        "wgpu"
+    }
+
+    fn probe(&self) -> Probe {
+        let (adapters, tried) = adapters();
+        Probe { devices: adapters.iter().map(properties).collect(), tried }
+    }
+
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(Arc::new(open_device(index, options)?))
+    }
+}
+
+pub(crate) fn open_device(index: u32, _options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let (mut adapters, _) = adapters();
+    if index as usize >= adapters.len() {
+        return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
+    }
+    let adapter = adapters.swap_remove(index as usize);
+    survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+}
+
+fn driver_error(call: &'static str, message: String) -> DeviceError {
+    DeviceError::Driver { call, code: 0, name: "WGPU".into(), message }
+}
+
+/// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of its backends.
+fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
+    let built = wgpu::Instance::enabled_backend_features();
+    let (mut found, mut tried) = (Vec::<wgpu::Adapter>::new(), Vec::new());
+    for (backend, name) in BACKENDS.iter().filter(|(backend, _)| built.contains(*backend)) {
+        // OpenGL only where nothing better is: it would list the same hardware again, under names that cannot be compared.
+        if *backend == wgpu::Backends::GL && !found.is_empty() {
+            tried.push(format!("{name}: not looked at, as there are better ways to the devices found"));
+            continue;
+        }
+        match survive(|| enumerate(*backend)) {
+            Ok(Ok(adapters)) => {
+                let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(computes);
+                let count = usable.len();
+                tried.push(match (count, others.len()) {
+                    (0, 0) => format!("{name}: no adapter (no loader, or no driver)"),
+                    (_, 0) => format!("{name}: {count} found"),
+                    (_, useless) => format!("{name}: {count} found, and {useless} that cannot compute"),
+                });
+                found.extend(usable);
+            }
+            Ok(Err(error)) => tried.push(format!("{name}: {error}")),
+            Err(panic) => tried.push(format!("{name}: wgpu panicked: {panic}")),
+        }
+    }
+    (found, tried)
+}
+
+fn enumerate(backend: wgpu::Backends) -> Result<Vec<wgpu::Adapter>, DeviceError> {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = backend;
+    // Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers.
+    descriptor.flags = wgpu::InstanceFlags::empty();
+    let instance = wgpu::Instance::new(descriptor);
+    ready(instance.enumerate_adapters(backend))
+}
+
+fn computes(adapter: &wgpu::Adapter) -> bool {
+    let flags = adapter.get_downlevel_capabilities().flags;
+    let limits = adapter.limits();
+    flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS | wgpu::DownlevelFlags::INDIRECT_EXECUTION)
+        && limits.max_storage_buffers_per_shader_stage >= 4
+        && limits.max_compute_workgroup_size_x >= 64
+}
+
+fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
+    let features = adapter.features() & WANTED;
+    let native = adapter.limits();
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("libcompute"),
+        required_features: features,
+        required_limits: native.clone(),
+        experimental_features: wgpu::ExperimentalFeatures::disabled(),
+        memory_hints: wgpu::MemoryHints::Performance,
+        trace: wgpu::Trace::Off,
+    };
+    let opened = ready(adapter.request_device(&descriptor))?.map_err(|error| driver_error("request_device", chain(&error)))?;
+    let limits = limits(&native, features);
+    Ok(WgpuDevice::new(opened, native, properties(adapter), limits, capabilities(features)))
+}
+
+fn properties(adapter: &wgpu::Adapter) -> Properties {
+    let info = adapter.get_info();
+    let kind = match info.device_type {
+        wgpu::DeviceType::IntegratedGpu => DeviceKind::IntegratedGpu,
+        wgpu::DeviceType::DiscreteGpu => DeviceKind::DiscreteGpu,
+        wgpu::DeviceType::Cpu => DeviceKind::Cpu,
+        _ => DeviceKind::Other,
+    };
+    let backend = match info.backend {
+        wgpu::Backend::Vulkan => "vulkan",
+        wgpu::Backend::Metal => "metal",
+        wgpu::Backend::Dx12 => "dx12",
+        wgpu::Backend::Gl => "gl",
+        _ => "wgpu",
+    };
+    let subgroups = adapter.features().contains(wgpu::Features::SUBGROUP);
+    let uuid = identity(&info);
+    Properties {
+        vendor: vendor(info.vendor).into(),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+        kind,
+        target: backend.into(),
+        uuid,
+        memory_size: 0,
+        units: 1,
+        subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
+        load_width: 16,
+        name: info.name,
+    }
+}
+
+/// From vendor, device and place on the bus; zeros where there is no bus.
+fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
+    let mut uuid = [0; 16];
+    let place: Vec<u32> =
+        info.device_pci_bus_id.split([':', '.']).filter_map(|part| u32::from_str_radix(part, 16).ok()).collect();
+    let [domain, bus, device, function] = place[..] else { return uuid };
+    let place = (domain << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 7);
+    let words = [info.vendor, info.device, place, 1];
+    for (bytes, word) in uuid.chunks_exact_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    uuid
+}
+
+fn vendor(id: u32) -> &'static str {
+    match id {
+        0x1002 | 0x1022 => "AMD",
+        0x106b => "Apple",
+        0x10de => "NVIDIA",
+        0x13b5 => "ARM",
+        0x1414 => "Microsoft",
+        0x5143 => "Qualcomm",
+        0x8086 => "Intel",
+        0x1_0005 => "Mesa",
+        _ => "unknown",
+    }
+}
+
+/// Every number here can be used in full: what is used internally is subtracted.
+fn limits(native: &wgpu::Limits, features: wgpu::Features) -> Limits {
+    let axis = |size: u32| size.min(native.max_compute_invocations_per_workgroup);
+    let bindings = native
+        .max_storage_buffers_per_shader_stage
+        // The record of a kernel that validates or prints is one more.
+        .saturating_sub(1)
+        .min(native.max_uniform_buffers_per_shader_stage)
+        .min(native.max_bindings_per_bind_group.saturating_sub(1))
+        .min(MOST_BINDINGS);
+    let immediates = features.contains(wgpu::Features::IMMEDIATES);
+    Limits {
+        workgroup_size: [
+            axis(native.max_compute_workgroup_size_x),
+            axis(native.max_compute_workgroup_size_y),
+            axis(native.max_compute_workgroup_size_z),
+        ],
+        workgroup_invocations: native.max_compute_invocations_per_workgroup,
+        workgroup_memory: native.max_compute_workgroup_storage_size.into(),
+        // wgpu has one number for all axes, and counts in 32 bits.
+        grid: [native.max_compute_workgroups_per_dimension.min(MOST_GROUPS); 3],
+        bindings,
+        binding_size: native.max_storage_buffer_binding_size & !3,
+        uniform_size: native.max_uniform_buffer_binding_size.min(64 << 10) & !15,
+        immediate_size: if immediates { native.max_immediate_size & !3 } else { 0 },
+        allocation_size: native.max_buffer_size & !3,
+        storage_alignment: native.min_storage_buffer_offset_alignment.clamp(4, 256),
+        // Uniform views are copied.
+        uniform_alignment: 4,
+    }
+}
+
+/// As many as any kernel needs; adapters report a million.
+const MOST_BINDINGS: u32 = 64;
+/// Three of them multiply to less than 2^64.
+const MOST_GROUPS: u32 = 65_535;
+
+fn capabilities(features: wgpu::Features) -> Capabilities {
+    let has = |feature| features.contains(feature);
+    Capabilities {
+        portable: true,
+        indirect: true,
+        indirect_reports: false,
+        validate: true,
+        time_limit: false,
+        fails_late: true,
+        host_visible: false,
+        pitched: false,
+        row_alignment: 0,
+        timestamps: false,
+        native_graphs: false,
+        peer_copy: false,
+        collectives: false,
+        tracks_blocks: true,
+        queues: 1,
+        features: Features {
+            f16: has(wgpu::Features::SHADER_F16),
+            f64: has(wgpu::Features::SHADER_F64),
+            int64: has(wgpu::Features::SHADER_INT64),
+            atomic_int64: has(wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS),
+            atomic_f32: has(wgpu::Features::SHADER_FLOAT32_ATOMIC),
+            subgroups: has(wgpu::Features::SUBGROUP),
+        },
+    }
+}

@@ -1,0 +1,301 @@
+//! Batches that were submitted, until they are over: what the host does then, what has completed, and who wants to know.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Printed};
+use parking_lot::{Condvar, Mutex};
+
+use crate::batch::{Batch, Landing, Told};
+use crate::device::Shared;
+use crate::errors::{kind, scoped, survive};
+use crate::staging::{Download, MAPPED, map};
+
+/// Why a batch did not run.
+pub(crate) struct Aborted {
+    name: String,
+    message: String,
+}
+
+/// A submitted batch.
+pub(crate) struct Entry {
+    index: wgpu::SubmissionIndex,
+    /// The highest position that completes with it.
+    last: Position,
+    over: Arc<AtomicBool>,
+    load: Option<Load>,
+}
+
+/// What the host does when a batch is over.
+struct Load {
+    batch: Batch,
+    uploads: Vec<Arc<AtomicU64>>,
+    uniforms: Vec<Arc<AtomicU64>>,
+    downloads: Vec<Arc<AtomicU64>>,
+    aborted: Option<Aborted>,
+}
+
+pub(crate) type Wake = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+pub(crate) struct Flight {
+    pub(crate) entries: VecDeque<Entry>,
+    watchers: Vec<(Position, Wake)>,
+    /// Whether a batch is open.
+    pub(crate) open: bool,
+    /// No more work will come.
+    pub(crate) closing: bool,
+}
+
+/// How far a queue is.
+#[derive(Default)]
+pub(crate) struct Progress {
+    completed: AtomicU64,
+    pub(crate) flight: Mutex<Flight>,
+    /// Completion, to those who wait for it.
+    pub(crate) told: Condvar,
+    /// Something to do, to the queue's thread.
+    pub(crate) work: Condvar,
+    /// Held by the one who ends batches, so that they end in order.
+    ending: Mutex<()>,
+    late: Mutex<Vec<LateFailure>>,
+    printed: Mutex<Vec<Printed>>,
+}
+
+/// Ends the encoder, hands everything to wgpu and asks to be told.
+pub(crate) fn submit(
+    shared: &Shared,
+    encoder: Option<wgpu::CommandEncoder>,
+    pass: Option<wgpu::ComputePass<'static>>,
+    batch: Batch,
+) -> Result<Entry, DeviceError> {
+    let device = &shared.device;
+    let last = batch.last;
+    let over = Arc::new(AtomicBool::new(false));
+    let made = survive(|| {
+        let run = scoped(device, || {
+            drop(pass);
+            let mut front = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
+            for chunk in &batch.uniforms {
+                chunk.staging.unmap();
+                front.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
+            }
+            batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
+            let front = (!batch.uniforms.is_empty()).then(|| front.finish());
+            shared.queue.submit(front.into_iter().chain(encoder.map(wgpu::CommandEncoder::finish)))
+        });
+        let (index, aborted) = match run {
+            Ok(index) => (index, None),
+            // Nothing of it ran. An empty submission tells when all before it is over.
+            Err(error) => {
+                let aborted = Aborted { name: kind(&error).into(), message: crate::errors::chain(&error) };
+                (shared.queue.submit(None), Some(aborted))
+            }
+        };
+        let mapped = |buffer: &wgpu::Buffer, mode| map(buffer, mode);
+        let load = Load {
+            uploads: batch.uploads.iter().map(|chunk| mapped(&chunk.buffer, wgpu::MapMode::Write)).collect(),
+            uniforms: batch.uniforms.iter().map(|chunk| mapped(&chunk.staging, wgpu::MapMode::Write)).collect(),
+            downloads: batch.downloads.iter().map(|chunk| mapped(&chunk.buffer, wgpu::MapMode::Read)).collect(),
+            batch,
+            aborted,
+        };
+        let tell = Arc::clone(&over);
+        shared.queue.on_submitted_work_done(move || tell.store(true, Ordering::Release));
+        (index, load)
+    });
+    match made {
+        Ok((index, load)) => Ok(Entry { index, last, over, load: Some(load) }),
+        Err(panic) => Err(shared.lose("PANIC", format!("wgpu panicked in a submission: {panic}"))),
+    }
+}
+
+impl Entry {
+    pub(crate) fn last(&self) -> Position {
+        self.last
+    }
+}
+
+impl Progress {
+    pub(crate) fn completed(&self) -> Position {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_late(&self) -> Vec<LateFailure> {
+        std::mem::take(&mut self.late.lock())
+    }
+
+    pub(crate) fn take_printed(&self) -> Vec<Printed> {
+        std::mem::take(&mut self.printed.lock())
+    }
+
+    pub(crate) fn push(&self, entry: Entry) {
+        let mut flight = self.flight.lock();
+        flight.open = false;
+        flight.entries.push_back(entry);
+        drop(flight);
+        self.work.notify_one();
+    }
+
+    /// Completes a position that has no work, once everything before it has. Only with no batch open. Who wants to know is in the answer.
+    pub(crate) fn mark(&self, at: Position) -> Vec<Wake> {
+        let mut flight = self.flight.lock();
+        if let Some(newest) = flight.entries.back_mut() {
+            newest.last = newest.last.max(at);
+            return Vec::new();
+        }
+        self.reach(&mut flight, at)
+    }
+
+    fn reach(&self, flight: &mut Flight, at: Position) -> Vec<Wake> {
+        self.completed.fetch_max(at, Ordering::AcqRel);
+        let due = flight.watchers.extract_if(.., |(position, _)| *position <= at).map(|(_, wake)| wake).collect();
+        self.told.notify_all();
+        due
+    }
+
+    /// Nothing will run again: everything counts as completed.
+    pub(crate) fn abandon(&self) -> Vec<Wake> {
+        let _one = self.ending.lock();
+        let mut flight = self.flight.lock();
+        let entries = std::mem::take(&mut flight.entries);
+        let due = self.reach(&mut flight, Position::MAX);
+        drop(flight);
+        // wgpu's objects are dropped with no lock held.
+        drop(entries);
+        due
+    }
+
+    /// Calls `wake` at once or when `at` completes.
+    pub(crate) fn notify(&self, at: Position, wake: Wake) {
+        let mut flight = self.flight.lock();
+        if self.completed() >= at {
+            drop(flight);
+            return wake();
+        }
+        flight.watchers.push((at, wake));
+    }
+
+    /// The submission that completes `at`, if it is under way.
+    pub(crate) fn submission_of(&self, at: Position) -> Option<wgpu::SubmissionIndex> {
+        self.flight.lock().entries.iter().find(|entry| entry.last >= at).map(|entry| entry.index.clone())
+    }
+
+    /// Leaves wakes to whoever ends the next batch.
+    pub(crate) fn owe(&self, due: Vec<Wake>) {
+        self.flight.lock().watchers.extend(due.into_iter().map(|wake| (0, wake)));
+    }
+
+    pub(crate) fn oldest(&self) -> Option<wgpu::SubmissionIndex> {
+        self.flight.lock().entries.front().map(|entry| entry.index.clone())
+    }
+
+    /// Does the host's part of every batch that is over, in order. Who wants to know is in the answer: to be called with no lock held.
+    #[must_use]
+    pub(crate) fn end_batches(&self, shared: &Shared) -> Vec<Wake> {
+        let _one = self.ending.lock();
+        let mut due = Vec::new();
+        loop {
+            let load = {
+                let mut flight = self.flight.lock();
+                match flight.entries.front_mut() {
+                    Some(entry) if entry.over.load(Ordering::Acquire) => entry.load.take(),
+                    _ => return due,
+                }
+            };
+            if let Some(load) = load {
+                self.land(shared, load);
+            }
+            let mut flight = self.flight.lock();
+            let Some(entry) = flight.entries.pop_front() else { return due };
+            due.append(&mut self.reach(&mut flight, entry.last));
+        }
+    }
+
+    fn land(&self, shared: &Shared, load: Load) {
+        let Load { batch, uploads, uniforms, downloads, aborted } = load;
+        let mapped = |state: &Arc<AtomicU64>| state.load(Ordering::Acquire) == MAPPED;
+        let mut late = Vec::new();
+        if let Some(Aborted { name, message }) = &aborted {
+            let cause = || LateCause::Driver { code: 0, name: name.clone(), message: message.clone() };
+            late.extend(batch.positions.iter().map(|position| LateFailure { position: *position, cause: cause() }));
+        } else {
+            let lost = downloads.iter().any(|state| !mapped(state));
+            if lost {
+                let cause =
+                    || LateCause::Driver { code: 0, name: "MAP".into(), message: "memory for reads cannot be mapped".into() };
+                late.extend(batch.positions.iter().map(|position| LateFailure { position: *position, cause: cause() }));
+            } else {
+                batch.landings.iter().for_each(|landing| land_bytes(landing, &batch.downloads));
+                for told in &batch.told {
+                    self.hear(told, &batch.downloads, &mut late);
+                }
+            }
+        }
+        if !late.is_empty() {
+            self.late.lock().append(&mut late);
+        }
+        for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
+            shared.staging.give_upload(chunk, mapped(state));
+        }
+        for (chunk, state) in batch.uniforms.into_iter().zip(&uniforms) {
+            shared.staging.give_uniform(chunk, mapped(state));
+        }
+        for (chunk, state) in batch.downloads.into_iter().zip(&downloads) {
+            if mapped(state) {
+                chunk.buffer.unmap();
+                shared.staging.give_download(chunk);
+            }
+        }
+    }
+
+    /// What a launch reported.
+    fn hear(&self, told: &Told, chunks: &[Download], late: &mut Vec<LateFailure>) {
+        let end = told.start + told.size.next_multiple_of(4);
+        let Some(view) = chunks.get(told.chunk).and_then(|chunk| chunk.buffer.get_mapped_range(told.start..end).ok()) else {
+            return;
+        };
+        if let Some(violation) = told.reports.violation(&view) {
+            late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+        }
+        let output = told.reports.printed(&view);
+        if !output.lines.is_empty() || output.lost > 0 {
+            self.printed.lock().push(Printed { position: told.position, output });
+        }
+    }
+}
+
+fn out_of_bounds(found: compute_hal::kernel::lower::Violation) -> LateCause {
+    let compute_hal::kernel::lower::Violation { location, index, length, invocation, what } = found;
+    LateCause::OutOfBounds { location, index, length, invocation, what }
+}
+
+/// Moves read bytes to their place.
+fn land_bytes(landing: &Landing, chunks: &[Download]) {
+    let size = (landing.skip + landing.size).next_multiple_of(4) as u64;
+    let Some(chunk) = chunks.get(landing.chunk) else { return };
+    let Ok(view) = chunk.buffer.get_mapped_range(landing.start..landing.start + size) else { return };
+    let Some(bytes) = view.get(landing.skip..landing.skip + landing.size) else { return };
+    if landing.at.checked_add(landing.size).is_none_or(|end| end > landing.into.size()) {
+        return;
+    }
+    // SAFETY: the target is writable for its size until the position of the read completes, which happens after this; the bytes end within it.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), landing.into.pointer().add(landing.at), bytes.len()) }
+}
+
+/// Waits for a submission as long as that, at most. An error is the end of the device.
+pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>, timeout: Duration) -> Result<(), FaultCause> {
+    let kind = match index {
+        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: Some(timeout) },
+        None => wgpu::PollType::Poll,
+    };
+    match survive(|| shared.device.poll(kind)) {
+        Ok(_) => shared.fault().map_or(Ok(()), Err),
+        Err(panic) => {
+            let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
+            shared.fault().map_or(Ok(()), Err)
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! From an entry point to a pipeline: lowered, cut off, and bent to wgpu's ways.
+//!
+//! wgpu tracks usage per buffer, so every storage variable becomes read-write; all bindings move to group 0, in the order of the reflection.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use compute_hal::kernel::lower::{Lowering, Reports};
+use compute_hal::kernel::reflection::{BindingKind, Bounds, Reflection};
+use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
+use naga::compact::{KeepUnused, compact};
+use naga::{AddressSpace, ResourceBinding, StorageAccess};
+
+use crate::errors::{chain, scoped, survive};
+
+/// A record comes to the host in one piece; lines beyond are counted as lost.
+const MOST_PRINT_ROOM: u32 = 8 << 20;
+
+/// A binding that the pipeline has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Its place among a launch's bindings.
+    pub(crate) index: usize,
+    /// `@binding` in the pipeline.
+    pub(crate) binding: u32,
+    pub(crate) kind: BindingKind,
+    /// The fewest bytes that must be bound.
+    pub(crate) least: u64,
+    /// Whether its offset is given with each launch rather than by the bind group.
+    pub(crate) dynamic: bool,
+}
+
+/// The buffer that a kernel reports into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordSlot {
+    pub(crate) binding: u32,
+    pub(crate) size: u64,
+}
+
+pub(crate) struct Kernel {
+    pub(crate) id: u64,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) record: Option<RecordSlot>,
+    pub(crate) reports: Arc<Reports>,
+    workgroup_memory: u64,
+}
+
+/// What compiling needs to know of a device.
+pub(crate) struct Compiler<'a> {
+    pub(crate) device: &'a wgpu::Device,
+    /// Uniform bindings that may have their offset given with each launch.
+    pub(crate) dynamic_uniforms: u32,
+}
+
+impl Kernel {
+    pub(crate) fn compile(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
+        let CompileSource::Portable(entry) = &request.source else {
+            return Err(DeviceError::Unsupported("kernels other than portable ones on the wgpu device"));
+        };
+        let print_room = request.print_room.min(MOST_PRINT_ROOM);
+        let lowering = Lowering { bounds: request.bounds, deferred: false, print_room, names: None };
+        let internal = |found: compute_hal::kernel::Diagnostics| DeviceError::Internal(found.text);
+        let lowered = entry.lower(&lowering).map_err(internal)?;
+        if let Some(function) = missing_function(lowered.module(), lowered.info(), lowered.index()) {
+            return Err(refused(
+                format!("`{function}` of f64 is not there in any API that wgpu reaches; compute it in f32"),
+                true,
+            ));
+        }
+        let lowered = lowered.cut(request.bounds != Bounds::Unchecked).map_err(internal)?;
+        let reflection = entry.reflection();
+        let mut module = lowered.module().clone();
+        let entry_point = module.entry_points.swap_remove(lowered.index());
+        let name = entry_point.name.clone();
+        module.entry_points = vec![entry_point];
+        compact(&mut module, KeepUnused::No);
+        let record = lowered.reports().record();
+        let (slots, record) =
+            bind(&mut module, reflection, record.map(|r| (r.group, r.binding, r.size.into())), compiler.dynamic_uniforms)?;
+        let made = survive(|| build(compiler.device, request, (module, &name), &slots, record, reflection));
+        let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
+        let (pipeline, layout) = made.map_err(|error| match error {
+            wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
+            other => refused(chain(&other), matches!(other, wgpu::Error::Validation { .. })),
+        })?;
+        let reports = Arc::clone(lowered.reports());
+        Ok(Self { id, pipeline, layout, slots, record, reports, workgroup_memory: reflection.workgroup_memory })
+    }
+
+    pub(crate) fn facts(&self) -> KernelFacts {
+        KernelFacts { registers: None, max_invocations: None, workgroup_memory: self.workgroup_memory, code_size: 0 }
+    }
+}
+
+fn refused(log: String, refusal: bool) -> DeviceError {
+    DeviceError::Compile { log, location: None, refusal }
+}
+
+/// A function of 64-bit floats that the kernel uses and no graphics API has: what drivers make of it is wrong without a word (KT-22).
+fn missing_function(module: &naga::Module, info: &naga::valid::ModuleInfo, index: usize) -> Option<String> {
+    use naga::MathFunction as M;
+    let missing = |fun: M| {
+        matches!(
+            fun,
+            M::Sin
+                | M::Cos
+                | M::Tan
+                | M::Asin
+                | M::Acos
+                | M::Atan
+                | M::Atan2
+                | M::Sinh
+                | M::Cosh
+                | M::Tanh
+                | M::Asinh
+                | M::Acosh
+                | M::Atanh
+                | M::Exp
+                | M::Exp2
+                | M::Log
+                | M::Log2
+                | M::Pow
+                | M::Radians
+                | M::Degrees
+        )
+    };
+    let entry = module.entry_points.get(index).map(|entry| (&entry.function, info.get_entry_point(index)));
+    let functions = module.functions.iter().map(|(handle, function)| (function, &info[handle])).chain(entry);
+    for (function, info) in functions {
+        for (_, expression) in function.expressions.iter() {
+            let naga::Expression::Math { fun, arg, .. } = expression else { continue };
+            let scalar = info[*arg].ty.inner_with(&module.types).scalar();
+            if missing(*fun) && scalar == Some(naga::Scalar::F64) {
+                return Some(format!("{fun:?}").to_lowercase());
+            }
+        }
+    }
+    None
+}
+
+/// Gives every variable its place in the pipeline.
+fn bind(
+    module: &mut naga::Module,
+    reflection: &Reflection,
+    record: Option<(u32, u32, u64)>,
+    dynamic_uniforms: u32,
+) -> Result<(Vec<Slot>, Option<RecordSlot>), DeviceError> {
+    let (mut slots, mut record_slot, mut dynamic_left) = (Vec::new(), None, dynamic_uniforms);
+    for (_, variable) in module.global_variables.iter_mut() {
+        if let AddressSpace::Storage { access } = &mut variable.space {
+            *access |= StorageAccess::LOAD | StorageAccess::STORE;
+        }
+        let Some(place) = variable.binding else { continue };
+        let binding =
+            if let Some((_, _, size)) = record.filter(|(group, slot, _)| (*group, *slot) == (place.group, place.binding)) {
+                // Behind all others.
+                let binding = number(reflection.bindings.len())?;
+                record_slot = Some(RecordSlot { binding, size });
+                binding
+            } else {
+                let Some(index) = reflection.find(place.group, place.binding) else {
+                    return Err(DeviceError::Internal(format!(
+                        "a variable at group {} binding {} is unknown",
+                        place.group, place.binding
+                    )));
+                };
+                let Some(info) = reflection.bindings.get(index) else { continue };
+                let dynamic = info.kind == BindingKind::Uniform && dynamic_left > 0;
+                dynamic_left -= u32::from(dynamic);
+                let binding = number(index)?;
+                slots.push(Slot { index, binding, kind: info.kind, least: info.min_size, dynamic });
+                binding
+            };
+        variable.binding = Some(ResourceBinding { group: 0, binding });
+    }
+    // Offsets are given in the order of the bindings.
+    slots.sort_unstable_by_key(|slot| slot.binding);
+    Ok((slots, record_slot))
+}
+
+fn number(index: usize) -> Result<u32, DeviceError> {
+    u32::try_from(index).map_err(|_| DeviceError::Internal("more bindings than can be numbered".into()))
+}
+
+fn build(
+    device: &wgpu::Device,
+    request: &CompileRequest<'_>,
+    (module, name): (naga::Module, &str),
+    slots: &[Slot],
+    record: Option<RecordSlot>,
+    reflection: &Reflection,
+) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), wgpu::Error> {
+    let label = Some(request.label);
+    scoped(device, || {
+        let shader = wgpu::ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Naga(Cow::Owned(module)) };
+        // SAFETY: what is turned off is done by code of the kernel (`Lowered::cut`), or the caller vouches that it is not needed (`Unchecked`).
+        let shader = unsafe { device.create_shader_module_trusted(shader, checks(request.bounds)) };
+        let entry = |binding, dynamic, storage| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: if storage {
+                    wgpu::BufferBindingType::Storage { read_only: false }
+                } else {
+                    wgpu::BufferBindingType::Uniform
+                },
+                has_dynamic_offset: dynamic,
+                min_binding_size: None,
+            },
+            count: None,
+        };
+        let mut entries: Vec<_> =
+            slots.iter().map(|slot| entry(slot.binding, slot.dynamic, slot.kind == BindingKind::Storage)).collect();
+        entries.extend(record.map(|record| entry(record.binding, false, true)));
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
+        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: reflection.immediate_size.next_multiple_of(4),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label,
+            layout: Some(&pipeline_layout),
+            module: &shader,
+            entry_point: Some(name),
+            compilation_options: wgpu::PipelineCompilationOptions { constants: &[], zero_initialize_workgroup_memory: true },
+            cache: None,
+        });
+        (pipeline, layout)
+    })
+}
+
+/// What wgpu adds to a kernel. Divisions have their answer in every corner whatever the bounds. That loops end is assumed by some compilers, which then drop checks
+/// behind endless ones (KT-23).
+fn checks(bounds: Bounds) -> wgpu::ShaderRuntimeChecks {
+    let checked = bounds != Bounds::Unchecked;
+    let mut checks = wgpu::ShaderRuntimeChecks::checked();
+    checks.bounds_checks = checked;
+    checks.force_loop_bounding = checked;
+    checks
+}

@@ -1,0 +1,601 @@
+//! The one queue: regions and ids become recorded work, batches are submitted, and a thread sees to it that both happens without anybody waiting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use compute_hal::kernel::reflection::BindingKind;
+use compute_hal::{
+    Binding, DeviceError, Grid, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
+    Waited,
+};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::batch::{Groupings, Recorder, Resource};
+use crate::device::Shared;
+use crate::flight::{Progress, Wake, poll, submit};
+use crate::kernel::Slot;
+use crate::memory::{Span, create};
+use crate::moves::{self, Own, PIECE};
+use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
+
+/// Commands in a batch while the device has nothing to do, and while it has.
+const SOON: u32 = 64;
+const LATER: u32 = 1024;
+/// Bytes for the host in a batch.
+const MOST_FETCHED: u64 = 64 << 20;
+/// How long a batch stays open that nobody waits for.
+const AGE: Duration = Duration::from_micros(300);
+/// How long a thread waits inside wgpu before it looks at anything else.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// A queue as its handles and its thread share it.
+pub(crate) struct Lane {
+    id: QueueId,
+    shared: Arc<Shared>,
+    recorder: Mutex<Recorder>,
+    progress: Progress,
+    /// Where an indirect grid is put once it is checked.
+    grid: wgpu::Buffer,
+    grid_id: u64,
+}
+
+pub(crate) struct WgpuQueue {
+    lane: Arc<Lane>,
+}
+
+impl WgpuQueue {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        Self { lane }
+    }
+}
+
+#[cfg(test)]
+impl WgpuQueue {
+    /// Records what wgpu refuses when the batch is submitted.
+    pub(crate) fn break_batch(&self, at: Position) {
+        let made = self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            recorder.copy(&lane.shared.device, (&lane.grid, 0), (&lane.grid, 0), 1 << 40);
+            Ok(())
+        });
+        assert!(made.is_ok());
+    }
+}
+
+impl Drop for WgpuQueue {
+    fn drop(&mut self) {
+        self.lane.flush();
+        self.lane.progress.flight.lock().closing = true;
+        self.lane.progress.work.notify_one();
+    }
+}
+
+fn wake_all(due: Vec<Wake>) {
+    due.into_iter().for_each(|wake| wake());
+}
+
+impl Lane {
+    pub(crate) fn start(id: QueueId, shared: Arc<Shared>) -> Result<Arc<Self>, DeviceError> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
+        let grid = create(&shared.device, "grid", 16, usage, false)?;
+        let grid_id = shared.next_id();
+        let lane = Arc::new(Self { id, shared, recorder: Mutex::default(), progress: Progress::default(), grid, grid_id });
+        let own = Arc::clone(&lane);
+        let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.attend());
+        thread.map(|_| lane).map_err(|error| DeviceError::Driver {
+            call: "spawn",
+            code: error.raw_os_error().unwrap_or_default().into(),
+            name: "THREAD".into(),
+            message: error.to_string(),
+        })
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.progress.flight.lock().closing
+    }
+
+    /// Has the queue's thread look at the device's fault.
+    pub(crate) fn look(&self) {
+        self.progress.work.notify_one();
+    }
+
+    /// Lets go of what holds a block or kernel that is gone.
+    pub(crate) fn forget(&self, id: u64) {
+        self.recorder.lock().groups.forget(id);
+    }
+
+    /// The thread: submits batches that nobody else does, ends those that are over.
+    fn attend(&self) {
+        while self.shared.fault().is_none() {
+            if let Some(oldest) = self.progress.oldest() {
+                let _ = poll(&self.shared, Some(oldest), SLICE);
+                wake_all(self.progress.end_batches(&self.shared));
+                if self.progress.oldest().is_none() || self.is_overdue() {
+                    self.flush();
+                }
+                continue;
+            }
+            let mut flight = self.progress.flight.lock();
+            if !flight.entries.is_empty() {
+                continue;
+            }
+            if !flight.open {
+                if flight.closing {
+                    drop(flight);
+                    break;
+                }
+                // A fault is seen by somebody who tells this thread, or at the next look.
+                self.progress.work.wait_for(&mut flight, Duration::from_millis(500));
+                continue;
+            }
+            drop(flight);
+            std::thread::sleep(AGE);
+            self.flush();
+        }
+        wake_all(self.progress.abandon());
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.recorder.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
+    }
+
+    fn flush(&self) {
+        let mut recorder = self.recorder.lock();
+        let _ = self.submit_batch(&mut recorder);
+    }
+
+    /// Sends what is recorded.
+    fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        if recorder.opened.take().is_none() {
+            return self.shared.well();
+        }
+        let (pass, encoder) = (recorder.pass.take(), recorder.encoder.take());
+        let batch = std::mem::take(&mut recorder.batch);
+        // In the midst of an operation the next batch is not behind this one.
+        recorder.batch.last = batch.last;
+        match submit(&self.shared, encoder, pass, batch) {
+            Ok(entry) => {
+                self.progress.push(entry);
+                Ok(())
+            }
+            Err(error) => {
+                self.progress.work.notify_one();
+                Err(error)
+            }
+        }
+    }
+
+    /// Records work at `at`.
+    fn record(
+        &self,
+        at: Position,
+        work: impl FnOnce(&Self, &mut MutexGuard<'_, Recorder>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        let mut recorder = self.recorder.lock();
+        let done = work(self, &mut recorder);
+        recorder.close(at);
+        let idle = self.progress.oldest().is_none();
+        let full = recorder.batch.commands >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
+        if done.is_ok() && full {
+            return self.submit_batch(&mut recorder);
+        }
+        done
+    }
+
+    /// To be called before anything is recorded for a position, and after each submission in its midst.
+    fn touch(&self, recorder: &mut Recorder, at: Position) {
+        if recorder.touch(at) {
+            self.progress.flight.lock().open = true;
+            self.progress.work.notify_one();
+        }
+    }
+
+    /// Memory for a write with at least one byte left.
+    fn upload<'r>(&self, recorder: &'r mut Recorder, at: Position) -> Result<&'r mut Upload, DeviceError> {
+        let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
+        if full {
+            let chunk = loop {
+                if let Some(chunk) = self.shared.staging.upload(&self.shared.device)? {
+                    break chunk;
+                }
+                // All that there may be is under way: an earlier batch has to end first.
+                self.submit_batch(recorder)?;
+                self.touch(recorder, at);
+                let Some(oldest) = self.progress.oldest() else {
+                    return Err(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 });
+                };
+                poll(&self.shared, Some(oldest), SLICE).map_err(DeviceError::Lost)?;
+                let due = self.progress.end_batches(&self.shared);
+                // Not from here, where a lock is held: the queue's thread takes them along.
+                self.progress.owe(due);
+            };
+            recorder.batch.uploads.push(chunk);
+        }
+        recorder.batch.uploads.last_mut().ok_or_else(|| DeviceError::Internal("no memory for a write".into()))
+    }
+
+    fn write_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        let (head, middle, tail) = cut(to.offset, bytes);
+        let mut offset = to.offset;
+        for part in [head, middle, tail] {
+            let span = Span { block: Arc::clone(&to.block), offset, size: part.len() as u64 };
+            offset += part.len() as u64;
+            if part.len() >= 4 {
+                self.write_words(recorder, at, &span, part)?;
+            } else if !part.is_empty() {
+                self.fill_bytes(recorder, at, &span, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_words(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+        let mut rest = bytes;
+        let mut offset = to.offset;
+        while !rest.is_empty() {
+            self.touch(recorder, at);
+            let chunk = self.upload(recorder, at)?;
+            let size = usize::try_from(chunk.left() & !7).unwrap_or_default().min(rest.len());
+            let Some((now, later)) = rest.split_at_checked(size) else { break };
+            let Some(start) = chunk.put(0, now)? else {
+                return Err(DeviceError::Internal("a write does not fit its chunk".into()));
+            };
+            let staging = chunk.buffer.clone();
+            recorder.copy(&self.shared.device, (&staging, start), (&to.block.buffer, offset), size as u64);
+            rest = later;
+            offset += size as u64;
+        }
+        Ok(())
+    }
+
+    /// Fills with a pattern whose length divides 16, or with bytes of which none is repeated.
+    fn fill_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, pattern: &[u8]) -> Result<(), DeviceError> {
+        let zeros = pattern.iter().all(|byte| *byte == 0);
+        if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
+            self.touch(recorder, at);
+            recorder.encoder(&self.shared.device).clear_buffer(&to.block.buffer, to.offset, Some(to.size));
+            return Ok(());
+        }
+        let repeated: Vec<u8> = pattern.iter().copied().cycle().take(16).collect();
+        let kernel = self.shared.own(Own::Fill)?;
+        let mut done = 0;
+        while done < to.size {
+            let size = (to.size - done).min(self.piece());
+            let bound = self.bound(&to.block, to.offset + done, size);
+            let mut parameters = moves::bytes(&[bound.lead, size as u32, 0, 0]);
+            // A piece begins with the pattern: its length is a multiple of 16.
+            parameters.extend_from_slice(&repeated);
+            self.touch(recorder, at);
+            let resources = [bound.resource(), Resource::Bytes(&parameters)];
+            let grid = Groupings::Direct(moves::grid(moves::words(size)));
+            recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+            done += size;
+        }
+        Ok(())
+    }
+
+    /// Moves rows of bytes with a kernel.
+    fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
+        if copy.width == 0 {
+            return Ok(());
+        }
+        let kernel = self.shared.own(Own::Move)?;
+        // As many rows at once as a piece holds; a row that is longer goes in pieces of its own.
+        let pitch = copy.from_pitch.max(copy.to_pitch).max(1);
+        let (rows_at_once, width_at_once) = match self.piece().saturating_sub(copy.width) / pitch {
+            _ if copy.width > self.piece() => (1, self.piece()),
+            more => (more + 1, copy.width),
+        };
+        let mut row = 0;
+        while row < copy.rows {
+            let rows = rows_at_once.min(copy.rows - row);
+            let mut column = 0;
+            while column < copy.width {
+                let width = width_at_once.min(copy.width - column);
+                let spread = |pitch: u64| (rows - 1) * pitch + width;
+                let from =
+                    self.bound(&copy.from.block, copy.from.offset + row * copy.from_pitch + column, spread(copy.from_pitch));
+                let to = self.bound(&copy.to.block, copy.to.offset + row * copy.to_pitch + column, spread(copy.to_pitch));
+                let words = moves::words(width);
+                // With one row the pitch does not matter, and may be too large for a word.
+                let narrow = |pitch: u64| if rows > 1 { pitch as u32 } else { 0 };
+                let numbers = [
+                    from.lead,
+                    to.lead,
+                    width as u32,
+                    rows as u32,
+                    narrow(copy.from_pitch),
+                    narrow(copy.to_pitch),
+                    words as u32,
+                    0,
+                ];
+                let parameters = moves::bytes(&numbers);
+                self.touch(recorder, at);
+                let resources = [from.resource(), to.resource(), Resource::Bytes(&parameters)];
+                let grid = Groupings::Direct(moves::grid(words * rows));
+                recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+                column += width;
+            }
+            row += rows;
+        }
+        Ok(())
+    }
+
+    /// Bytes that one launch of the kernels of our own binds at most; a multiple of 16.
+    fn piece(&self) -> u64 {
+        // What is bound begins earlier, at an alignment, and ends later, at a word.
+        let most = self.shared.limits.binding_size.saturating_sub(2 * u64::from(self.shared.limits.storage_alignment));
+        (most & !15).min(PIECE)
+    }
+
+    /// Any range of bytes as a binding, and how far it begins before them.
+    fn bound<'b>(&self, block: &'b Arc<crate::memory::Block>, offset: u64, size: u64) -> Bound<'b> {
+        let alignment = u64::from(self.shared.limits.storage_alignment);
+        let first = offset - offset % alignment;
+        Bound {
+            block: block.id,
+            buffer: &block.buffer,
+            offset: first,
+            size: (offset - first + size).next_multiple_of(4),
+            lead: (offset - first) as u32,
+        }
+    }
+
+    fn read_bytes(&self, recorder: &mut Recorder, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
+        let mut done = 0;
+        while done < from.size {
+            let size = (from.size - done).min(DOWNLOAD_MOST - 16);
+            let span = Span { block: Arc::clone(&from.block), offset: from.offset + done, size };
+            self.touch(recorder, at);
+            recorder.fetch(&self.shared, &span, into, usize::try_from(done).unwrap_or_default())?;
+            done += size;
+        }
+        self.touch(recorder, at);
+        Ok(())
+    }
+
+    /// A kernel's launch.
+    fn launch_kernel(&self, recorder: &mut Recorder, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let kernel = self.shared.kernel(launch.kernel)?;
+        let spans = kernel.slots.iter().map(|slot| self.span_of(slot, launch)).collect::<Result<Vec<_>, _>>()?;
+        let mut resources = Vec::with_capacity(spans.len());
+        for (slot, span) in kernel.slots.iter().zip(&spans) {
+            resources.push(resource(slot, span.as_ref(), launch)?);
+        }
+        let immediates = launch.immediates.len().is_multiple_of(4);
+        let mut padded;
+        let immediates = if immediates {
+            launch.immediates
+        } else {
+            padded = launch.immediates.to_vec();
+            padded.resize(launch.immediates.len().next_multiple_of(4), 0);
+            &padded
+        };
+        self.touch(recorder, at);
+        match launch.grid {
+            Grid::Direct(grid) => recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct(grid), immediates),
+            Grid::Indirect(region) => {
+                self.check_grid(recorder, at, region)?;
+                recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Indirect(&self.grid), immediates)
+            }
+        }
+    }
+
+    /// Puts an indirect grid where it can be taken from, zeros if it is over the limits.
+    fn check_grid(&self, recorder: &mut Recorder, at: Position, region: Region) -> Result<(), DeviceError> {
+        let span = self.shared.memory.span(region)?;
+        let kernel = self.shared.own(Own::Grid)?;
+        let bound = self.bound(&span.block, span.offset, span.size);
+        let [x, y, z] = self.shared.limits.grid;
+        let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
+        let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
+        let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
+        recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])
+    }
+
+    fn span_of(&self, slot: &Slot, launch: &Launch<'_>) -> Result<Option<Span>, DeviceError> {
+        match launch.bindings.get(slot.index) {
+            Some(Binding::Buffer(region)) => self.shared.memory.span(*region).map(Some),
+            Some(Binding::Inline(_)) => Ok(None),
+            None => Err(DeviceError::Internal(format!("binding {} of a launch is missing", slot.index))),
+        }
+    }
+
+    /// Submits what a wait for `at` needs.
+    fn submit_for(&self, at: Position) {
+        if self.progress.completed() >= at || self.progress.submission_of(at).is_some() {
+            return;
+        }
+        self.flush();
+    }
+
+    fn wait_until(&self, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
+        loop {
+            if let Some(cause) = self.shared.fault() {
+                wake_all(self.progress.abandon());
+                return Err(DeviceError::Lost(cause));
+            }
+            wake_all(self.progress.end_batches(&self.shared));
+            if self.progress.completed() >= at {
+                return Ok(Waited::Done);
+            }
+            let left = deadline.map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()).min(SLICE));
+            if left.is_zero() {
+                return Ok(Waited::TimedOut);
+            }
+            match self.progress.submission_of(at) {
+                Some(index) => {
+                    let _ = poll(&self.shared, Some(index), left);
+                }
+                None => {
+                    let mut flight = self.progress.flight.lock();
+                    if self.progress.completed() < at && flight.entries.iter().all(|entry| entry.last() < at) {
+                        self.progress.told.wait_for(&mut flight, left);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A range that a kernel of our own binds.
+struct Bound<'b> {
+    block: u64,
+    buffer: &'b wgpu::Buffer,
+    offset: u64,
+    size: u64,
+    lead: u32,
+}
+
+impl<'b> Bound<'b> {
+    fn resource(&self) -> Resource<'b> {
+        Resource::Storage { block: self.block, buffer: self.buffer, offset: self.offset, size: self.size }
+    }
+}
+
+/// Rows to be moved.
+struct Rows {
+    from: Span,
+    to: Span,
+    width: u64,
+    rows: u64,
+    from_pitch: u64,
+    to_pitch: u64,
+}
+
+/// What a slot is given.
+fn resource<'a>(slot: &Slot, span: Option<&'a Span>, launch: &Launch<'a>) -> Result<Resource<'a>, DeviceError> {
+    match (slot.kind, span, launch.bindings.get(slot.index)) {
+        (BindingKind::Storage, Some(span), _) => {
+            // wgpu binds whole words. What is cut off is no whole element, but where elements are shorter than words.
+            let size = (span.size & !3).max(slot.least.next_multiple_of(4));
+            Ok(Resource::Storage { block: span.block.id, buffer: &span.block.buffer, offset: span.offset, size })
+        }
+        (BindingKind::Uniform, Some(span), _) => Ok(Resource::View(span)),
+        (BindingKind::Uniform, None, Some(Binding::Inline(bytes))) => Ok(Resource::Bytes(bytes)),
+        _ => Err(DeviceError::Internal(format!("binding {} of a launch is of the wrong kind", slot.index))),
+    }
+}
+
+/// Bytes up to the first word, whole words, the rest.
+fn cut(offset: u64, bytes: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let lead = (offset.next_multiple_of(4) - offset) as usize;
+    let (head, rest) = bytes.split_at(lead.min(bytes.len()));
+    let (middle, tail) = rest.split_at(rest.len() & !3);
+    (head, middle, tail)
+}
+
+impl Queue for WgpuQueue {
+    fn id(&self) -> QueueId {
+        self.lane.id
+    }
+
+    fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        self.lane.record(at, |lane, recorder| lane.launch_kernel(recorder, at, launch))
+    }
+
+    fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
+        let (from, to) = (self.lane.shared.memory.span(from)?, self.lane.shared.memory.span(to)?);
+        self.lane.record(at, |lane, recorder| {
+            let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
+            if words && from.size > 0 && from.block.id != to.block.id {
+                lane.touch(recorder, at);
+                recorder.copy(&lane.shared.device, (&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
+                return Ok(());
+            }
+            lane.touch(recorder, at);
+            let (width, rows) = (from.size, 1);
+            lane.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
+        })
+    }
+
+    fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
+        let (from, to) = (self.lane.shared.memory.span(copy.from)?, self.lane.shared.memory.span(copy.to)?);
+        let Pitched { width, rows, from_pitch, to_pitch, .. } = *copy;
+        self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            lane.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch, to_pitch })
+        })
+    }
+
+    fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError> {
+        let to = self.lane.shared.memory.span(to)?;
+        self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            if to.size == 0 { Ok(()) } else { lane.fill_bytes(recorder, at, &to, pattern) }
+        })
+    }
+
+    fn write(&self, at: Position, to: Region, bytes: &[u8]) -> Result<(), DeviceError> {
+        let to = self.lane.shared.memory.span(to)?;
+        self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            lane.write_bytes(recorder, at, &to, bytes)
+        })
+    }
+
+    fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError> {
+        // SAFETY: whoever made the source vouched that it is readable, and not written, until `at` completes.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.pointer(), bytes.size()) };
+        self.write(at, to, bytes)
+    }
+
+    fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
+        let from = self.lane.shared.memory.span(from)?;
+        self.lane.record(at, |lane, recorder| lane.read_bytes(recorder, at, &from, &into))
+    }
+
+    fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        // There is one queue: whatever another's handle named is over.
+        if queue == self.lane.id && position > self.lane.recorder.lock().last {
+            return Err(DeviceError::Internal("a queue that waits for its own future".into()));
+        }
+        Ok(())
+    }
+
+    fn mark(&self, at: Position) {
+        let mut recorder = self.lane.recorder.lock();
+        recorder.last = recorder.last.max(at);
+        if recorder.opened.is_some() {
+            recorder.close(at);
+            return;
+        }
+        let due = self.lane.progress.mark(at);
+        drop(recorder);
+        wake_all(due);
+    }
+
+    fn submit(&self) -> Result<(), DeviceError> {
+        self.lane.submit_batch(&mut self.lane.recorder.lock())
+    }
+
+    fn completed(&self) -> Position {
+        self.lane.progress.completed()
+    }
+
+    fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError> {
+        let lane = &self.lane;
+        if lane.progress.completed() >= at {
+            return Ok(Waited::Done);
+        }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        lane.submit_for(at);
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            let _ = poll(&lane.shared, None, Duration::ZERO);
+        }
+        lane.wait_until(at, deadline)
+    }
+
+    fn take_late(&self) -> Vec<LateFailure> {
+        self.lane.progress.take_late()
+    }
+
+    fn take_printed(&self) -> Vec<Printed> {
+        self.lane.progress.take_printed()
+    }
+
+    fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {
+        self.lane.progress.notify(at, wake);
+    }
+}

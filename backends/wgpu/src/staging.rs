@@ -1,0 +1,190 @@
+//! Host-visible memory that bytes pass through: chunks for writes, for uniform bytes and for reads. Each has a pool, so that a steady state creates no
+//! buffers. Chunks travel with a batch and come back when it is over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::DeviceError;
+use parking_lot::Mutex;
+
+use crate::memory::create;
+
+/// Bytes of a chunk for writes.
+pub(crate) const UPLOAD: u64 = 1 << 20;
+/// Chunks for writes that may exist at once: a write beyond waits for an earlier batch (MEM-09).
+pub(crate) const UPLOADS: usize = 64;
+/// Bytes of a chunk for uniform bytes.
+pub(crate) const UNIFORM: u64 = 256 << 10;
+/// Bytes of the smallest chunk for reads.
+const DOWNLOAD: u64 = 1 << 20;
+/// Bytes of the largest chunk for reads: longer reads are cut.
+pub(crate) const DOWNLOAD_MOST: u64 = 16 << 20;
+/// Bytes of chunks for reads that are kept while nothing uses them.
+const DOWNLOADS_KEPT: u64 = 64 << 20;
+
+/// Mapped memory for writes, filled from its beginning.
+pub(crate) struct Upload {
+    pub(crate) buffer: wgpu::Buffer,
+    used: u64,
+}
+
+/// Memory for uniform bytes: written on the host, copied in front of the batch, bound from the second buffer.
+pub(crate) struct Uniform {
+    pub(crate) id: u64,
+    pub(crate) staging: wgpu::Buffer,
+    pub(crate) buffer: wgpu::Buffer,
+    used: u64,
+}
+
+/// Memory for reads, filled from its beginning.
+pub(crate) struct Download {
+    pub(crate) buffer: wgpu::Buffer,
+    size: u64,
+    used: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Staging {
+    uploads: Mutex<Vec<Upload>>,
+    /// Chunks for writes that exist.
+    uploads_made: AtomicU64,
+    uniforms: Mutex<Vec<Uniform>>,
+    next_uniform: AtomicU64,
+    downloads: Mutex<Vec<Download>>,
+}
+
+impl Staging {
+    /// A chunk for writes; `None` when all that there may be are under way.
+    pub(crate) fn upload(&self, device: &wgpu::Device) -> Result<Option<Upload>, DeviceError> {
+        if let Some(chunk) = self.uploads.lock().pop() {
+            return Ok(Some(chunk));
+        }
+        if self.uploads_made.load(Ordering::Relaxed) >= UPLOADS as u64 {
+            return Ok(None);
+        }
+        let usage = wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC;
+        let buffer = create(device, "upload", UPLOAD, usage, true)?;
+        self.uploads_made.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Upload { buffer, used: 0 }))
+    }
+
+    /// Takes a chunk back, mapped again or lost.
+    pub(crate) fn give_upload(&self, mut chunk: Upload, mapped: bool) {
+        if mapped {
+            chunk.used = 0;
+            self.uploads.lock().push(chunk);
+        } else {
+            self.uploads_made.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn uniform(&self, device: &wgpu::Device) -> Result<Uniform, DeviceError> {
+        if let Some(chunk) = self.uniforms.lock().pop() {
+            return Ok(chunk);
+        }
+        let staging =
+            create(device, "uniform staging", UNIFORM, wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC, true)?;
+        let buffer = create(device, "uniform", UNIFORM, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST, false)?;
+        Ok(Uniform { id: self.next_uniform.fetch_add(1, Ordering::Relaxed), staging, buffer, used: 0 })
+    }
+
+    pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) {
+        if mapped {
+            chunk.used = 0;
+            self.uniforms.lock().push(chunk);
+        }
+    }
+
+    /// A chunk for reads with room for `size` bytes, at most [`DOWNLOAD_MOST`].
+    pub(crate) fn download(&self, device: &wgpu::Device, size: u64) -> Result<Download, DeviceError> {
+        let mut kept = self.downloads.lock();
+        if let Some(found) = kept.iter().position(|chunk| chunk.size >= size) {
+            return Ok(kept.swap_remove(found));
+        }
+        drop(kept);
+        let size = size.next_power_of_two().max(DOWNLOAD);
+        let buffer = create(device, "download", size, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST, false)?;
+        Ok(Download { buffer, size, used: 0 })
+    }
+
+    /// Takes a chunk back that is not mapped.
+    pub(crate) fn give_download(&self, mut chunk: Download) {
+        chunk.used = 0;
+        let mut kept = self.downloads.lock();
+        if kept.iter().map(|chunk| chunk.size).sum::<u64>() + chunk.size <= DOWNLOADS_KEPT {
+            kept.push(chunk);
+        }
+    }
+}
+
+/// Takes `size` bytes of a chunk of `whole` bytes, from a multiple of `alignment` on.
+fn take(used: &mut u64, whole: u64, size: u64, alignment: u64) -> Option<u64> {
+    let start = used.checked_next_multiple_of(alignment)?;
+    let end = start.checked_add(size)?;
+    if end > whole {
+        return None;
+    }
+    *used = end;
+    Some(start)
+}
+
+impl Upload {
+    /// Bytes that still fit.
+    pub(crate) fn left(&self) -> u64 {
+        UPLOAD.saturating_sub(self.used.next_multiple_of(WRITE_ALIGNMENT))
+    }
+
+    /// Copies `bytes` in with `lead` bytes before them; where that begins. `None`: it does not fit.
+    pub(crate) fn put(&mut self, lead: u64, bytes: &[u8]) -> Result<Option<u64>, DeviceError> {
+        let size = (lead + bytes.len() as u64).next_multiple_of(WRITE_ALIGNMENT);
+        let Some(start) = take(&mut self.used, UPLOAD, size, WRITE_ALIGNMENT) else { return Ok(None) };
+        write(&self.buffer, start, lead, size, bytes)?;
+        Ok(Some(start))
+    }
+}
+
+impl Uniform {
+    /// Room for `size` bytes from a multiple of `alignment` on.
+    pub(crate) fn reserve(&mut self, size: u64, alignment: u64) -> Option<u64> {
+        take(&mut self.used, UNIFORM, size.next_multiple_of(16), alignment.max(WRITE_ALIGNMENT))
+    }
+
+    pub(crate) fn put(&self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        write(&self.staging, at, 0, (bytes.len() as u64).next_multiple_of(4), bytes)
+    }
+
+    /// Bytes to copy in front of the batch.
+    pub(crate) fn used(&self) -> u64 {
+        self.used.next_multiple_of(4)
+    }
+}
+
+impl Download {
+    pub(crate) fn reserve(&mut self, size: u64) -> Option<u64> {
+        take(&mut self.used, self.size, size, WRITE_ALIGNMENT)
+    }
+}
+
+/// wgpu maps from multiples of this.
+const WRITE_ALIGNMENT: u64 = wgpu::MAP_ALIGNMENT;
+
+fn write(buffer: &wgpu::Buffer, start: u64, lead: u64, size: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+    let mut view = buffer
+        .get_mapped_range_mut(start..start + size)
+        .map_err(|error| DeviceError::Internal(format!("staging memory cannot be written: {error}")))?;
+    let at = usize::try_from(lead).unwrap_or_default();
+    view.slice(at..at + bytes.len()).copy_from_slice(bytes);
+    Ok(())
+}
+
+/// Asks for a chunk to be mapped once the submissions that use it are over; what became of it is in the answer, from then on.
+pub(crate) fn map(buffer: &wgpu::Buffer, mode: wgpu::MapMode) -> Arc<AtomicU64> {
+    let state = Arc::new(AtomicU64::new(WAITING));
+    let told = Arc::clone(&state);
+    buffer.map_async(mode, .., move |answer| told.store(if answer.is_ok() { MAPPED } else { FAILED }, Ordering::Release));
+    state
+}
+
+const WAITING: u64 = 0;
+pub(crate) const MAPPED: u64 = 1;
+const FAILED: u64 = 2;

@@ -1,0 +1,257 @@
+//! The wgpu device against the cpu device: the same kernels over the same bytes, equal to the bit.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "ends at the first thing that is wrong"
+)]
+
+mod common;
+
+use common::Bench;
+use compute_cpu::CpuDriver;
+use compute_hal::kernel::reflection::Bounds;
+use compute_hal::{Binding, DeviceError, Grid, Launch};
+use compute_wgpu::WgpuDriver;
+
+impl Bench {
+    /// Runs one kernel over `I` and `O`; what is in `O` then.
+    fn run(&mut self, kernel: &Kernel<'_>) -> Result<Vec<u32>, DeviceError> {
+        let id = self.compile(&kernel.source(), kernel.bounds)?;
+        let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let (input, output) = (self.block(&bytes(kernel.input)), self.block(&bytes(&vec![0; kernel.output])));
+        let at = self.at();
+        let bindings = [Binding::Buffer(input), Binding::Buffer(output)];
+        let launch = Launch { kernel: id, grid: Grid::Direct([1, 1, 1]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        self.queue.launch(at, &launch)?;
+        let got = self.read(output);
+        assert!(self.queue.take_late().is_empty() || kernel.bounds == Bounds::Validate);
+        for region in [input, output] {
+            self.device.free(region.memory);
+        }
+        self.device.drop_kernel(id);
+        Ok(got.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect())
+    }
+}
+
+struct Kernel<'a> {
+    declarations: &'a str,
+    body: &'a str,
+    size: u32,
+    bounds: Bounds,
+    input: &'a [u32],
+    output: usize,
+}
+
+impl Kernel<'_> {
+    fn source(&self) -> String {
+        format!(
+            "{}
+@group(0) @binding(0) var<storage, read> I: array<u32>;
+@group(0) @binding(1) var<storage, read_write> O: array<u32>;
+fn f(at: u32) -> f32 {{ return bitcast<f32>(I[at]); }}
+fn put(at: u32, x: f32) {{ O[at] = bitcast<u32>(x); }}
+@compute @workgroup_size({}) fn main(@builtin(local_invocation_index) li: u32) {{
+    O[0] = I[0];
+{}
+}}",
+            self.declarations, self.size, self.body
+        )
+    }
+}
+
+/// Runs kernels on the cpu and on every adapter.
+fn same_everywhere(kernels: &[Kernel<'_>]) {
+    let adapters = common::adapters();
+    let mut cpu = Bench::open(&CpuDriver, 0);
+    let expected: Vec<_> = kernels.iter().map(|kernel| cpu.run(kernel).unwrap()).collect();
+    for (index, name) in adapters {
+        let mut bench = Bench::open(&WgpuDriver, index);
+        for (kernel, expected) in kernels.iter().zip(&expected) {
+            match bench.run(kernel) {
+                Ok(got) => {
+                    let wrong = got.iter().zip(expected).position(|(got, expected)| got != expected);
+                    assert_eq!(wrong, None, "{name}: O of\n{}\nis\n{got:x?} for\n{expected:x?}", kernel.body);
+                }
+                // An adapter may lack what a kernel needs, and says so.
+                Err(DeviceError::Compile { refusal: true, log, .. }) => eprintln!("NOT TESTED on {name}: {log}"),
+                Err(error) => panic!("{name}: {error}\n{}", kernel.body),
+            }
+        }
+    }
+}
+
+/// `I` of the tests of bounds: indices that are in range and others that are not.
+const INDICES: [u32; 8] = [1, 3, 4, 77, 0x8000_0000, u32::MAX, 0, 2];
+
+#[test]
+fn l5_kt_21_every_kind_of_access_out_of_range_gives_zero_and_writes_nothing() {
+    let declarations = "
+struct Part { mass: u32, history: array<vec2<u32>, 4>, m: mat3x2<f32> }
+var<workgroup> w: array<u32, 4>;
+var<workgroup> wa: array<atomic<u32>, 4>;
+var<private> own: array<array<u32, 3>, 2>;
+fn add(to: ptr<function, u32>) -> u32 { *to += 5u; return *to; }
+fn add_own(to: ptr<private, u32>) -> u32 { *to += 5u; return *to; }
+const TABLE = array<vec2<u32>, 3>(vec2(1u, 2u), vec2(3u, 4u), vec2(5u, 6u));";
+    let bodies = [
+        "for (var i = 0u; i < 8u; i++) { O[1u + i] = I[I[i] + 1u]; O[I[i] + 60u] = 9u; }",
+        "for (var i = 0u; i < 8u; i++) { O[1u + i] = I[bitcast<i32>(I[i]) - 2]; O[bitcast<i32>(I[i]) - 4 + 1] = 7u; }",
+        "var a = array<u32, 4>(1u, 2u, 3u, 4u); for (var i = 0u; i < 8u; i++) { a[I[i]] += 10u; O[8u + i] = a[I[i]]; }
+         for (var i = 0u; i < 4u; i++) { O[1u + i] = a[i]; }",
+        "var p: Part; for (var i = 0u; i < 8u; i++) { p.history[I[i]][I[7u - i]] += 3u + i; p.m[I[i]][I[7u - i]] = f32(i); }
+         for (var i = 0u; i < 4u; i++) { O[1u + 2u * i] = p.history[i].x; O[2u + 2u * i] = p.history[i].y; }
+         for (var i = 0u; i < 3u; i++) { put(9u + 2u * i, p.m[i].x); put(10u + 2u * i, p.m[i][1]); }",
+        "for (var i = 0u; i < 8u; i++) { w[I[i]] = i + 1u; O[8u + i] = w[I[i]]; } for (var i = 0u; i < 4u; i++) { O[1u + i] = w[i]; }",
+        "for (var i = 0u; i < 8u; i++) { O[8u + i] = atomicAdd(&wa[I[i]], i + 1u); atomicMax(&wa[I[i]], 100u); atomicStore(&wa[I[i]], atomicLoad(&wa[I[i]]) + 1u); }
+         for (var i = 0u; i < 4u; i++) { O[1u + i] = atomicLoad(&wa[i]); }",
+        "for (var i = 0u; i < 8u; i++) { let r = atomicCompareExchangeWeak(&wa[I[i]], 0u, i + 1u); O[8u + i] = r.old_value;
+         if (I[i] > 3u) { O[16u + i] = u32(r.exchanged); } } for (var i = 0u; i < 4u; i++) { O[1u + i] = atomicLoad(&wa[i]); }",
+        "for (var i = 0u; i < 8u; i++) { own[I[i]][I[7u - i]] += i + 1u; O[8u + i] = own[I[i]][I[7u - i]]; }
+         for (var i = 0u; i < 2u; i++) { for (var j = 0u; j < 3u; j++) { O[1u + i * 3u + j] = own[i][j]; } }",
+        "let v = vec3(5u, 6u, 7u) + I[6]; let t = TABLE; for (var i = 0u; i < 8u; i++) { O[1u + i] = v[I[i]]; O[9u + i] = TABLE[I[i]].y + t[I[i]][I[7u - i]]; }",
+        "var a = array<u32, 4>(1u, 2u, 3u, 4u); for (var i = 0u; i < 8u; i++) { let r = add(&a[I[i]]); if (I[i] < 4u) { O[8u + i] = r; } }
+         for (var i = 0u; i < 4u; i++) { O[1u + i] = a[i]; }",
+        "for (var i = 0u; i < 8u; i++) { let r = add_own(&own[1][I[i]]); if (I[i] < 3u) { O[8u + i] = r; } } for (var j = 0u; j < 3u; j++) { O[1u + j] = own[1][j]; }",
+        "w[1] = 3u; w[3] = 4u; workgroupBarrier(); for (var i = 0u; i < 8u; i++) { O[1u + i] = workgroupUniformLoad(&w[workgroupUniformLoad(&w[2]) + i]); }",
+        "var v = vec4(1u, 2u, 3u, 4u); for (var i = 0u; i < 8u; i++) { v[I[i]] += 10u; } O[1] = v.x; O[2] = v.y; O[3] = v.z; O[4] = v.w;",
+        "var i = 0u; loop { O[1u + i] = I[i]; i++; continuing { break if i >= 20u; } }",
+        "switch I[1] { case 3u: { O[I[3]] = 1u; O[5] = I[I[3]]; return; } default: { O[6] = I[I[4]]; } }",
+    ];
+    same_everywhere(&bodies.map(|body| Kernel {
+        declarations,
+        body,
+        size: 1,
+        bounds: Bounds::Checked,
+        input: &INDICES,
+        output: 64,
+    }));
+    // And what it computes while it reports.
+    same_everywhere(&bodies.map(|body| Kernel {
+        declarations,
+        body,
+        size: 1,
+        bounds: Bounds::Validate,
+        input: &INDICES,
+        output: 64,
+    }));
+}
+
+/// Numbers that show how floats are rounded, cut and compared.
+fn floats() -> Vec<u32> {
+    let mut words: Vec<u32> = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        -2.5,
+        3.999_999_8,
+        1e20,
+        -1e20,
+        2_147_483_600.0,
+        4.3e9,
+        1e-30,
+        0.1,
+        16_777_217.0,
+        f32::MAX,
+    ]
+    .map(f32::to_bits)
+    .to_vec();
+    words.extend((0..48_u32).map(|n| 0x3000_0000 + n.wrapping_mul(0x9e37_79b9) % 0x2000_0000));
+    words
+}
+
+#[test]
+fn numbers_are_those_of_the_cpu_device() {
+    let input = floats();
+    let integers = "for (var i = 0u; i < 60u; i++) { let a = I[i]; let b = I[i + 1u]; let s = bitcast<i32>(a); let t = bitcast<i32>(b);
+        O[1u + i] = (a + b) ^ (a * b) ^ (a / (b & 3u)) ^ (a % (b & 7u)) ^ (a << (b & 63u)) ^ (a >> (b & 63u)) ^ bitcast<u32>(s / (t | 1))
+            ^ bitcast<u32>(s % (t >> 28u)) ^ bitcast<u32>(s >> (b & 63u)) ^ bitcast<u32>(-s) ^ bitcast<u32>(abs(s))
+            ^ countOneBits(a) ^ reverseBits(a) ^ firstLeadingBit(b) ^ bitcast<u32>(firstTrailingBit(t)) ^ extractBits(a, b & 31u, 9u)
+            ^ insertBits(a, b, 5u, a & 31u) ^ bitcast<u32>(clamp(s, -5, t)) ^ dot(vec3(a, b, 3u), vec3(b, a, 9u)) ^ min(a, b) ^ bitcast<u32>(max(s, t)); }";
+    let conversions = "for (var i = 0u; i < 64u; i++) { O[1u + i] = bitcast<u32>(i32(f(i))) ^ (u32(f(i)) * 3u);
+        put(65u + i, f32(I[i])); put(129u + i, f32(bitcast<i32>(I[i]))); }";
+    let sums = "for (var i = 0u; i < 63u; i++) { put(1u + i, f(i) + f(i + 1u)); put(65u + i, f(i) - f(i + 1u)); put(129u + i, f(i) * f(i + 1u)); }";
+    let whole = "for (var i = 0u; i < 64u; i++) { put(1u + i, floor(f(i))); put(65u + i, ceil(f(i))); put(129u + i, trunc(f(i)) + round(f(i))); }";
+    let compared = "for (var i = 0u; i < 63u; i++) { let a = f(i); let b = f(i + 1u);
+        O[1u + i] = u32(a < b) | u32(a <= b) << 1u | u32(a == b) << 2u | u32(a != b) << 3u | u32(a > b) << 4u | u32(a >= b) << 5u;
+        put(65u + i, max(a, b) + abs(a)); put(129u + i, select(a, b, a < b) + sign(b)); }";
+    let packed = "for (var i = 0u; i < 60u; i++) { let v = vec4(f(i), f(i + 1u), f(i + 2u), f(i + 3u)) * 0.001;
+        O[1u + i] = pack4xI8(vec4<i32>(v)) ^ pack4xU8(vec4<u32>(abs(v)));  O[65u + i] = bitcast<u32>(dot4I8Packed(I[i], I[i + 1u]));
+        O[129u + i] = dot4U8Packed(I[i], I[i + 1u]); }";
+    let bodies = [integers, conversions, sums, whole, compared, packed];
+    let kernels: Vec<Kernel<'_>> = bodies
+        .iter()
+        .map(|body| Kernel { declarations: "", body, size: 1, bounds: Bounds::Checked, input: &input, output: 200 })
+        .collect();
+    same_everywhere(&kernels);
+}
+
+#[test]
+fn numbers_of_other_sizes_are_those_of_the_cpu_device() {
+    let input = floats();
+    let wide = "for (var i = 0u; i < 60u; i++) { let a = u64(I[i]) << 32u | u64(I[i + 1u]); let b = u64(I[i + 2u]) << 17u; let s = bitcast<i64>(a);
+        let x = (a + b) ^ (a * b) ^ (a / (b & 255lu)) ^ (a % (b | 3lu)) ^ (a >> (I[i] & 63u)) ^ bitcast<u64>(s / 7li) ^ bitcast<u64>(s >> (I[i] & 63u)) ^ bitcast<u64>(abs(s));
+        O[1u + i] = u32(x); O[65u + i] = u32(x >> 32u); }";
+    let double = "for (var i = 0u; i < 60u; i++) { let a = f64(f(i)); let b = f64(f(i + 1u)); put(1u + i, f32(a + b)); put(65u + i, f32(a * b - 1.0lf)); }";
+    let half = "for (var i = 0u; i < 60u; i++) { let a = f16(f32(i) * 0.375); O[1u + i] = u32(a); }";
+    let short = "for (var i = 0u; i < 60u; i++) { let a = f32(f16(f32(i) * 0.375) * f16(3.0)); put(1u + i, a); }";
+    let kernels: Vec<Kernel<'_>> = [("", wide), ("", double), ("enable f16;", half), ("enable f16;", short)]
+        .into_iter()
+        .map(|(declarations, body)| Kernel { declarations, body, size: 1, bounds: Bounds::Checked, input: &input, output: 200 })
+        .collect();
+    same_everywhere(&kernels);
+}
+
+#[test]
+fn kt_08_workgroups_work_together_as_on_the_cpu_device() {
+    let input: Vec<u32> = (0..256).map(|n| n * 7 + 1).collect();
+    let declarations = "var<workgroup> acc: array<u32, 64>; var<workgroup> lim: u32; var<private> p: vec3<u32>;";
+    let reduce = "if (li == 0u) { lim = 32u; } acc[li] = I[li]; workgroupBarrier();
+        loop { let s = workgroupUniformLoad(&lim); if (s == 0u) { break; } if (li < s) { acc[li] += acc[li + s]; } workgroupBarrier(); if (li == 0u) { lim = s / 2u; } workgroupBarrier(); }
+        O[64u + li] = acc[0] + acc[li];";
+    let rotate = "acc[li] = I[li]; workgroupBarrier(); for (var n = 0u; n < 5u; n++) { let v = acc[(li + 1u) % 64u]; workgroupBarrier(); acc[li] = v; workgroupBarrier(); }
+        p += vec3(acc[li]); O[128u + li] = p.x + p.z;";
+    let kernels: Vec<Kernel<'_>> = [reduce, rotate]
+        .into_iter()
+        .map(|body| Kernel { declarations, body, size: 64, bounds: Bounds::Checked, input: &input, output: 200 })
+        .collect();
+    same_everywhere(&kernels);
+}
+
+/// The distance of two numbers, in steps of the first.
+fn steps(a: u32, b: u32) -> u64 {
+    let place = |bits: u32| if bits >> 31 == 1 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
+    place(a).abs_diff(place(b))
+}
+
+#[test]
+fn functions_that_are_left_to_drivers_are_close_to_the_cpu_device() {
+    let input: Vec<u32> = (0..64).map(|n| (n as f32).mul_add(0.11, 0.013).to_bits()).collect();
+    // Steps that the language allows, where it states them so; for numbers as in `input`.
+    let cases = [
+        ("f(i) / f(63u - i)", 3),
+        ("sqrt(f(i))", 4),
+        ("inverseSqrt(f(i))", 2),
+        ("exp(f(i))", 18),
+        ("exp2(f(i))", 18),
+        ("fma(f(i), 3.7, f(63u - i))", 1),
+        ("f(i) * 3.7 + f(63u - i)", 1),
+        ("atan(f(i))", 4096),
+    ];
+    let mut cpu = Bench::open(&CpuDriver, 0);
+    for (index, name) in common::adapters() {
+        let mut bench = Bench::open(&WgpuDriver, index);
+        for (call, allowed) in cases {
+            let body = format!("for (var i = 0u; i < 63u; i++) {{ put(1u + i, {call}); }}");
+            let kernel = Kernel { declarations: "", body: &body, size: 1, bounds: Bounds::Checked, input: &input, output: 64 };
+            let (expected, got) = (cpu.run(&kernel).unwrap(), bench.run(&kernel).unwrap());
+            let most = expected.iter().zip(&got).map(|(a, b)| steps(*a, *b)).max().unwrap();
+            eprintln!("{name}: {call} differs by up to {most} steps");
+            assert!(most <= allowed, "{name}: {call} is {most} steps away, {allowed} are allowed");
+        }
+    }
+}

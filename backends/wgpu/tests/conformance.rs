@@ -1,0 +1,34 @@
+//! The wgpu device against the suite that every device runs, on every adapter that this machine has.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
+
+mod common;
+
+use compute_hal::OpenOptions;
+use compute_hal::conformance::{Exception, Subject, run};
+use compute_wgpu::WgpuDriver;
+
+/// What no adapter can do, and why.
+const EXCEPTIONS: &[Exception] = &[Exception {
+    check: "kt01_kt02_kt03_kt22_numbers_of_64_bits_keep_the_same_rules",
+    reason: "it uses atan2 of f64, which no graphics API has: the kernel is refused",
+}];
+
+/// What Mesa's software driver does wrong (22.3).
+const LLVMPIPE: &[Exception] = &[Exception {
+    check: "l12_subgroup_operations_are_those_of_the_lanes_that_are_there",
+    reason: "num_subgroups leaves out the last subgroup when it is not full",
+}];
+
+#[test]
+fn every_adapter_conforms() {
+    let options = OpenOptions::default();
+    for (index, name) in common::adapters() {
+        eprintln!("testing {name}");
+        let mut exceptions = EXCEPTIONS.to_vec();
+        if name.starts_with("llvmpipe") {
+            exceptions.extend_from_slice(LLVMPIPE);
+        }
+        run(&Subject { driver: &WgpuDriver, index, options: &options }, &exceptions)
+            .unwrap_or_else(|wrong| panic!("{name}:\n{wrong}"));
+    }
+}
