@@ -23,6 +23,7 @@ mod print;
 mod range;
 mod reflect;
 pub mod reflection;
+mod remap;
 mod scan;
 mod spelling;
 mod subgroups;

@@ -5,7 +5,6 @@
 //! Runs on a module that is not validated yet. What is wrong with a function must be told once, and also where nobody calls it: so a
 //! *general* module, in which each such parameter is a variable that stands for all of them, is validated first.
 
-mod remap;
 mod specialise;
 
 use naga::front::Typifier;

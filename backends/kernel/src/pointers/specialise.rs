@@ -12,9 +12,9 @@ use naga::{
     Statement, Type, TypeInner,
 };
 
-use super::{remap, target};
+use super::target;
 use crate::diagnostics::Finding;
-use crate::walk;
+use crate::{remap, walk};
 
 /// Copies of functions in all.
 const MAX_COPIES: usize = 1024;

@@ -1,5 +1,5 @@
 //! WGSL in, a validated module out. The front end proper is naga's; around it stand bounds before anything recursive (`scan`), repairs of what it
-//! folds wrongly or refuses although the language allows it (`fold`, `lets`, `attributes`), and the search for everything else that is wrong once
+//! folds wrongly or refuses although the language allows it (`fold`, `lets`, `parts`, `attributes`), and the search for everything else that is wrong once
 //! something is (`recover`).
 
 mod attributes;
@@ -9,6 +9,7 @@ mod invalid;
 mod lets;
 mod messages;
 pub(crate) mod overrides;
+mod parts;
 mod recover;
 mod suggest;
 
@@ -41,9 +42,13 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
     let (mut edits, findings) = fold::check(&scanned);
     edits.extend(attributes::check(&scanned));
     text.apply(edits);
-    if findings.is_empty()
-        && let Some((module, info)) = whole(&mut text, &prints)
-    {
+    let mut found = if findings.is_empty() { whole(&mut text, &prints) } else { None };
+    let casts = if found.is_none() { bitcast::edits(&Scanned::new(text.as_str())) } else { Vec::new() };
+    if !casts.is_empty() {
+        text.apply(casts);
+        found = if findings.is_empty() { whole(&mut text, &prints) } else { None };
+    }
+    if let Some((module, info)) = found {
         let overrides = reflect::overrides(&module);
         return Ok(Parsed {
             text: Arc::new(text),
@@ -74,14 +79,16 @@ fn whole(text: &mut Edited, prints: &Rewritten) -> Option<(naga::Module, ModuleI
             info = valid(&mut module).ok();
         }
     }
-    let info = info?;
-    if beyond(&module, &info, text.as_str()).is_empty() { Some((module, info)) } else { None }
+    let info = info.filter(|info| !bitcast::differ(&module, info, text.as_str()))?;
+    if limits::check(&module, &info).is_empty() { Some((module, info)) } else { None }
 }
 
 /// What the front end proper makes of a text, and what is wrong in it that the validator does not look for. Every byte keeps its place.
 fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
     let mut module = naga::front::wgsl::parse_str(&subgroups::prepare(text))?;
-    let mut findings = subgroups::normalise(&mut module);
+    let mut findings = bitcast::resolve(&mut module);
+    findings.extend(subgroups::normalise(&mut module));
+    parts::hide(&mut module);
     findings.extend(pointers::check(&module));
     Ok((module, findings))
 }
@@ -99,22 +106,15 @@ fn refused(module: &naga::Module, text: &str, prints: &Rewritten) -> Vec<Finding
     findings
 }
 
-/// What is wrong with a module that the validator lets through.
-fn beyond(module: &naga::Module, info: &ModuleInfo, text: &str) -> Vec<Finding> {
-    let mut findings = bitcast::check(module, info, text);
-    findings.extend(limits::check(module, info));
-    findings
-}
-
 /// What is over a bound in a valid module, or the first thing that the validator finds. What is not supported was told already: then it is valid here.
-fn judge(module: &naga::Module, text: &str, unsupported: bool) -> Result<Vec<Finding>, Box<naga::WithSpan<ValidationError>>> {
+fn judge(module: &naga::Module, unsupported: bool) -> Result<Vec<Finding>, Box<naga::WithSpan<ValidationError>>> {
     let mut validator =
         if unsupported { Validator::new(ValidationFlags::all(), Capabilities::all()) } else { parse::validator() };
     if !support::can_be_validated(module) {
         return Ok(Vec::new());
     }
     match validator.validate(module) {
-        Ok(info) => Ok(beyond(module, &info, text)),
+        Ok(info) => Ok(limits::check(module, &info)),
         Err(error) => Err(Box::new(error)),
     }
 }

@@ -12,7 +12,7 @@ use crate::diagnostics::{Diagnostics, Finding, MOST};
 use crate::edits::{Edit, Edited};
 use crate::print::Rewritten;
 use crate::scan::{Kind, Scanned};
-use crate::{pointers, uniformity};
+use crate::{limits, pointers, uniformity};
 
 /// Attempts, those included that find nothing new.
 const MAX_ROUNDS: u64 = 200;
@@ -70,7 +70,7 @@ impl Recovery {
     fn copied(&mut self) {
         let Ok((mut module, _)) = super::read(self.text.as_str()) else { return };
         let findings = match super::valid(&mut module) {
-            Ok(info) => super::beyond(&module, &info, self.text.as_str()),
+            Ok(info) => limits::check(&module, &info),
             Err(findings) => findings,
         };
         findings.into_iter().for_each(|f| self.note(f));
@@ -191,7 +191,7 @@ impl Recovery {
         }
         let mut stubs = HashSet::new();
         loop {
-            let error = match super::judge(&module, self.text.as_str(), unsupported) {
+            let error = match super::judge(&module, unsupported) {
                 Ok(findings) => {
                     findings.into_iter().for_each(|f| self.note(f));
                     break;

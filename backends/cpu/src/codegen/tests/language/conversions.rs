@@ -52,6 +52,7 @@ pub(super) const NAMES: &[&str] = names![
     floats_become_floats_with_one_rounding,
     booleans_become_numbers_and_back,
     bits_are_reinterpreted_between_types_of_one_size,
+    bits_are_reinterpreted_between_types_of_other_widths,
     literals_have_their_type_and_value,
     kt_24_what_is_folded_is_what_is_computed,
 ];
@@ -162,6 +163,51 @@ fn bits_are_reinterpreted_between_types_of_one_size() {
     check::<f64, u64>(&<f64 as Float>::samples());
     check::<i64, f64>(&i64::samples());
     check::<u64, i64>(&u64::samples());
+}
+
+#[test]
+fn bits_are_reinterpreted_between_types_of_other_widths() {
+    // Halves of every class but NaN, in words.
+    let halves = [0x3c00_8001_u32, 0x7bff_0001, 0x7c00_fc00, 0x0000_8000, 0x0400_03ff, 0xc500_3555];
+    let body =
+        "let x = A[2u * w.x]; let y = A[2u * w.x + 1u]; let h = bitcast<vec2<f16>>(x); let l = bitcast<vec4<f16>>(vec2(x, y));
+        let r = vec4<u32>(bitcast<u32>(h), bitcast<vec2<u32>>(l), bitcast<u32>(bitcast<i32>(vec2h(l.zw))));
+        for (var i = 0u; i < 4u; i++) { R[4u * w.x + i] = r[i]; }";
+    let got = run_typed::<u32, u32>("", body, 3, &halves, 12);
+    let expected: Vec<u32> = halves.chunks(2).flat_map(|p| [p[0], p[0], p[1], p[1]]).collect();
+    assert_eq!(got, expected);
+    // The first component is in the lowest bits.
+    assert_eq!(
+        evaluate::<u32, f32>("f32(bitcast<vec2<f16>>(x).x) + 10.0 * f32(bitcast<vec2h>(bitcast<f32>(x)).y)", 1, &[0x4000_3c00]),
+        [21.0]
+    );
+    assert_eq!(
+        evaluate::<u32, i32>("i32(bitcast<vec2<i16>>(i32(x)).x) * 10i + i32(bitcast<vec2<i16>>(x).y)", 1, &[0xffff_0003]),
+        [29]
+    );
+    let ints = "bitcast<u32>(bitcast<vec2<u16>>(x)) ^ bitcast<vec2<u32>>(bitcast<vec4<i16>>(vec2(7u, x))).y ^ bitcast<u32>(vec2<i16>(i16(-1), i16(2)))";
+    assert_eq!(evaluate::<u32, u32>(ints, 1, &[0xffff_8001]), [0x0002_ffff]);
+    // 64 bits and two words, four halves.
+    let wide = [0x0123_4567_89ab_cdef_u64, u64::MAX - 5, 1 << 63];
+    assert_eq!(evaluate::<u64, u64>("bitcast<u64>(bitcast<vec2<u32>>(x))", 1, &wide), wide);
+    assert_eq!(evaluate::<u64, u32>("bitcast<vec2<u32>>(x).y", 1, &wide), [0x0123_4567, u32::MAX, 0x8000_0000]);
+    assert_eq!(evaluate::<u64, i64>("bitcast<i64>(bitcast<vec2<i32>>(bitcast<f64>(x)))", 1, &wide), wide.map(|x| x as i64));
+    assert_eq!(evaluate::<f64, f64>("bitcast<f64>(bitcast<vec2<f32>>(x))", 1, &[1.5, -1e300]), [1.5, -1e300]);
+    assert_eq!(
+        evaluate::<u64, u64>(
+            "bitcast<u64>(bitcast<vec4<u16>>(x)) - bitcast<u64>(vec4<u16>(u16(1), u16(0), u16(1), u16(0)))",
+            1,
+            &[0x0005_0007_0009_0003]
+        ),
+        [0x0005_0006_0009_0002]
+    );
+    assert_eq!(evaluate::<f32, f32>("f32(bitcast<vec4<f16>>(bitcast<f64>(0x3c00400042004400lu)).w) + x", 1, &[0.5]), [1.5]);
+    // Constants, names for types, operands with effects, places where something else follows.
+    let declarations = "alias Pair = vec2<f16>; alias Word = u32; var<private> n: u32; fn next() -> u32 { n += 1u; return n; }";
+    let body = "const C = 0x40003c00u; let h: Pair = bitcast<Pair>(C); let l = bitcast<Word>(Pair(1h, 2h)); R[0] = u32(h.x + h.y); R[1] = l;
+        R[2] = bitcast<Word>(bitcast<Pair>(next())) + n * 100u; if (all(bitcast<vec2<u32>>(vec4h(1h, 2h, 1h, 2h)) == vec2(C))) { R[3] = 4u; }
+        for (var i = 0u; i < bitcast<vec2<u32>>(2lu).x; i++) { R[4] += bitcast<u32>(vec2<f16>(0h, h.x)) >> 16u; } let same = bitcast<vec2<i32>>(vec2(7u)); R[5] = u32(same.y);";
+    assert_eq!(run_typed::<u32, u32>(declarations, body, 1, &[0], 6), [3, 0x4000_3c00, 101, 4, 2 * 0x3c00, 7]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::*;
 pub(super) const NAMES: &[&str] = names![
     arithmetic_of_integers_wraps,
     kt_01_division_has_an_answer_in_every_corner_of_every_integer,
+    constant_components_beside_others_are_decided_at_run_time,
     kt_02_shift_counts_are_taken_modulo_every_width,
     bits_of_integers_are_combined,
     comparisons_hold_for_every_number,
@@ -49,6 +50,16 @@ fn kt_01_division_has_an_answer_in_every_corner_of_every_integer() {
     check::<u32>();
     check::<i64>();
     check::<u64>();
+}
+
+#[test]
+fn constant_components_beside_others_are_decided_at_run_time() {
+    // All of the right side must be constant to be judged before.
+    let body = "let v = vec2(A[0], A[1]); let z = 0u; let a = v / vec2(A[2], 0u); let b = v % vec2(0u, A[2]); let c = v << vec2(A[2], 33u); let d = v / vec2(1u, z);
+        let e = vec4(v, v) / vec4(vec2(A[2], 0u), 0u, 2u); let f = vec3<i32>(v.xyx) / vec3(i32(A[2]), vec2(0i)); let g = vec2<u32>(v.x) >> vec2(32u, z); var h = v; h %= vec2(A[2], 0u);
+        R[0] = a.x * 100u + a.y; R[1] = b.x * 100u + b.y; R[2] = c.x * 100u + c.y; R[3] = d.x * 100u + d.y; R[4] = e.x + e.y * 10u + e.z * 100u + e.w * 1000u;
+        R[5] = u32(f.x + f.y * 10 + f.z * 100); R[6] = g.x * 100u + g.y; R[7] = h.x * 100u + h.y;";
+    assert_eq!(run_typed::<u32, u32>("", body, 1, &[7, 9, 2], 8), [309, 1, 2818, 709, 4793, 793, 707, 100]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every handle in an expression or statement that leads to another expression, so that a function can be copied with its expressions moved.
 //! Without a wildcard: a construct that is new must be looked at.
 
-use naga::{AtomicFunction, Block, Expression, GatherMode, Handle, Range, Statement};
+use naga::{Arena, AtomicFunction, Block, Expression, Function, GatherMode, Handle, Literal, Range, Span, Statement};
 
 type Visit<'a> = dyn FnMut(&mut Handle<Expression>) + 'a;
 
@@ -14,7 +14,7 @@ fn some<const N: usize>(handles: [&mut Option<Handle<Expression>>; N], f: &mut V
 }
 
 /// Calls `f` for every operand of an expression.
-pub(super) fn expression(expression: &mut Expression, f: &mut Visit<'_>) {
+pub(crate) fn expression(expression: &mut Expression, f: &mut Visit<'_>) {
     match expression {
         Expression::Literal(_)
         | Expression::Constant(_)
@@ -58,7 +58,7 @@ pub(super) fn expression(expression: &mut Expression, f: &mut Visit<'_>) {
 }
 
 /// Calls `f` for every expression that a statement mentions, and `emit` for those that it evaluates; the same for the statements inside.
-pub(super) fn statement(statement: &mut Statement, f: &mut Visit<'_>, emit: &mut dyn FnMut(&mut Range<Expression>)) {
+pub(crate) fn statement(statement: &mut Statement, f: &mut Visit<'_>, emit: &mut dyn FnMut(&mut Range<Expression>)) {
     match statement {
         Statement::Emit(range) => emit(range),
         Statement::Block(inner) => block(inner, f, emit),
@@ -109,7 +109,7 @@ pub(super) fn statement(statement: &mut Statement, f: &mut Visit<'_>, emit: &mut
 }
 
 /// The same for every statement of a block.
-pub(super) fn block(statements: &mut Block, f: &mut Visit<'_>, emit: &mut dyn FnMut(&mut Range<Expression>)) {
+pub(crate) fn block(statements: &mut Block, f: &mut Visit<'_>, emit: &mut dyn FnMut(&mut Range<Expression>)) {
     statements.iter_mut().for_each(|inner| statement(inner, f, emit));
 }
 
@@ -129,4 +129,39 @@ fn gather(mode: &mut GatherMode, f: &mut Visit<'_>) {
         | GatherMode::QuadBroadcast(index) => f(index),
         GatherMode::BroadcastFirst | GatherMode::QuadSwap(_) => {}
     }
+}
+
+/// An expression to be rewritten: its handle, what it is with its operands moved, its place.
+pub(crate) type Old = (Handle<Expression>, Expression, Span);
+
+/// Appends an expression, or others in its place, and answers with the one that stands for it. What it appends must be evaluated where the
+/// expression was. It also gets the literals that were asked for.
+type Make<'a> = dyn FnMut(Old, &[Handle<Expression>], &mut Arena<Expression>) -> Handle<Expression> + 'a;
+
+/// Rewrites the expressions of a function, in their order. `literals` come before all others.
+pub(crate) fn rewrite(function: &mut Function, literals: &[Literal], make: &mut Make<'_>) {
+    let old = std::mem::take(&mut function.expressions);
+    let out = &mut function.expressions;
+    let literals: Vec<_> = literals.iter().map(|literal| out.append(Expression::Literal(*literal), Span::UNDEFINED)).collect();
+    let mut moved: Vec<Handle<Expression>> = Vec::with_capacity(old.len());
+    let mut first: Vec<u32> = Vec::with_capacity(old.len() + 1);
+    for (handle, old_expression) in old.iter() {
+        let mut copy = old_expression.clone();
+        expression(&mut copy, &mut |operand| *operand = moved.get(operand.index()).copied().unwrap_or(*operand));
+        first.push(out.len() as u32);
+        moved.push(make((handle, copy, old.get_span(handle)), &literals, out));
+    }
+    first.push(out.len() as u32);
+    let at = |handle: Handle<Expression>| moved.get(handle.index()).copied().unwrap_or(handle);
+    for (_, variable) in function.local_variables.iter_mut() {
+        variable.init = variable.init.map(at);
+    }
+    let named = std::mem::take(&mut function.named_expressions);
+    function.named_expressions.extend(named.into_iter().map(|(handle, name)| (at(handle), name)));
+    let place = |index: u32| first.get(index as usize).copied().unwrap_or_default();
+    let out = &function.expressions;
+    block(&mut function.body, &mut |operand| *operand = at(*operand), &mut |range| {
+        let old = range.index_range();
+        *range = Range::from_index_range(place(old.start)..place(old.end), out);
+    });
 }
