@@ -492,7 +492,11 @@ fn push_constants_are_the_immediate_block() {
 fn what_is_not_supported_is_refused_by_name_with_its_place() {
     let cases = [
         ("void main() { double d = 1.0; }", "64-bit floats", (5, 15)),
-        ("void main() {\n  O[0] = subgroupAdd(1u);\n}", "subgroup operations are not supported yet", (6, 10)),
+        (
+            "void main() {\n  O[0] = subgroupClusteredAdd(1u, 4u);\n}",
+            "subgroup operations like `subgroupClusteredAdd` are not supported yet",
+            (6, 10),
+        ),
         ("void main() { I[0] = 1u; }", "read-only", (5, 15)),
         ("void main() { O[0] = x; }", "`x` is not declared", (5, 22)),
         ("void main() { uint x = 1.5; }", "`float` is no `uint`", (5, 24)),

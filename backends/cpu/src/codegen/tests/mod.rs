@@ -8,6 +8,7 @@ mod basics;
 mod bounds;
 mod folding;
 mod glsl;
+mod glsl_subgroups;
 mod language;
 mod random;
 mod speed;

@@ -18,6 +18,13 @@ const SUPPORTED: &[&str] = &[
     "GL_EXT_shader_explicit_arithmetic_types_int32",
     "GL_GOOGLE_cpp_style_line_directive",
     "GL_GOOGLE_include_directive",
+    "GL_KHR_shader_subgroup_arithmetic",
+    "GL_KHR_shader_subgroup_ballot",
+    "GL_KHR_shader_subgroup_basic",
+    "GL_KHR_shader_subgroup_quad",
+    "GL_KHR_shader_subgroup_shuffle",
+    "GL_KHR_shader_subgroup_shuffle_relative",
+    "GL_KHR_shader_subgroup_vote",
 ];
 
 /// Defined before the first line.

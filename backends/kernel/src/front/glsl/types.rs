@@ -38,6 +38,18 @@ impl Scalar {
         }
     }
 
+    pub(super) fn kind(self) -> naga::ScalarKind {
+        self.to_naga().kind
+    }
+
+    /// The unsigned integer of the same size.
+    pub(super) fn unsigned(self) -> Self {
+        match self {
+            Self::Bool => Self::Bool,
+            Self::Int | Self::Uint | Self::Float => Self::Uint,
+        }
+    }
+
     fn prefix(self) -> &'static str {
         match self {
             Self::Bool => "b",

@@ -84,7 +84,7 @@ fn atomic(name: &str) -> Option<AtomicFunction> {
 
 fn unsupported(name: &str) -> Option<&'static str> {
     let starts = |list: &[&str]| list.iter().any(|p| name.starts_with(p));
-    if starts(&["subgroup", "readInvocation", "readFirstInvocation", "ballotARB", "anyInvocation", "allInvocations"]) {
+    if starts(&["readInvocation", "readFirstInvocation", "ballotARB", "anyInvocation", "allInvocations"]) {
         return Some("subgroup operations");
     }
     if starts(&["texture", "texel", "image", "sparse"]) {
@@ -107,7 +107,7 @@ impl Lower<'_> {
         self.value(math, ty, at)
     }
 
-    fn nothing(&mut self, at: At) -> Value {
+    pub(super) fn nothing(&mut self, at: At) -> Value {
         Value { handle: self.literal(naga::Literal::U32(0), at), ty: Ty::Void }
     }
 
@@ -133,6 +133,9 @@ impl Lower<'_> {
             }
             self.push(barrier, at);
             return Ok(self.nothing(at));
+        }
+        if name.starts_with("subgroup") {
+            return self.subgroup(name, arguments, at);
         }
         if name.starts_with("atomic") {
             return self.atomic(name, arguments, at);

@@ -354,6 +354,9 @@ impl Lower<'_> {
 
     fn module_variable(&mut self, variable: &Variable) -> Lowered<()> {
         let at = variable.at;
+        if let Base::Lost = variable.ty.base {
+            return Err(Wrong::told());
+        }
         let (space, constant) = match variable.qualifiers.storage {
             None => (AddressSpace::Private, false),
             Some((Storage::Const, _)) => (AddressSpace::Private, true),

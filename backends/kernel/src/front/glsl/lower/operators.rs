@@ -239,7 +239,7 @@ impl Lower<'_> {
         Ok(if equal { same } else { self.not(&same, at) })
     }
 
-    fn same(&mut self, left: &Value, right: &Value, at: At) -> Lowered<Value> {
+    pub(super) fn same(&mut self, left: &Value, right: &Value, at: At) -> Lowered<Value> {
         self.check_size(at)?;
         let parts: Vec<(Value, Value)> = match &left.ty {
             Ty::Scalar(_) => return Ok(self.op(Op::Equal, left, right, BOOL, at)),
