@@ -9,6 +9,7 @@ mod bounds;
 mod folding;
 mod glsl;
 mod glsl_subgroups;
+mod glsl_types;
 mod language;
 mod random;
 mod speed;

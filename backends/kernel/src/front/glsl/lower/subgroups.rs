@@ -254,6 +254,8 @@ impl Lower<'_> {
         // Operators on bits want words.
         let word = match scalar {
             Scalar::Bool => Some(Scalar::Uint),
+            Scalar::Int16 if bits => Some(Scalar::Int),
+            Scalar::Uint16 if bits => Some(Scalar::Uint),
             _ => None,
         };
         let inner = word.map_or_else(|| value.clone(), |word| self.cast(value, word, at));
@@ -328,7 +330,7 @@ impl Lower<'_> {
         if scalar.kind() == naga::ScalarKind::Uint {
             return ones;
         }
-        let unsigned = self.bitcast(&ones, scalar.unsigned(), at);
+        let unsigned = self.bitcast(&ones, scalar.integer(false), at);
         let by = self.uint(1, at);
         let half = self.op(Op::ShiftRight, &unsigned, &by, unsigned.ty.clone(), at);
         self.bitcast(&half, scalar, at)
