@@ -491,8 +491,12 @@ fn push_constants_are_the_immediate_block() {
 #[test]
 fn what_is_not_supported_is_refused_by_name_with_its_place() {
     let cases = [
-        ("void main() { double d = 1.0; }", "64-bit floats", (5, 15)),
-        ("void main() {\n  O[0] = subgroupAdd(1u);\n}", "subgroup operations are not supported yet", (6, 10)),
+        ("void main() { int8_t i = 1; }", "8-bit integers are not supported yet", (5, 15)),
+        (
+            "void main() {\n  O[0] = subgroupClusteredAdd(1u, 4u);\n}",
+            "subgroup operations like `subgroupClusteredAdd` are not supported yet",
+            (6, 10),
+        ),
         ("void main() { I[0] = 1u; }", "read-only", (5, 15)),
         ("void main() { O[0] = x; }", "`x` is not declared", (5, 22)),
         ("void main() { uint x = 1.5; }", "`float` is no `uint`", (5, 24)),
@@ -503,7 +507,7 @@ fn what_is_not_supported_is_refused_by_name_with_its_place() {
         ("void main() { uint a[2]; O[0] = a[2]; }", "out of range", (5, 35)),
         ("void main() { atomicAdd(1u, 2u); }", "cannot be assigned", (5, 25)),
         ("uniform sampler2D t; void main() {}", "samplers", (5, 9)),
-        ("layout(binding = 3, scalar) buffer B { float x; }; void main() {}", "`scalar`", (5, 21)),
+        ("layout(binding = 3, packed) buffer B { float x; }; void main() {}", "`packed`", (5, 21)),
         ("layout(binding = 3) buffer B { float x; } b[2]; void main() {}", "arrays of bindings", (5, 28)),
         ("#extension GL_NV_thing : require\nvoid main() {}", "GL_NV_thing", (5, 1)),
         ("#error told you\nvoid main() {}", "told you", (5, 1)),

@@ -8,6 +8,8 @@ mod basics;
 mod bounds;
 mod folding;
 mod glsl;
+mod glsl_subgroups;
+mod glsl_types;
 mod language;
 mod random;
 mod speed;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lexer::{At, Name};
+use super::part::Part;
 use super::types::Ty;
 use crate::diagnostics::Finding;
 
@@ -167,10 +168,7 @@ pub(super) struct Expr {
 }
 
 pub(super) enum ExprKind {
-    Int(i32),
-    Uint(u32),
-    Float(f32),
-    Bool(bool),
+    Number(Part),
     Name(Name),
     Unary(Unary, Box<Expr>),
     /// `++` and `--`: before, or after, what they change.

@@ -12,6 +12,7 @@ mod lexer;
 mod lower;
 mod macros;
 mod parser;
+mod part;
 mod preprocess;
 mod types;
 mod words;

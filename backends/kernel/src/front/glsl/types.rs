@@ -2,12 +2,19 @@
 
 use std::sync::Arc;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Scalar {
     Bool,
+    Int16,
+    Uint16,
     Int,
     Uint,
+    Int64,
+    Uint64,
+    /// 16 bits.
+    Half,
     Float,
+    Double,
 }
 
 /// A type. Structures are numbers in a table of the translation.
@@ -16,8 +23,8 @@ pub(super) enum Ty {
     Void,
     Scalar(Scalar),
     Vector(Scalar, u8),
-    /// Columns and rows.
-    Matrix(u8, u8),
+    /// Of floats: columns and rows.
+    Matrix(Scalar, u8, u8),
     Struct(usize),
     /// Of the element, and how many; `None`: as many as are bound.
     Array(Arc<Self>, Option<u32>),
@@ -29,21 +36,127 @@ pub(super) const UINT: Ty = Ty::Scalar(Scalar::Uint);
 pub(super) const FLOAT: Ty = Ty::Scalar(Scalar::Float);
 
 impl Scalar {
+    const ALL: [Self; 10] = [
+        Self::Bool,
+        Self::Int16,
+        Self::Uint16,
+        Self::Int,
+        Self::Uint,
+        Self::Int64,
+        Self::Uint64,
+        Self::Half,
+        Self::Float,
+        Self::Double,
+    ];
+
     pub(super) fn to_naga(self) -> naga::Scalar {
         match self {
             Self::Bool => naga::Scalar::BOOL,
+            Self::Int16 => naga::Scalar::I16,
+            Self::Uint16 => naga::Scalar::U16,
             Self::Int => naga::Scalar::I32,
             Self::Uint => naga::Scalar::U32,
+            Self::Int64 => naga::Scalar::I64,
+            Self::Uint64 => naga::Scalar::U64,
+            Self::Half => naga::Scalar::F16,
             Self::Float => naga::Scalar::F32,
+            Self::Double => naga::Scalar::F64,
+        }
+    }
+
+    pub(super) fn from_naga(scalar: naga::Scalar) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.to_naga() == scalar)
+    }
+
+    pub(super) fn kind(self) -> naga::ScalarKind {
+        self.to_naga().kind
+    }
+
+    /// In memory; a `bool` there is a word.
+    pub(super) fn bytes(self) -> u64 {
+        if self == Self::Bool { 4 } else { self.to_naga().width.into() }
+    }
+
+    pub(super) fn is_float(self) -> bool {
+        self.kind() == naga::ScalarKind::Float
+    }
+
+    pub(super) fn is_signed(self) -> bool {
+        self.kind() == naga::ScalarKind::Sint
+    }
+
+    pub(super) fn is_integer(self) -> bool {
+        matches!(self.kind(), naga::ScalarKind::Sint | naga::ScalarKind::Uint)
+    }
+
+    /// The integer of the same size.
+    pub(super) fn integer(self, signed: bool) -> Self {
+        match (self, signed) {
+            (Self::Bool, _) => Self::Bool,
+            (Self::Int16 | Self::Uint16 | Self::Half, true) => Self::Int16,
+            (Self::Int16 | Self::Uint16 | Self::Half, false) => Self::Uint16,
+            (Self::Int | Self::Uint | Self::Float, true) => Self::Int,
+            (Self::Int | Self::Uint | Self::Float, false) => Self::Uint,
+            (Self::Int64 | Self::Uint64 | Self::Double, true) => Self::Int64,
+            (Self::Int64 | Self::Uint64 | Self::Double, false) => Self::Uint64,
+        }
+    }
+
+    /// How far the conversion is that the language makes by itself: to more bits, from signed to unsigned of no fewer bits, and from integers to floats of no
+    /// fewer bits. `None` where there is none.
+    pub(super) fn distance(self, to: Self) -> Option<u32> {
+        if self == to {
+            return Some(0);
+        }
+        let (from_bytes, to_bytes) = (self.bytes(), to.bytes());
+        let steps = (to_bytes.checked_div(from_bytes)?).checked_ilog2()?;
+        let kind = match (self.kind(), to.kind()) {
+            (naga::ScalarKind::Float, naga::ScalarKind::Float) => 0,
+            (naga::ScalarKind::Sint, naga::ScalarKind::Sint) | (naga::ScalarKind::Uint, naga::ScalarKind::Uint) => 0,
+            (naga::ScalarKind::Sint, naga::ScalarKind::Uint) => 1,
+            (naga::ScalarKind::Uint, naga::ScalarKind::Sint) if steps > 0 => 1,
+            (naga::ScalarKind::Sint | naga::ScalarKind::Uint, naga::ScalarKind::Float) => 2,
+            _ => return None,
+        };
+        Some(kind + steps)
+    }
+
+    /// The one of two that the other becomes by itself.
+    pub(super) fn common(self, other: Self) -> Option<Self> {
+        match (self.distance(other), other.distance(self)) {
+            (Some(_), _) => Some(other),
+            (_, Some(_)) => Some(self),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int16 => "int16_t",
+            Self::Uint16 => "uint16_t",
+            Self::Int => "int",
+            Self::Uint => "uint",
+            Self::Int64 => "int64_t",
+            Self::Uint64 => "uint64_t",
+            Self::Half => "float16_t",
+            Self::Float => "float",
+            Self::Double => "double",
         }
     }
 
     fn prefix(self) -> &'static str {
         match self {
             Self::Bool => "b",
+            Self::Int16 => "i16",
+            Self::Uint16 => "u16",
             Self::Int => "i",
             Self::Uint => "u",
+            Self::Int64 => "i64",
+            Self::Uint64 => "u64",
+            Self::Half => "f16",
             Self::Float => "",
+            Self::Double => "d",
         }
     }
 }
@@ -61,7 +174,7 @@ impl Ty {
     pub(super) fn scalar(&self) -> Option<Scalar> {
         match self {
             Self::Scalar(scalar) | Self::Vector(scalar, _) => Some(*scalar),
-            Self::Matrix(..) => Some(Scalar::Float),
+            Self::Matrix(scalar, ..) => Some(*scalar),
             _ => None,
         }
     }
@@ -80,6 +193,7 @@ impl Ty {
         match self {
             Self::Scalar(_) => Self::Scalar(scalar),
             Self::Vector(_, n) => Self::Vector(scalar, *n),
+            Self::Matrix(_, c, r) => Self::Matrix(scalar, *c, *r),
             other => other.clone(),
         }
     }
@@ -90,20 +204,17 @@ impl Ty {
     }
 
     pub(super) fn is_integer(&self) -> bool {
-        matches!(self, Self::Scalar(s) | Self::Vector(s, _) if matches!(s, Scalar::Int | Scalar::Uint))
+        self.width().is_some() && self.scalar().is_some_and(Scalar::is_integer)
     }
 
     /// As a reader writes it; `structure` gives the names of structures.
     pub(super) fn spell(&self, structure: &dyn Fn(usize) -> String) -> String {
         match self {
             Self::Void => "void".to_owned(),
-            Self::Scalar(Scalar::Bool) => "bool".to_owned(),
-            Self::Scalar(Scalar::Int) => "int".to_owned(),
-            Self::Scalar(Scalar::Uint) => "uint".to_owned(),
-            Self::Scalar(Scalar::Float) => "float".to_owned(),
+            Self::Scalar(scalar) => scalar.word().to_owned(),
             Self::Vector(scalar, n) => format!("{}vec{n}", scalar.prefix()),
-            Self::Matrix(c, r) if c == r => format!("mat{c}"),
-            Self::Matrix(c, r) => format!("mat{c}x{r}"),
+            Self::Matrix(scalar, c, r) if c == r => format!("{}mat{c}", scalar.prefix()),
+            Self::Matrix(scalar, c, r) => format!("{}mat{c}x{r}", scalar.prefix()),
             Self::Struct(index) => structure(*index),
             Self::Array(base, length) => {
                 let length = length.map(|n| n.to_string()).unwrap_or_default();
@@ -121,34 +232,30 @@ pub(super) fn word(word: &str) -> Option<Result<Ty, &'static str>> {
         "4" => Some(4),
         _ => None,
     };
+    if word == "void" {
+        return Some(Ok(Ty::Void));
+    }
     let scalar = match word {
-        "void" => return Some(Ok(Ty::Void)),
-        "bool" => Some(BOOL),
-        "int" | "int32_t" => Some(INT),
-        "uint" | "uint32_t" => Some(UINT),
-        "float" | "float32_t" => Some(FLOAT),
-        _ => None,
+        "int32_t" => Some(Scalar::Int),
+        "uint32_t" => Some(Scalar::Uint),
+        "float32_t" => Some(Scalar::Float),
+        "float64_t" => Some(Scalar::Double),
+        _ => Scalar::ALL.into_iter().find(|scalar| scalar.word() == word),
     };
     if let Some(scalar) = scalar {
-        return Some(Ok(scalar));
+        return Some(Ok(Ty::Scalar(scalar)));
     }
-    for (prefix, scalar) in [
-        ("vec", Scalar::Float),
-        ("f32vec", Scalar::Float),
-        ("ivec", Scalar::Int),
-        ("i32vec", Scalar::Int),
-        ("uvec", Scalar::Uint),
-        ("u32vec", Scalar::Uint),
-        ("bvec", Scalar::Bool),
-    ] {
-        if let Some(n) = word.strip_prefix(prefix).and_then(digit) {
+    // The 32 and 64 bits that other types have without saying so may be said.
+    let spelled = [("i32", Scalar::Int), ("u32", Scalar::Uint), ("f32", Scalar::Float), ("f64", Scalar::Double)];
+    for (prefix, scalar) in Scalar::ALL.into_iter().map(|scalar| (scalar.prefix(), scalar)).chain(spelled) {
+        let Some(rest) = word.strip_prefix(prefix) else { continue };
+        if let Some(n) = rest.strip_prefix("vec").and_then(digit) {
             return Some(Ok(Ty::Vector(scalar, n)));
         }
-    }
-    if let Some(size) = word.strip_prefix("f32mat").or_else(|| word.strip_prefix("mat")) {
+        let Some(size) = rest.strip_prefix("mat").filter(|_| scalar.is_float()) else { continue };
         let (columns, rows) = size.split_once('x').unwrap_or((size, size));
         if let (Some(columns), Some(rows)) = (digit(columns), digit(rows)) {
-            return Some(Ok(Ty::Matrix(columns, rows)));
+            return Some(Ok(Ty::Matrix(scalar, columns, rows)));
         }
     }
     unsupported(word).map(Err)
@@ -157,16 +264,8 @@ pub(super) fn word(word: &str) -> Option<Result<Ty, &'static str>> {
 fn unsupported(word: &str) -> Option<&'static str> {
     let sized = |prefix: &str| word.starts_with(prefix) && (word.ends_with("_t") || word.contains("vec") || word.contains("mat"));
     Some(match word {
-        "double" => "64-bit floats (`double`)",
         "atomic_uint" => "atomic counters",
-        _ if sized("float16") || sized("f16") => "16-bit floats",
-        _ if sized("float64") || sized("f64") => "64-bit floats (`double`)",
-        _ if (word.starts_with("dvec") && word.len() == 5) || (word.starts_with("dmat") && word.len() <= 7) => {
-            "64-bit floats (`double`)"
-        }
         _ if sized("int8") || sized("uint8") || sized("i8") || sized("u8") => "8-bit integers",
-        _ if sized("int16") || sized("uint16") || sized("i16") || sized("u16") => "16-bit integers",
-        _ if sized("int64") || sized("uint64") || sized("i64") || sized("u64") => "64-bit integers",
         _ if ["sampler", "isampler", "usampler"].iter().any(|p| word.starts_with(p)) => "samplers",
         _ if ["image", "iimage", "uimage", "texture", "itexture", "utexture"].iter().any(|p| word.starts_with(p))
             && word.ends_with(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == 'y' || c == 'r') =>

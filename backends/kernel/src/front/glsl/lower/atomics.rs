@@ -146,12 +146,6 @@ pub(super) fn walk(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
         ExprKind::Call(_, list) | ExprKind::Construct(_, list) | ExprKind::List(list) => {
             list.iter().for_each(|e| walk(e, visit));
         }
-        ExprKind::Int(_)
-        | ExprKind::Uint(_)
-        | ExprKind::Float(_)
-        | ExprKind::Bool(_)
-        | ExprKind::Name(_)
-        | ExprKind::Text(_)
-        | ExprKind::Lost => {}
+        ExprKind::Number(_) | ExprKind::Name(_) | ExprKind::Text(_) | ExprKind::Lost => {}
     }
 }

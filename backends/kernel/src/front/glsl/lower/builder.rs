@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use naga::{Block, Expression, Function, GlobalVariable, Handle, Literal, Span, Statement};
 
+use super::constant::Part;
 use super::{Lower, Lowered, Value};
 use crate::front::glsl::lexer::{At, Name};
 use crate::front::glsl::types::{BOOL, FLOAT, INT, Scalar, Ty, UINT};
@@ -101,12 +102,8 @@ impl Lower<'_> {
 
     /// The number one, or another small one, of a scalar type.
     pub(super) fn small(&mut self, scalar: Scalar, value: u8, at: At) -> Value {
-        match scalar {
-            Scalar::Bool => self.boolean(value != 0, at),
-            Scalar::Int => self.int(value.into(), at),
-            Scalar::Uint => self.uint(value.into(), at),
-            Scalar::Float => self.float(value.into(), at),
-        }
+        let part = Part::from_f64(scalar, value.into());
+        Value { handle: self.literal(part.literal(), at), ty: Ty::Scalar(scalar) }
     }
 
     pub(super) fn global(&mut self, variable: Handle<GlobalVariable>, at: At) -> Handle<Expression> {

@@ -2,10 +2,11 @@
 
 use naga::{AtomicFunction, Barrier, BinaryOperator as Op, Expression, MathFunction as Math, RelationalFunction, Statement};
 
+use super::constant::Part;
 use super::{Lower, Lowered, Value, Wrong};
 use crate::front::glsl::ast::{Expr, Unary};
 use crate::front::glsl::lexer::{At, Name};
-use crate::front::glsl::types::{BOOL, FLOAT, Scalar, Ty, UINT};
+use crate::front::glsl::types::{BOOL, Scalar, Ty, UINT};
 use crate::front::glsl::words;
 
 /// Functions of floats with one argument, componentwise.
@@ -57,6 +58,40 @@ fn packing(name: &str) -> Option<(Math, Ty, Ty)> {
     })
 }
 
+/// Functions that read the bits of one type as another's.
+fn bits(name: &str) -> Option<(Scalar, Scalar)> {
+    Some(match name {
+        "floatBitsToInt" => (Scalar::Float, Scalar::Int),
+        "floatBitsToUint" => (Scalar::Float, Scalar::Uint),
+        "intBitsToFloat" => (Scalar::Int, Scalar::Float),
+        "uintBitsToFloat" => (Scalar::Uint, Scalar::Float),
+        "doubleBitsToInt64" => (Scalar::Double, Scalar::Int64),
+        "doubleBitsToUint64" => (Scalar::Double, Scalar::Uint64),
+        "int64BitsToDouble" => (Scalar::Int64, Scalar::Double),
+        "uint64BitsToDouble" => (Scalar::Uint64, Scalar::Double),
+        "halfBitsToInt16" | "float16BitsToInt16" => (Scalar::Half, Scalar::Int16),
+        "halfBitsToUint16" | "float16BitsToUint16" => (Scalar::Half, Scalar::Uint16),
+        "int16BitsToHalf" | "int16BitsToFloat16" => (Scalar::Int16, Scalar::Half),
+        "uint16BitsToHalf" | "uint16BitsToFloat16" => (Scalar::Uint16, Scalar::Half),
+        _ => return None,
+    })
+}
+
+/// Functions that join two numbers to one of twice the size, and the other way.
+fn halves(name: &str) -> Option<(Ty, Ty)> {
+    let (pair, whole) = match name.strip_prefix("un").unwrap_or(name) {
+        "packDouble2x32" => (Scalar::Uint, Scalar::Double),
+        "packInt2x32" => (Scalar::Int, Scalar::Int64),
+        "packUint2x32" => (Scalar::Uint, Scalar::Uint64),
+        "packInt2x16" => (Scalar::Int16, Scalar::Int),
+        "packUint2x16" => (Scalar::Uint16, Scalar::Uint),
+        "packFloat2x16" => (Scalar::Half, Scalar::Uint),
+        _ => return None,
+    };
+    let (pair, whole) = (Ty::Vector(pair, 2), Ty::Scalar(whole));
+    Some(if name.starts_with("un") { (whole, pair) } else { (pair, whole) })
+}
+
 fn comparison(name: &str) -> Option<Op> {
     Some(match name {
         "lessThan" => Op::Less,
@@ -84,7 +119,7 @@ fn atomic(name: &str) -> Option<AtomicFunction> {
 
 fn unsupported(name: &str) -> Option<&'static str> {
     let starts = |list: &[&str]| list.iter().any(|p| name.starts_with(p));
-    if starts(&["subgroup", "readInvocation", "readFirstInvocation", "ballotARB", "anyInvocation", "allInvocations"]) {
+    if starts(&["readInvocation", "readFirstInvocation", "ballotARB", "anyInvocation", "allInvocations"]) {
         return Some("subgroup operations");
     }
     if starts(&["texture", "texel", "image", "sparse"]) {
@@ -92,9 +127,6 @@ fn unsupported(name: &str) -> Option<&'static str> {
     }
     if starts(&["dFd", "fwidth", "interpolateAt"]) {
         return Some("derivatives");
-    }
-    if starts(&["packDouble", "unpackDouble"]) {
-        return Some("64-bit floats (`double`)");
     }
     starts(&["debugPrintf"]).then_some("prints")
 }
@@ -107,7 +139,7 @@ impl Lower<'_> {
         self.value(math, ty, at)
     }
 
-    fn nothing(&mut self, at: At) -> Value {
+    pub(super) fn nothing(&mut self, at: At) -> Value {
         Value { handle: self.literal(naga::Literal::U32(0), at), ty: Ty::Void }
     }
 
@@ -133,6 +165,9 @@ impl Lower<'_> {
             }
             self.push(barrier, at);
             return Ok(self.nothing(at));
+        }
+        if name.starts_with("subgroup") {
+            return self.subgroup(name, arguments, at);
         }
         if name.starts_with("atomic") {
             return self.atomic(name, arguments, at);
@@ -164,10 +199,16 @@ impl Lower<'_> {
         };
         let place = self.target(target)?;
         let scalar = match place.ty {
-            Ty::Scalar(scalar @ (Scalar::Int | Scalar::Uint)) if place.is_atomic() => scalar,
-            Ty::Scalar(Scalar::Float) => return Err(Wrong::not_supported("atomics of floats", at)),
+            Ty::Scalar(scalar @ (Scalar::Int | Scalar::Uint | Scalar::Int64 | Scalar::Uint64)) if place.is_atomic() => scalar,
+            Ty::Scalar(Scalar::Float) if place.is_atomic() && self.is_shared(place.pointer) => {
+                return Err(Wrong::not_supported("atomics on `float` in shared memory", at));
+            }
+            Ty::Scalar(Scalar::Float) if place.is_atomic() && matches!(name, "atomicAdd" | "atomicExchange") => Scalar::Float,
+            Ty::Scalar(scalar) if scalar.is_float() && place.is_atomic() => {
+                return Err(Wrong::not_supported(&format!("`{name}` and other atomics on `{}`", self.spell(&place.ty)), at));
+            }
             _ => {
-                let message = format!("`{name}` works on an `int` or `uint` in a buffer or in shared memory");
+                let message = format!("`{name}` works on an integer of 32 or 64 bits in a buffer or in shared memory");
                 return Err(Wrong::new(message, target.at));
             }
         };
@@ -187,6 +228,15 @@ impl Lower<'_> {
         self.push(Statement::Atomic { pointer: place.pointer, fun: function, value, result: Some(result) }, at);
         let made = Value { handle: result, ty: place.ty.clone() };
         Ok(if swap { self.extract(&made, 0, place.ty, at) } else { made })
+    }
+
+    /// Whether a pointer leads into the memory of the workgroup.
+    fn is_shared(&self, pointer: naga::Handle<Expression>) -> bool {
+        match self.func.function.expressions[pointer] {
+            Expression::GlobalVariable(variable) => self.module.global_variables[variable].space == naga::AddressSpace::WorkGroup,
+            Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => self.is_shared(base),
+            _ => false,
+        }
     }
 
     /// Functions that write to arguments.
@@ -220,7 +270,7 @@ impl Lower<'_> {
             let Some(value) = values.into_iter().next() else { return Err(Wrong::new("an argument is missing".to_owned(), at)) };
             let value = self.floats(vec![value], at)?.remove(0);
             let size = value.ty.width().filter(|n| *n > 1).map(crate::front::glsl::types::vector_size);
-            let scalar = naga::Scalar::F32;
+            let scalar = value.ty.scalar().unwrap_or(Scalar::Float).to_naga();
             let (fun, ty) = if name == "frexp" {
                 (Math::Frexp, naga::PredeclaredType::FrexpResult { size, scalar })
             } else {
@@ -229,8 +279,13 @@ impl Lower<'_> {
             self.module.generate_predeclared_type(ty);
             let both = self.math(fun, &[&value], value.ty.clone(), at);
             let first = self.extract(&both, 0, value.ty.clone(), at);
-            let second = if name == "frexp" { value.ty.with(Scalar::Int) } else { value.ty.clone() };
-            return Ok((Some(first), vec![self.extract(&both, 1, second, at)]));
+            if name == "modf" {
+                return Ok((Some(first), vec![self.extract(&both, 1, value.ty.clone(), at)]));
+            }
+            // The exponent has the size of the number.
+            let size = value.ty.scalar().unwrap_or(Scalar::Float).integer(true);
+            let exponent = self.extract(&both, 1, value.ty.with(size), at);
+            return Ok((Some(first), vec![self.cast(&exponent, Scalar::Int, at)]));
         }
         let scalar = if name == "imulExtended" { Scalar::Int } else { Scalar::Uint };
         let mut list = Vec::new();
@@ -312,34 +367,42 @@ impl Lower<'_> {
 
     /// Values as floats, scalars as vectors beside vectors.
     fn floats(&mut self, values: Vec<Value>, at: At) -> Lowered<Vec<Value>> {
-        self.alike(values, Some(Scalar::Float), at)
+        let common = self.common(&values, at)?;
+        let to = if common.is_float() { Some(common) } else { common.common(Scalar::Float).or(common.common(Scalar::Double)) };
+        let Some(to) = to else { return Err(Wrong::new("a float is expected here", at)) };
+        self.as_one(values, to, at)
     }
 
-    /// Values in one scalar, the largest or the given one, and of one width.
-    fn alike(&mut self, values: Vec<Value>, scalar: Option<Scalar>, at: At) -> Lowered<Vec<Value>> {
-        let mut widest = 1;
-        let mut common = Scalar::Bool;
-        for value in &values {
-            let (Some(width), Some(scalar)) = (value.ty.width(), value.ty.scalar()) else {
+    /// Values in one scalar that all become, and of one width.
+    fn alike(&mut self, values: Vec<Value>, at: At) -> Lowered<Vec<Value>> {
+        let common = self.common(&values, at)?;
+        self.as_one(values, common, at)
+    }
+
+    fn common(&self, values: &[Value], at: At) -> Lowered<Scalar> {
+        let mut found: Option<Scalar> = None;
+        for value in values {
+            let scalar = value.ty.scalar().filter(|s| *s != Scalar::Bool && value.ty.width().is_some());
+            let both = scalar.and_then(|scalar| found.map_or(Some(scalar), |found| found.common(scalar)));
+            let Some(both) = both else {
                 return Err(Wrong::new(format!("`{}` has no place here", self.spell(&value.ty)), at));
             };
-            if scalar == Scalar::Bool || (width > 1 && widest > 1 && width != widest) {
-                return Err(Wrong::new(format!("`{}` has no place here", self.spell(&value.ty)), at));
-            }
-            widest = widest.max(width);
-            common = common.max(scalar);
+            found = Some(both);
         }
-        let to = scalar.unwrap_or(common);
-        if common > to {
-            return Err(Wrong::new("an integer is expected here, this is a float".to_owned(), at));
+        found.ok_or_else(|| Wrong::new("an argument is missing", at))
+    }
+
+    fn as_one(&mut self, values: Vec<Value>, to: Scalar, at: At) -> Lowered<Vec<Value>> {
+        let widest = values.iter().filter_map(|v| v.ty.width()).max().unwrap_or(1);
+        let fits = |value: &&Value| value.ty.width().is_some_and(|width| width == 1 || width == widest);
+        if let Some(other) = values.iter().find(|v| !fits(v)) {
+            return Err(Wrong::new(format!("`{}` has no place here", self.spell(&other.ty)), at));
         }
-        Ok(values
-            .into_iter()
-            .map(|value| {
-                let value = self.cast(&value, to, at);
-                self.splat(value, widest, at)
-            })
-            .collect())
+        let one = |value: Value| {
+            let value = self.cast(&value, to, at);
+            self.splat(value, widest, at)
+        };
+        Ok(values.into_iter().map(one).collect())
     }
 
     fn function_of_values(&mut self, name: &str, values: Vec<Value>, at: At) -> Lowered<Option<Value>> {
@@ -382,9 +445,9 @@ impl Lower<'_> {
         let ty = value.ty.clone();
         let Some(scalar) = ty.scalar() else { return Ok(None) };
         let integer = ty.is_integer();
-        let float = scalar == Scalar::Float && ty.width().is_some();
+        let float = scalar.is_float() && ty.width().is_some();
         Ok(Some(match name {
-            "abs" | "sign" if (scalar == Scalar::Int || float) && ty.width().is_some() => {
+            "abs" | "sign" if (scalar.is_signed() || float) && ty.width().is_some() => {
                 self.math(if name == "abs" { Math::Abs } else { Math::Sign }, &[&value], ty, at)
             }
             "atan" => {
@@ -393,24 +456,24 @@ impl Lower<'_> {
             }
             "length" | "normalize" => {
                 let value = self.floats(vec![value], at)?.remove(0);
-                match (value.ty == FLOAT, name) {
-                    (true, "length") => self.math(Math::Abs, &[&value], FLOAT, at),
-                    (true, _) => self.math(Math::Sign, &[&value], FLOAT, at),
-                    (false, "length") => self.math(Math::Length, &[&value], FLOAT, at),
-                    (false, _) => self.math(Math::Normalize, &[&value], value.ty.clone(), at),
+                let ty = value.ty.clone();
+                let one = Ty::Scalar(ty.scalar().unwrap_or(Scalar::Float));
+                match (ty == one, name) {
+                    (true, "length") => self.math(Math::Abs, &[&value], one, at),
+                    (true, _) => self.math(Math::Sign, &[&value], one, at),
+                    (false, "length") => self.math(Math::Length, &[&value], one, at),
+                    (false, _) => self.math(Math::Normalize, &[&value], ty, at),
                 }
             }
-            "isnan" | "isinf" if float => {
-                let bits = self.bitcast(&value, Scalar::Uint, at);
-                let (mask, infinity) = (self.all_of(0x7fff_ffff, &bits, at), self.all_of(0x7f80_0000, &bits, at));
-                let bits = self.op(Op::And, &bits, &mask, bits.ty.clone(), at);
-                let op = if name == "isnan" { Op::Greater } else { Op::Equal };
-                self.op(op, &bits, &infinity, ty.with(Scalar::Bool), at)
+            "isnan" | "isinf" if float => self.not_finite(name == "isnan", &value, at),
+            _ if bits(name).is_some_and(|(from, _)| from == scalar) && ty.width().is_some() => {
+                let to = bits(name).map_or(scalar, |(_, to)| to);
+                self.bitcast(&value, to, at)
             }
-            "floatBitsToInt" if float => self.bitcast(&value, Scalar::Int, at),
-            "floatBitsToUint" if float => self.bitcast(&value, Scalar::Uint, at),
-            "intBitsToFloat" if scalar == Scalar::Int => self.bitcast(&value, Scalar::Float, at),
-            "uintBitsToFloat" if scalar == Scalar::Uint => self.bitcast(&value, Scalar::Float, at),
+            _ if halves(name).is_some_and(|(from, _)| from == ty) => {
+                let to = halves(name).map_or(UINT, |(_, to)| to);
+                if to.width() == Some(1) { self.join(&value, &to, at) } else { self.divide(&value, &to, at) }
+            }
             "any" | "all" if matches!(ty, Ty::Vector(Scalar::Bool, _)) => {
                 let fun = if name == "any" { RelationalFunction::Any } else { RelationalFunction::All };
                 self.value(Expression::Relational { fun, argument: value.handle }, BOOL, at)
@@ -423,17 +486,68 @@ impl Lower<'_> {
                     "findLSB" => Math::FirstTrailingBit,
                     _ => Math::FirstLeadingBit,
                 };
+                // What finds nothing says -1, which has to survive the cast.
                 let made = self.math(fun, &[&value], ty, at);
-                self.bitcast(&made, Scalar::Int, at)
+                let signed = self.bitcast(&made, scalar.integer(true), at);
+                self.cast(&signed, Scalar::Int, at)
             }
             "transpose" => match ty {
-                Ty::Matrix(c, r) => self.math(Math::Transpose, &[&value], Ty::Matrix(r, c), at),
+                Ty::Matrix(scalar, c, r) => self.math(Math::Transpose, &[&value], Ty::Matrix(scalar, r, c), at),
                 _ => return Ok(None),
             },
-            "determinant" if matches!(ty, Ty::Matrix(c, r) if c == r) => self.math(Math::Determinant, &[&value], FLOAT, at),
-            "inverse" if matches!(ty, Ty::Matrix(c, r) if c == r) => self.inverse(&value, at)?,
+            "determinant" if matches!(ty, Ty::Matrix(_, c, r) if c == r) => {
+                self.math(Math::Determinant, &[&value], Ty::Scalar(scalar), at)
+            }
+            "inverse" if matches!(ty, Ty::Matrix(_, c, r) if c == r) => self.inverse(&value, at)?,
             _ => return Ok(None),
         }))
+    }
+
+    /// `isnan` or `isinf`, by the bits.
+    fn not_finite(&mut self, nan: bool, value: &Value, at: At) -> Value {
+        // A half is a float exactly.
+        let value = if value.ty.scalar() == Some(Scalar::Half) { self.cast(value, Scalar::Float, at) } else { value.clone() };
+        let scalar = value.ty.scalar().unwrap_or(Scalar::Float).integer(false);
+        let bits = self.bitcast(&value, scalar, at);
+        let (mask, infinity) = match scalar {
+            Scalar::Uint64 => (Part::Uint64(u64::MAX >> 1), Part::Uint64(f64::INFINITY.to_bits())),
+            _ => (Part::Uint(u32::MAX >> 1), Part::Uint(f32::INFINITY.to_bits())),
+        };
+        let all = |lower: &mut Self, part: Part| {
+            let one = Value { handle: lower.literal(part.literal(), at), ty: Ty::Scalar(scalar) };
+            lower.splat(one, value.ty.width().unwrap_or(1), at)
+        };
+        let (mask, infinity) = (all(self, mask), all(self, infinity));
+        let bits = self.op(Op::And, &bits, &mask, bits.ty.clone(), at);
+        let op = if nan { Op::Greater } else { Op::Equal };
+        self.op(op, &bits, &infinity, value.ty.with(Scalar::Bool), at)
+    }
+
+    /// Two numbers as one; the first is the lower half.
+    fn join(&mut self, pair: &Value, to: &Ty, at: At) -> Value {
+        let (from, scalar) = (pair.ty.scalar().unwrap_or(Scalar::Uint), to.scalar().unwrap_or(Scalar::Uint));
+        let unsigned = self.bitcast(pair, from.integer(false), at);
+        let wide = self.cast(&unsigned, scalar.integer(false), at);
+        let ty = Ty::Scalar(scalar.integer(false));
+        let (low, high) = (self.extract(&wide, 0, ty.clone(), at), self.extract(&wide, 1, ty.clone(), at));
+        let by = self.uint(if from.bytes() == 4 { 32 } else { 16 }, at);
+        let high = self.op(Op::ShiftLeft, &high, &by, ty.clone(), at);
+        let both = self.op(Op::InclusiveOr, &low, &high, ty, at);
+        self.bitcast(&both, scalar, at)
+    }
+
+    /// One number as two; the first is the lower half.
+    fn divide(&mut self, whole: &Value, to: &Ty, at: At) -> Value {
+        let (from, scalar) = (whole.ty.scalar().unwrap_or(Scalar::Uint), to.scalar().unwrap_or(Scalar::Uint));
+        let bits = self.bitcast(whole, from.integer(false), at);
+        let by = self.uint(if scalar.bytes() == 4 { 32 } else { 16 }, at);
+        let high = self.op(Op::ShiftRight, &bits, &by, bits.ty.clone(), at);
+        let half = |lower: &mut Self, part: &Value| lower.cast(part, scalar.integer(false), at).handle;
+        let components = vec![half(self, &bits), half(self, &high)];
+        let ty = Ty::Vector(scalar.integer(false), 2);
+        let handle = self.value_type(&ty);
+        let both = self.value(Expression::Compose { ty: handle, components }, ty, at);
+        self.bitcast(&both, scalar, at)
     }
 
     fn of_two(&mut self, name: &str, values: Vec<Value>, at: At) -> Lowered<Option<Value>> {
@@ -449,7 +563,7 @@ impl Lower<'_> {
                     "atan" => Math::Atan2,
                     "pow" => Math::Pow,
                     "step" => Math::Step,
-                    _ if a.ty == FLOAT => return Ok(None),
+                    _ if a.ty.width() == Some(1) => return Ok(None),
                     _ => Math::Reflect,
                 };
                 self.math(fun, &[&a, &b], a.ty.clone(), at)
@@ -463,30 +577,32 @@ impl Lower<'_> {
                 self.op(Op::Subtract, &a, &whole, ty, at)
             }
             "min" | "max" => {
-                let both = self.alike(values, None, at)?;
+                let both = self.alike(values, at)?;
                 let [a, b] = both.as_slice() else { return Ok(None) };
                 self.math(if name == "min" { Math::Min } else { Math::Max }, &[a, b], a.ty.clone(), at)
             }
             "dot" => {
                 let (a, b) = float(self, values)?;
-                if a.ty == FLOAT { self.op(Op::Multiply, &a, &b, FLOAT, at) } else { self.math(Math::Dot, &[&a, &b], FLOAT, at) }
+                let one = Ty::Scalar(a.ty.scalar().unwrap_or(Scalar::Float));
+                if a.ty == one { self.op(Op::Multiply, &a, &b, one, at) } else { self.math(Math::Dot, &[&a, &b], one, at) }
             }
             "distance" => {
                 let (a, b) = float(self, values)?;
                 let difference = self.op(Op::Subtract, &a, &b, a.ty.clone(), at);
-                let fun = if a.ty == FLOAT { Math::Abs } else { Math::Length };
-                self.math(fun, &[&difference], FLOAT, at)
+                let one = Ty::Scalar(a.ty.scalar().unwrap_or(Scalar::Float));
+                let fun = if a.ty == one { Math::Abs } else { Math::Length };
+                self.math(fun, &[&difference], one, at)
             }
             "cross" => {
                 let (a, b) = float(self, values)?;
-                if a.ty != Ty::Vector(Scalar::Float, 3) {
+                if a.ty.width() != Some(3) {
                     return Ok(None);
                 }
                 self.math(Math::Cross, &[&a, &b], a.ty.clone(), at)
             }
             "ldexp" => {
                 let [x, e] = values.as_slice() else { return Ok(None) };
-                let x = self.cast(x, Scalar::Float, at);
+                let x = self.floats(vec![x.clone()], at)?.remove(0);
                 let e = self.implicit(e.clone(), &x.ty.with(Scalar::Int), at)?;
                 self.math(Math::Ldexp, &[&x, &e], x.ty.clone(), at)
             }
@@ -498,20 +614,20 @@ impl Lower<'_> {
     fn of_matrices(&mut self, name: &str, values: &[Value], at: At) -> Lowered<Option<Value>> {
         let [a, b] = values else { return Ok(None) };
         let (ty, columns) = match (name, &a.ty, &b.ty) {
-            ("matrixCompMult", Ty::Matrix(c, r), other) if *other == a.ty => {
-                let column = Ty::Vector(Scalar::Float, *r);
+            ("matrixCompMult", Ty::Matrix(scalar, c, r), other) if *other == a.ty => {
+                let column = Ty::Vector(*scalar, *r);
                 let pair = |i| {
                     let (x, y) = (self.extract(a, i, column.clone(), at), self.extract(b, i, column.clone(), at));
                     self.op(Op::Multiply, &x, &y, column.clone(), at).handle
                 };
                 (a.ty.clone(), (0..u32::from(*c)).map(pair).collect::<Vec<_>>())
             }
-            ("outerProduct", Ty::Vector(Scalar::Float, r), Ty::Vector(Scalar::Float, c)) => {
+            ("outerProduct", Ty::Vector(scalar, r), Ty::Vector(other, c)) if scalar == other && scalar.is_float() => {
                 let scaled = |i| {
-                    let factor = self.extract(b, i, FLOAT, at);
+                    let factor = self.extract(b, i, Ty::Scalar(*scalar), at);
                     self.op(Op::Multiply, a, &factor, a.ty.clone(), at).handle
                 };
-                (Ty::Matrix(*c, *r), (0..u32::from(*c)).map(scaled).collect())
+                (Ty::Matrix(*scalar, *c, *r), (0..u32::from(*c)).map(scaled).collect())
             }
             _ => return Ok(None),
         };
@@ -531,13 +647,15 @@ impl Lower<'_> {
                 let eta = self.floats(last, at)?.remove(0);
                 let both = self.floats(values, at)?;
                 let [i, n] = both.as_slice() else { return Ok(None) };
-                if i.ty == FLOAT || eta.ty != FLOAT {
+                let one = Ty::Scalar(i.ty.scalar().unwrap_or(Scalar::Float));
+                if i.ty == one || eta.ty.width() != Some(1) {
                     return Ok(None);
                 }
+                let eta = self.implicit(eta, &one, at)?;
                 return Ok(Some(self.math(Math::Refract, &[i, n, &eta], i.ty.clone(), at)));
             }
             "clamp" => {
-                let all = self.alike(values, None, at)?;
+                let all = self.alike(values, at)?;
                 let [v, low, high] = all.as_slice() else { return Ok(None) };
                 return Ok(Some(self.math(Math::Clamp, &[v, low, high], v.ty.clone(), at)));
             }
@@ -553,7 +671,7 @@ impl Lower<'_> {
         };
         let all = self.floats(values, at)?;
         let [a, b, c] = all.as_slice() else { return Ok(None) };
-        if fun == Math::FaceForward && a.ty == FLOAT {
+        if fun == Math::FaceForward && a.ty.width() == Some(1) {
             return Ok(None);
         }
         Ok(Some(self.math(fun, &[a, b, c], a.ty.clone(), at)))
@@ -594,12 +712,12 @@ impl Lower<'_> {
 
     /// From cofactors: the transposed cofactor matrix over the determinant.
     fn inverse(&mut self, matrix: &Value, at: At) -> Lowered<Value> {
-        let Ty::Matrix(n, _) = matrix.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
-        let column = Ty::Vector(Scalar::Float, n);
+        let Ty::Matrix(scalar, n, _) = matrix.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
+        let column = Ty::Vector(scalar, n);
         let mut cells = Vec::new();
         for c in 0..u32::from(n) {
             let vector = self.extract(matrix, c, column.clone(), at);
-            cells.push((0..u32::from(n)).map(|r| self.extract(&vector, r, FLOAT, at)).collect::<Vec<_>>());
+            cells.push((0..u32::from(n)).map(|r| self.extract(&vector, r, Ty::Scalar(scalar), at)).collect::<Vec<_>>());
         }
         let all: Vec<usize> = (0..usize::from(n)).collect();
         let mut cofactors = Vec::new();
@@ -614,9 +732,9 @@ impl Lower<'_> {
         }
         let mut determinant: Option<Value> = None;
         for (cell, cofactor) in cells.iter().filter_map(|c| c.first()).zip(cofactors.iter().filter_map(|c| c.first())) {
-            let term = self.op(Op::Multiply, cell, cofactor, FLOAT, at);
+            let term = self.op(Op::Multiply, cell, cofactor, Ty::Scalar(scalar), at);
             determinant = Some(match determinant {
-                Some(sum) => self.op(Op::Add, &sum, &term, FLOAT, at),
+                Some(sum) => self.op(Op::Add, &sum, &term, Ty::Scalar(scalar), at),
                 None => term,
             });
         }
@@ -626,7 +744,7 @@ impl Lower<'_> {
             let mut components = Vec::new();
             for list in &cofactors {
                 let Some(cofactor) = list.get(*r) else { return Err(Wrong::new("no matrix".to_owned(), at)) };
-                components.push(self.op(Op::Divide, cofactor, &determinant, FLOAT, at).handle);
+                components.push(self.op(Op::Divide, cofactor, &determinant, Ty::Scalar(scalar), at).handle);
             }
             let ty = self.value_type(&column);
             columns.push(self.add(Expression::Compose { ty, components }, at));
@@ -644,12 +762,12 @@ impl Lower<'_> {
             let rest: Vec<usize> = rows.iter().copied().filter(|&r| r != row).collect();
             let Some(value) = cell(first, row) else { return Err(Wrong::new("no matrix".to_owned(), at)) };
             let inner = self.minor(cells, others, &rest, at)?;
-            let term = if others.is_empty() { value } else { self.op(Op::Multiply, &value, &inner, FLOAT, at) };
+            let term = if others.is_empty() { value } else { self.op(Op::Multiply, &value, &inner, value.ty.clone(), at) };
             sum = Some(match sum {
                 None => term,
                 Some(before) => {
                     let op = if index % 2 == 0 { Op::Add } else { Op::Subtract };
-                    self.op(op, &before, &term, FLOAT, at)
+                    self.op(op, &before, &term, term.ty.clone(), at)
                 }
             });
         }

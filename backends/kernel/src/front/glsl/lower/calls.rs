@@ -204,7 +204,7 @@ impl Lower<'_> {
             }
             Ty::Scalar(scalar) => self.make_scalar(*scalar, &values, at),
             Ty::Vector(scalar, n) => self.make_vector(*scalar, *n, values, at),
-            Ty::Matrix(c, r) => self.make_matrix(*c, *r, values, at),
+            Ty::Matrix(scalar, c, r) => self.make_matrix(*scalar, *c, *r, values, at),
             _ => Err(Wrong::new(format!("`{}` cannot be made", self.spell(ty)), at)),
         }
     }
@@ -225,10 +225,10 @@ impl Lower<'_> {
                 Ty::Vector(scalar, n) => {
                     (0..u32::from(n)).for_each(|i| list.push(self.extract(value, i, Ty::Scalar(scalar), at)));
                 }
-                Ty::Matrix(c, r) => {
+                Ty::Matrix(scalar, c, r) => {
                     for column in 0..u32::from(c) {
-                        let column = self.extract(value, column, Ty::Vector(Scalar::Float, r), at);
-                        (0..u32::from(r)).for_each(|i| list.push(self.extract(&column, i, Ty::Scalar(Scalar::Float), at)));
+                        let column = self.extract(value, column, Ty::Vector(scalar, r), at);
+                        (0..u32::from(r)).for_each(|i| list.push(self.extract(&column, i, Ty::Scalar(scalar), at)));
                     }
                 }
                 ty => return Err(Wrong::new(format!("`{}` has no place in a constructor of numbers", self.spell(&ty)), at)),
@@ -282,20 +282,21 @@ impl Lower<'_> {
         Ok(self.value(Expression::Compose { ty: handle, components }, ty, at))
     }
 
-    fn make_matrix(&mut self, c: u8, r: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
-        let ty = Ty::Matrix(c, r);
-        let (zero, one) = (self.float(0.0, at), self.float(1.0, at));
+    fn make_matrix(&mut self, scalar: Scalar, c: u8, r: u8, values: Vec<Value>, at: At) -> Lowered<Value> {
+        let ty = Ty::Matrix(scalar, c, r);
+        let (zero, one) = (self.small(scalar, 0, at), self.small(scalar, 1, at));
         // A scalar is the diagonal; a matrix fills the corner, the rest is that of the unit matrix.
         let diagonal = |i: u8, j: u8, on: &Value| if i == j { on.clone() } else { zero.clone() };
         let mut cells = Vec::new();
         match values.as_slice() {
             [single] if matches!(single.ty, Ty::Scalar(_)) => {
-                let on = self.cast(single, Scalar::Float, at);
+                let on = self.cast(single, scalar, at);
                 (0..c).for_each(|i| (0..r).for_each(|j| cells.push(diagonal(i, j, &on))));
             }
             [single] if matches!(single.ty, Ty::Matrix(..)) => {
-                let Ty::Matrix(d, s) = single.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
-                let given = self.scalars(&values, at)?;
+                let Ty::Matrix(_, d, s) = single.ty else { return Err(Wrong::new("no matrix".to_owned(), at)) };
+                let given = self.cast(single, scalar, at);
+                let given = self.scalars(&[given], at)?;
                 for i in 0..c {
                     for j in 0..r {
                         let inside = (i < d && j < s).then(|| usize::from(i) * usize::from(s) + usize::from(j));
@@ -310,11 +311,11 @@ impl Lower<'_> {
                     return Err(Wrong::new(message, at));
                 }
                 for value in &given {
-                    cells.push(self.cast(value, Scalar::Float, at));
+                    cells.push(self.cast(value, scalar, at));
                 }
             }
         }
-        let vector = self.value_type(&Ty::Vector(Scalar::Float, r));
+        let vector = self.value_type(&Ty::Vector(scalar, r));
         let columns: Vec<_> = cells.chunks(usize::from(r)).map(|c| c.iter().map(|v| v.handle).collect::<Vec<_>>()).collect();
         let columns =
             columns.into_iter().map(|components| self.add(Expression::Compose { ty: vector, components }, at)).collect();

@@ -9,19 +9,11 @@ use naga::{Expression, Handle, Literal, Span};
 use super::{Lower, Lowered, Symbol, Value, Wrong};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::At;
-use crate::front::glsl::types::{BOOL, FLOAT, INT, Scalar, Ty, UINT};
+pub(super) use crate::front::glsl::part::Part;
+use crate::front::glsl::types::{Scalar, Ty};
 
 /// Components of all array and structure constants of a source, counted as often as they are copied.
 pub(super) const MAX_PARTS: usize = 1 << 18;
-
-/// A scalar; floats by their bits, so that they can be compared and hashed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Part {
-    Bool(bool),
-    Int(i32),
-    Uint(u32),
-    Float(u32),
-}
 
 /// A constant: its components in the order of memory.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -30,77 +22,22 @@ pub(super) struct Const {
     pub(super) parts: Arc<[Part]>,
 }
 
-impl Part {
-    pub(super) fn from_f64(scalar: Scalar, value: f64) -> Self {
-        match scalar {
-            Scalar::Bool => Self::Bool(value != 0.0),
-            Scalar::Int => Self::Int(value as i32),
-            Scalar::Uint => Self::Uint(value as u32),
-            Scalar::Float => Self::Float((value as f32).to_bits()),
-        }
-    }
-
-    pub(super) fn to_f64(self) -> f64 {
-        match self {
-            Self::Bool(v) => f64::from(u8::from(v)),
-            Self::Int(v) => v.into(),
-            Self::Uint(v) => v.into(),
-            Self::Float(v) => f32::from_bits(v).into(),
-        }
-    }
-
-    fn convert(self, to: Scalar) -> Self {
-        let float = |v: u32| f32::from_bits(v);
-        match (self, to) {
-            (Self::Float(v), Scalar::Int) => Self::Int(float(v).clamp(-2_147_483_648.0, 2_147_483_520.0) as i32),
-            (Self::Float(v), Scalar::Uint) => Self::Uint(float(v).clamp(0.0, 4_294_967_040.0) as u32),
-            (Self::Float(v), Scalar::Bool) => Self::Bool(float(v) != 0.0),
-            (Self::Float(v), Scalar::Float) => Self::Float(v),
-            (Self::Int(v), Scalar::Uint) => Self::Uint(v.cast_unsigned()),
-            (Self::Uint(v), Scalar::Int) => Self::Int(v.cast_signed()),
-            (Self::Int(v), Scalar::Float) => Self::Float((v as f32).to_bits()),
-            (Self::Uint(v), Scalar::Float) => Self::Float((v as f32).to_bits()),
-            (part, Scalar::Bool) => Self::Bool(part.to_f64() != 0.0),
-            (Self::Bool(v), Scalar::Int) => Self::Int(v.into()),
-            (Self::Bool(v), Scalar::Uint) => Self::Uint(v.into()),
-            (Self::Bool(v), Scalar::Float) => Self::Float(f32::from(u8::from(v)).to_bits()),
-            (Self::Int(_), Scalar::Int) | (Self::Uint(_), Scalar::Uint) => self,
-        }
-    }
-
-    fn literal(self) -> Literal {
-        match self {
-            Self::Bool(v) => Literal::Bool(v),
-            Self::Int(v) => Literal::I32(v),
-            Self::Uint(v) => Literal::U32(v),
-            Self::Float(v) => Literal::F32(f32::from_bits(v)),
-        }
-    }
-}
-
 impl Const {
     fn scalar(part: Part) -> Self {
-        let ty = match part {
-            Part::Bool(_) => BOOL,
-            Part::Int(_) => INT,
-            Part::Uint(_) => UINT,
-            Part::Float(_) => FLOAT,
-        };
-        Self { ty, parts: [part].into() }
+        Self { ty: Ty::Scalar(part.scalar()), parts: [part].into() }
     }
 
     /// A whole number, when it is one.
     pub(super) fn integer(&self) -> Option<i64> {
         match (&self.ty, self.parts.first()) {
-            (Ty::Scalar(_), Some(Part::Int(v))) => Some((*v).into()),
-            (Ty::Scalar(_), Some(Part::Uint(v))) => Some((*v).into()),
+            (Ty::Scalar(_), Some(part)) => part.integer(),
             _ => None,
         }
     }
 
-    /// The same in another scalar; for scalars, vectors and matrices.
-    pub(super) fn convert(&self, to: Scalar) -> Self {
-        Self { ty: self.ty.with(to), parts: self.parts.iter().map(|p| p.convert(to)).collect() }
+    /// The same in another scalar, where that has it; for scalars, vectors and matrices.
+    pub(super) fn convert(&self, to: Scalar) -> Option<Self> {
+        Some(Self { ty: self.ty.with(to), parts: self.parts.iter().map(|p| p.convert(to)).collect::<Option<_>>()? })
     }
 }
 
@@ -111,7 +48,7 @@ impl Lower<'_> {
             Ty::Void | Ty::Array(_, None) => None,
             Ty::Scalar(_) => Some(1),
             Ty::Vector(_, n) => Some(usize::from(*n)),
-            Ty::Matrix(c, r) => Some(usize::from(*c) * usize::from(*r)),
+            Ty::Matrix(_, c, r) => Some(usize::from(*c) * usize::from(*r)),
             Ty::Array(base, Some(n)) => self.part_count(base)?.checked_mul(*n as usize).filter(|&n| n <= MAX_PARTS),
             Ty::Struct(index) => self.structs.get(*index)?.parts,
         }
@@ -120,10 +57,7 @@ impl Lower<'_> {
     /// The value of an expression that is constant here; `None` when it is not.
     pub(super) fn fold(&mut self, expr: &Expr) -> Lowered<Option<Const>> {
         Ok(match &expr.kind {
-            ExprKind::Int(v) => Some(Const::scalar(Part::Int(*v))),
-            ExprKind::Uint(v) => Some(Const::scalar(Part::Uint(*v))),
-            ExprKind::Float(v) => Some(Const::scalar(Part::Float(v.to_bits()))),
-            ExprKind::Bool(v) => Some(Const::scalar(Part::Bool(*v))),
+            ExprKind::Number(part) => Some(Const::scalar(*part)),
             ExprKind::Name(name) => match self.find(*name) {
                 Some(Symbol::Constant(constant)) => Some(constant.clone()),
                 Some(Symbol::Lost) => return Err(Wrong::told()),
@@ -153,7 +87,7 @@ impl Lower<'_> {
             }
             ExprKind::Length(inner) => match self.static_type(inner) {
                 Some(Ty::Array(_, Some(length))) => i32::try_from(length).ok().map(|n| Const::scalar(Part::Int(n))),
-                Some(Ty::Vector(_, n) | Ty::Matrix(n, _)) => Some(Const::scalar(Part::Int(n.into()))),
+                Some(Ty::Vector(_, n) | Ty::Matrix(_, n, _)) => Some(Const::scalar(Part::Int(n.into()))),
                 _ => None,
             },
             ExprKind::Member(base, name) => match self.fold(base)? {
@@ -178,11 +112,13 @@ impl Lower<'_> {
     fn fold_choice(&mut self, condition: &Expr, accept: &Expr, reject: &Expr) -> Lowered<Option<Const>> {
         let Some(condition) = self.fold(condition)? else { return Ok(None) };
         let (Some(accept), Some(reject)) = (self.fold(accept)?, self.fold(reject)?) else { return Ok(None) };
-        let (accept, reject) = match (accept.ty.scalar(), reject.ty.scalar()) {
-            (Some(a), Some(b)) if a != b && a != Scalar::Bool && b != Scalar::Bool => {
-                (accept.convert(a.max(b)), reject.convert(a.max(b)))
-            }
-            _ => (accept, reject),
+        let common = accept.ty.scalar().zip(reject.ty.scalar()).and_then(|(a, b)| a.common(b));
+        let (accept, reject) = match common {
+            Some(common) => match (accept.convert(common), reject.convert(common)) {
+                (Some(accept), Some(reject)) => (accept, reject),
+                _ => return Ok(None),
+            },
+            None => (accept, reject),
         };
         Ok(match condition.parts.first() {
             Some(Part::Bool(value)) if accept.ty == reject.ty => Some(if *value { accept } else { reject }),
@@ -215,7 +151,8 @@ impl Lower<'_> {
                 aggregate(&members, list)
             }
             Ty::Scalar(scalar) | Ty::Vector(scalar, _) => {
-                let all: Vec<Part> = list.iter().flat_map(|c| c.parts.iter()).map(|p| p.convert(*scalar)).collect();
+                let all: Option<Vec<Part>> = list.iter().flat_map(|c| c.parts.iter()).map(|p| p.convert(*scalar)).collect();
+                let Some(all) = all else { return Ok(None) };
                 let numbers = list.iter().all(|c| c.ty.scalar().is_some());
                 match list {
                     [one] if numbers && matches!(one.ty, Ty::Scalar(_)) => all.first().map(|&p| vec![p; count]),
@@ -260,7 +197,7 @@ impl Lower<'_> {
     fn constant_element(&self, base: &Const, index: i64) -> Option<Const> {
         let ty = match &base.ty {
             Ty::Vector(scalar, _) => Ty::Scalar(*scalar),
-            Ty::Matrix(_, r) => Ty::Vector(Scalar::Float, *r),
+            Ty::Matrix(scalar, _, r) => Ty::Vector(*scalar, *r),
             Ty::Array(element, _) => (**element).clone(),
             _ => return None,
         };
@@ -295,7 +232,7 @@ impl Lower<'_> {
     fn global_expression(&mut self, ty: &Ty, parts: &mut std::slice::Iter<'_, Part>) -> Handle<Expression> {
         let inner: Vec<Ty> = match ty {
             Ty::Vector(scalar, n) => vec![Ty::Scalar(*scalar); usize::from(*n)],
-            Ty::Matrix(c, r) => vec![Ty::Vector(Scalar::Float, *r); usize::from(*c)],
+            Ty::Matrix(scalar, c, r) => vec![Ty::Vector(*scalar, *r); usize::from(*c)],
             Ty::Array(base, Some(n)) => vec![(**base).clone(); *n as usize],
             Ty::Struct(index) => self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect(),
             _ => {
@@ -313,7 +250,7 @@ fn aggregate(types: &[Ty], list: &[Const]) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     for (ty, value) in types.iter().zip(list) {
         let value = match (ty.scalar(), value.ty.scalar()) {
-            (Some(to), Some(from)) if from < to && from != Scalar::Bool => value.convert(to),
+            (Some(to), Some(from)) if from != to && from.distance(to).is_some() => value.convert(to)?,
             _ => value.clone(),
         };
         if value.ty != *ty {
@@ -327,13 +264,14 @@ fn aggregate(types: &[Ty], list: &[Const]) -> Option<Vec<Part>> {
 fn unary(operator: Unary, value: &Const) -> Option<Const> {
     let one = |part: &Part| {
         Some(match (operator, *part) {
-            (Unary::Plus, Part::Int(_) | Part::Uint(_) | Part::Float(_)) => *part,
-            (Unary::Minus, Part::Int(v)) => Part::Int(v.wrapping_neg()),
-            (Unary::Minus, Part::Uint(v)) => Part::Uint(v.wrapping_neg()),
-            (Unary::Minus, Part::Float(v)) => Part::Float((-f32::from_bits(v)).to_bits()),
+            (Unary::Plus, part) if part.scalar() != Scalar::Bool => part,
             (Unary::Not, Part::Bool(v)) => Part::Bool(!v),
-            (Unary::Complement, Part::Int(v)) => Part::Int(!v),
-            (Unary::Complement, Part::Uint(v)) => Part::Uint(!v),
+            // The sign is a bit.
+            (Unary::Minus, Part::Half(v)) => Part::Half(v ^ 0x8000),
+            (Unary::Minus, Part::Float(v)) => Part::Float(v ^ 0x8000_0000),
+            (Unary::Minus, Part::Double(v)) => Part::Double(v ^ 1 << 63),
+            (Unary::Minus, part) => Part::wrapped(-part.whole()?, part.scalar())?,
+            (Unary::Complement, part) => Part::wrapped(!part.whole()?, part.scalar())?,
             _ => return None,
         })
     };
@@ -348,11 +286,8 @@ fn binary(operator: Binary, left: &Const, right: &Const) -> Option<Const> {
     }
     let width = left_width.max(right_width);
     let shift = matches!(operator, Binary::ShiftLeft | Binary::ShiftRight);
-    let common = left.ty.scalar()?.max(right.ty.scalar()?);
-    if (left.ty.scalar()? == Scalar::Bool) != (right.ty.scalar()? == Scalar::Bool) {
-        return None;
-    }
-    let (left, right) = if shift { (left.clone(), right.clone()) } else { (left.convert(common), right.convert(common)) };
+    let common = left.ty.scalar()?.common(right.ty.scalar()?);
+    let (left, right) = if shift { (left.clone(), right.clone()) } else { (left.convert(common?)?, right.convert(common?)?) };
     let pick = |c: &Const, width: u8, i: u8| c.parts.get(if width == 1 { 0 } else { usize::from(i) }).copied();
     let compares = matches!(operator, Binary::Equal | Binary::NotEqual);
     let mut parts = Vec::new();
@@ -365,29 +300,25 @@ fn binary(operator: Binary, left: &Const, right: &Const) -> Option<Const> {
         let value = if all { value } else { parts.contains(&Part::Bool(true)) };
         return Some(Const::scalar(Part::Bool(value)));
     }
-    let scalar = match parts.first()? {
-        Part::Bool(_) => Scalar::Bool,
-        Part::Int(_) => Scalar::Int,
-        Part::Uint(_) => Scalar::Uint,
-        Part::Float(_) => Scalar::Float,
-    };
+    let scalar = parts.first()?.scalar();
     Some(Const { ty: Ty::of(scalar, width), parts: parts.into() })
 }
 
 fn apply(operator: Binary, left: Part, right: Part) -> Option<Part> {
-    if let (Binary::ShiftLeft | Binary::ShiftRight, Some(by)) = (operator, amount(right)) {
-        return match (left, operator) {
-            (Part::Int(a), Binary::ShiftLeft) => Some(Part::Int(a.wrapping_shl(by))),
-            (Part::Int(a), _) => Some(Part::Int(a.wrapping_shr(by))),
-            (Part::Uint(a), Binary::ShiftLeft) => Some(Part::Uint(a.wrapping_shl(by))),
-            (Part::Uint(a), _) => Some(Part::Uint(a.wrapping_shr(by))),
-            _ => None,
-        };
+    if matches!(operator, Binary::ShiftLeft | Binary::ShiftRight) {
+        return shift(operator, left, right);
     }
     match (left, right) {
-        (Part::Int(a), Part::Int(b)) => ints(operator, a, b),
-        (Part::Uint(a), Part::Uint(b)) => uints(operator, a, b),
+        (Part::Half(a), Part::Half(b)) => {
+            // An f32 has more than twice the bits: rounding twice is as good as once.
+            let (a, b) = (half::f16::from_bits(a).to_f32(), half::f16::from_bits(b).to_f32());
+            match floats(operator, a, b)? {
+                Part::Float(bits) => Part::Float(bits).convert(Scalar::Half),
+                other => Some(other),
+            }
+        }
         (Part::Float(a), Part::Float(b)) => floats(operator, f32::from_bits(a), f32::from_bits(b)),
+        (Part::Double(a), Part::Double(b)) => doubles(operator, f64::from_bits(a), f64::from_bits(b)),
         (Part::Bool(a), Part::Bool(b)) => Some(Part::Bool(match operator {
             Binary::LogicalAnd => a && b,
             Binary::LogicalOr => a || b,
@@ -395,16 +326,17 @@ fn apply(operator: Binary, left: Part, right: Part) -> Option<Part> {
             Binary::Equal => a == b,
             _ => return None,
         })),
+        _ if left.scalar() == right.scalar() => integers(operator, left.whole()?, right.whole()?, left.scalar()),
         _ => None,
     }
 }
 
-fn amount(part: Part) -> Option<u32> {
-    match part {
-        Part::Int(v) => Some(v.cast_unsigned() & 31),
-        Part::Uint(v) => Some(v & 31),
-        _ => None,
-    }
+fn shift(operator: Binary, left: Part, right: Part) -> Option<Part> {
+    let value = left.whole()?;
+    let width = i128::from(left.scalar().bytes()) * 8;
+    let by = right.whole()?.rem_euclid(width);
+    let made = if operator == Binary::ShiftLeft { value << by } else { value >> by };
+    Part::wrapped(made, left.scalar())
 }
 
 fn order<T: PartialOrd>(operator: Binary, a: &T, b: &T) -> Option<Part> {
@@ -419,57 +351,55 @@ fn order<T: PartialOrd>(operator: Binary, a: &T, b: &T) -> Option<Part> {
     }))
 }
 
-fn ints(operator: Binary, a: i32, b: i32) -> Option<Part> {
-    Some(Part::Int(match operator {
-        Binary::Add => a.wrapping_add(b),
-        Binary::Subtract => a.wrapping_sub(b),
+/// Of numbers that are exact here, and wrap only at the end. That also makes the least number divided by -1 itself.
+fn integers(operator: Binary, a: i128, b: i128, scalar: Scalar) -> Option<Part> {
+    let made = match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
         Binary::Multiply => a.wrapping_mul(b),
         Binary::Divide if b == 0 => a,
-        Binary::Divide => a.wrapping_div(b),
+        Binary::Divide => a / b,
         Binary::Modulo if b == 0 => 0,
-        Binary::Modulo => a.wrapping_rem(b),
+        Binary::Modulo => a % b,
         Binary::And => a & b,
         Binary::Or => a | b,
         Binary::Xor => a ^ b,
         _ => return order(operator, &a, &b),
-    }))
+    };
+    Part::wrapped(made, scalar)
 }
 
-fn uints(operator: Binary, a: u32, b: u32) -> Option<Part> {
-    Some(Part::Uint(match operator {
-        Binary::Add => a.wrapping_add(b),
-        Binary::Subtract => a.wrapping_sub(b),
-        Binary::Multiply => a.wrapping_mul(b),
-        Binary::Divide => a.checked_div(b).unwrap_or(a),
-        Binary::Modulo => a.checked_rem(b).unwrap_or(0),
-        Binary::And => a & b,
-        Binary::Or => a | b,
-        Binary::Xor => a ^ b,
-        _ => return order(operator, &a, &b),
-    }))
-}
-
+/// A constant that is no number is left to the device: the IR holds finite literals only.
 fn floats(operator: Binary, a: f32, b: f32) -> Option<Part> {
-    Some(Part::Float(
-        match operator {
-            Binary::Add => a + b,
-            Binary::Subtract => a - b,
-            Binary::Multiply => a * b,
-            Binary::Divide => a / b,
-            _ => return order(operator, &a, &b),
-        }
-        .to_bits(),
-    ))
-    // A constant that is no number is left to the device: the IR holds finite literals only.
-    .filter(|part| !matches!(part, Part::Float(bits) if !f32::from_bits(*bits).is_finite()))
+    let made = match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        _ => return order(operator, &a, &b),
+    };
+    made.is_finite().then(|| Part::Float(made.to_bits()))
+}
+
+fn doubles(operator: Binary, a: f64, b: f64) -> Option<Part> {
+    let made = match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        _ => return order(operator, &a, &b),
+    };
+    made.is_finite().then(|| Part::Double(made.to_bits()))
 }
 
 fn builtin(name: &str, list: &[Const]) -> Option<Const> {
     match (name, list) {
         ("abs", [value]) => {
             let one = |part: &Part| match *part {
-                Part::Int(v) => Some(Part::Int(v.wrapping_abs())),
-                Part::Float(v) => Some(Part::Float(f32::from_bits(v).abs().to_bits())),
+                Part::Half(v) => Some(Part::Half(v & 0x7fff)),
+                Part::Float(v) => Some(Part::Float(v & 0x7fff_ffff)),
+                Part::Double(v) => Some(Part::Double(v & (u64::MAX >> 1))),
+                part if part.scalar().is_signed() => Part::wrapped(part.whole()?.abs(), part.scalar()),
                 _ => None,
             };
             value.ty.width()?;
@@ -477,8 +407,8 @@ fn builtin(name: &str, list: &[Const]) -> Option<Const> {
         }
         ("min" | "max", [a, b]) => {
             let holds = binary(if name == "min" { Binary::Less } else { Binary::Greater }, a, b)?;
-            let common = a.ty.scalar()?.max(b.ty.scalar()?);
-            let (a, b) = (a.convert(common), b.convert(common));
+            let common = a.ty.scalar()?.common(b.ty.scalar()?)?;
+            let (a, b) = (a.convert(common)?, b.convert(common)?);
             let pick = |c: &Const, i: usize| c.parts.get(i).or(c.parts.first()).copied();
             let parts = holds.parts.iter().enumerate().map(|(i, h)| pick(if *h == Part::Bool(true) { &a } else { &b }, i));
             let width = u8::try_from(holds.parts.len()).ok()?;

@@ -11,13 +11,8 @@ pub(super) fn distance(from: &Ty, to: &Ty) -> Option<u32> {
     if from == to {
         return Some(0);
     }
-    let shape = from.width().is_some() && from.width() == to.width();
-    match (from.scalar()?, to.scalar()?) {
-        (Scalar::Int, Scalar::Uint) if shape => Some(1),
-        (Scalar::Uint, Scalar::Float) if shape => Some(2),
-        (Scalar::Int, Scalar::Float) if shape => Some(2),
-        _ => None,
-    }
+    let (inner, outer) = (from.scalar()?, to.scalar()?);
+    if from.with(outer) == *to { inner.distance(outer) } else { None }
 }
 
 impl Lower<'_> {
@@ -37,15 +32,10 @@ impl Lower<'_> {
         wrong.note(hint)
     }
 
-    /// A scalar or vector in another scalar.
+    /// A scalar, vector or matrix in another scalar.
     pub(super) fn cast(&mut self, value: &Value, to: Scalar, at: At) -> Value {
         let ty = value.ty.with(to);
-        let (kind, width) = match to {
-            Scalar::Bool => (ScalarKind::Bool, 1),
-            Scalar::Int => (ScalarKind::Sint, 4),
-            Scalar::Uint => (ScalarKind::Uint, 4),
-            Scalar::Float => (ScalarKind::Float, 4),
-        };
+        let naga::Scalar { kind, width } = to.to_naga();
         match value.ty.scalar() {
             Some(from) if from == to => return value.clone(),
             // From int and back is nothing: so a length stays one that bounds can be proved from.
@@ -76,13 +66,7 @@ impl Lower<'_> {
         if ty == value.ty {
             return value.clone();
         }
-        let kind = match to {
-            Scalar::Bool => ScalarKind::Bool,
-            Scalar::Int => ScalarKind::Sint,
-            Scalar::Uint => ScalarKind::Uint,
-            Scalar::Float => ScalarKind::Float,
-        };
-        self.value(Expression::As { expr: value.handle, kind, convert: None }, ty, at)
+        self.value(Expression::As { expr: value.handle, kind: to.kind(), convert: None }, ty, at)
     }
 
     /// A scalar as a vector of so many; anything else as it is.
@@ -132,21 +116,14 @@ impl Lower<'_> {
     /// Two values in one scalar type, and scalars as vectors beside vectors.
     pub(super) fn unify(&mut self, left: Value, right: Value, at: At) -> Lowered<(Value, Value)> {
         let (Some(a), Some(b)) = (left.ty.scalar(), right.ty.scalar()) else { return Err(self.no_operator(&left, &right, at)) };
-        if (a == Scalar::Bool) != (b == Scalar::Bool) {
-            return Err(self.no_operator(&left, &right, at));
-        }
-        let common = a.max(b);
-        let (left, right) = (self.cast_shape(left, common, at), self.cast_shape(right, common, at));
+        let Some(common) = a.common(b) else { return Err(self.no_operator(&left, &right, at)) };
+        let (left, right) = (self.cast(&left, common, at), self.cast(&right, common, at));
         let (Some(c), Some(d)) = (left.ty.width(), right.ty.width()) else { return Ok((left, right)) };
         if c != d && c != 1 && d != 1 {
             return Err(self.no_operator(&left, &right, at));
         }
         let width = c.max(d);
         Ok((self.splat(left, width, at), self.splat(right, width, at)))
-    }
-
-    fn cast_shape(&mut self, value: Value, to: Scalar, at: At) -> Value {
-        if matches!(value.ty, Ty::Matrix(..)) { value } else { self.cast(&value, to, at) }
     }
 
     pub(super) fn no_operator(&self, left: &Value, right: &Value, at: At) -> Wrong {

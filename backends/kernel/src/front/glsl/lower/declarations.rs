@@ -167,12 +167,20 @@ impl Lower<'_> {
         let Ok(small) = u16::try_from(id) else {
             return Err(Wrong::new(format!("the constant_id {id} is too high; at most 65535 is"), at));
         };
-        let (ty, scalar) = match ty {
-            Ty::Scalar(Scalar::Bool) => (OverrideType::Bool, Scalar::Bool),
-            Ty::Scalar(Scalar::Int) => (OverrideType::I32, Scalar::Int),
-            Ty::Scalar(Scalar::Uint) => (OverrideType::U32, Scalar::Uint),
-            Ty::Scalar(Scalar::Float) => (OverrideType::F32, Scalar::Float),
-            _ => return Err(Wrong::new("a specialization constant is a scalar".to_owned(), at)),
+        let Ty::Scalar(scalar) = ty else { return Err(Wrong::new("a specialization constant is a scalar", at)) };
+        let ty = match scalar {
+            Scalar::Bool => OverrideType::Bool,
+            Scalar::Int16 => OverrideType::I16,
+            Scalar::Uint16 => OverrideType::U16,
+            Scalar::Int => OverrideType::I32,
+            Scalar::Uint => OverrideType::U32,
+            Scalar::Half => OverrideType::F16,
+            Scalar::Float => OverrideType::F32,
+            Scalar::Double => OverrideType::F64,
+            // Their values come as f64, which does not hold every number of 64 bits.
+            Scalar::Int64 | Scalar::Uint64 => {
+                return Err(Wrong::not_supported("specialization constants of 64-bit integers", at));
+            }
         };
         let known = self.overrides.iter_mut().find(|o| o.id == Some(small));
         match known {
@@ -347,13 +355,16 @@ impl Lower<'_> {
             return Ok(Some(value));
         }
         match (super::convert::distance(&value.ty, ty), ty.scalar()) {
-            (Some(_), Some(scalar)) => Ok(Some(value.convert(scalar))),
+            (Some(_), Some(scalar)) => Ok(value.convert(scalar)),
             _ => Err(self.no_conversion(&value.ty, ty, init.at)),
         }
     }
 
     fn module_variable(&mut self, variable: &Variable) -> Lowered<()> {
         let at = variable.at;
+        if let Base::Lost = variable.ty.base {
+            return Err(Wrong::told());
+        }
         let (space, constant) = match variable.qualifiers.storage {
             None => (AddressSpace::Private, false),
             Some((Storage::Const, _)) => (AddressSpace::Private, true),
@@ -429,8 +440,9 @@ impl Lower<'_> {
             "std430" => words.packing = Some(Packing::Std430),
             "row_major" => words.row_major = Some(true),
             "column_major" => words.row_major = Some(false),
-            word @ ("scalar" | "shared" | "packed") => {
-                return Err(Wrong::new(format!("the layout `{word}` is not supported: use std140 or std430"), at));
+            "scalar" => words.packing = Some(Packing::Scalar),
+            word @ ("shared" | "packed") => {
+                return Err(Wrong::new(format!("the layout `{word}` is not supported: use std140, std430 or scalar"), at));
             }
             _ => return Ok(false),
         }
@@ -468,6 +480,9 @@ impl Lower<'_> {
             return Err(Wrong::not_supported("arrays of bindings", at));
         }
         let packing = words.packing.unwrap_or(if uniform && !immediate { Packing::Std140 } else { Packing::Std430 });
+        if packing == Packing::Scalar && uniform && !immediate {
+            return Err(Wrong::new("the layout `scalar` is for buffers and push constants, not for uniform blocks", at));
+        }
         let layout = Layout { packing, row_major: words.row_major.unwrap_or(false), marks: None };
         let (space, rights) = if immediate {
             (AddressSpace::Immediate, READ_ONLY)

@@ -67,10 +67,10 @@ impl Lower<'_> {
             ExprKind::Name(name) => return self.named(*name, at),
             ExprKind::Member(base, name) => return self.select(base, *name, at),
             ExprKind::Index(base, index) => return self.index(base, index, at),
-            ExprKind::Int(v) => self.int(*v, at),
-            ExprKind::Uint(v) => self.uint(*v, at),
-            ExprKind::Float(v) => self.float(*v, at),
-            ExprKind::Bool(v) => self.boolean(*v, at),
+            ExprKind::Number(part) => {
+                let ty = Ty::Scalar(part.scalar());
+                Value { handle: self.literal(part.literal(), at), ty }
+            }
             ExprKind::Unary(operator, inner) => {
                 let value = self.rvalue(inner)?;
                 self.unary(*operator, value, at)?
@@ -125,7 +125,7 @@ impl Lower<'_> {
             },
             ExprKind::Index(base, _) => match self.static_type(base)? {
                 Ty::Array(element, _) => Some((*element).clone()),
-                Ty::Matrix(_, r) => Some(Ty::Vector(Scalar::Float, r)),
+                Ty::Matrix(scalar, _, r) => Some(Ty::Vector(scalar, r)),
                 Ty::Vector(scalar, _) => Some(Ty::Scalar(scalar)),
                 _ => None,
             },
@@ -175,7 +175,7 @@ impl Lower<'_> {
         };
         let (length, element) = match operand.ty() {
             Ty::Array(element, length) => (*length, (**element).clone()),
-            Ty::Matrix(c, r) => (Some(u32::from(*c)), Ty::Vector(Scalar::Float, *r)),
+            Ty::Matrix(scalar, c, r) => (Some(u32::from(*c)), Ty::Vector(*scalar, *r)),
             Ty::Vector(scalar, n) => (Some(u32::from(*n)), Ty::Scalar(*scalar)),
             ty => return Err(Wrong::new(format!("`{}` has no elements", self.spell(ty)), at)),
         };
@@ -205,7 +205,7 @@ impl Lower<'_> {
             };
         }
         let value = self.rvalue(index)?;
-        if !matches!(value.ty, Ty::Scalar(Scalar::Int | Scalar::Uint)) {
+        if !matches!(value.ty, Ty::Scalar(scalar) if scalar.is_integer()) {
             return Err(Wrong::new(format!("an index is an integer; this is `{}`", self.spell(&value.ty)), index.at));
         }
         Ok(Index::Computed(value.handle))
@@ -214,7 +214,7 @@ impl Lower<'_> {
     fn length(&mut self, inner: &Expr, at: At) -> Lowered<Value> {
         let known = match self.static_type(inner) {
             Some(Ty::Array(_, Some(length))) => Some(length),
-            Some(Ty::Vector(_, n) | Ty::Matrix(n, _)) => Some(n.into()),
+            Some(Ty::Vector(_, n) | Ty::Matrix(_, n, _)) => Some(n.into()),
             _ => None,
         };
         if let Some(known) = known {
@@ -223,7 +223,7 @@ impl Lower<'_> {
         let operand = self.operand(inner)?;
         match (&operand, operand.ty()) {
             (_, Ty::Array(_, Some(length))) => Ok(self.int(length.cast_signed(), at)),
-            (_, Ty::Vector(_, n) | Ty::Matrix(n, _)) => Ok(self.int((*n).into(), at)),
+            (_, Ty::Vector(_, n) | Ty::Matrix(_, n, _)) => Ok(self.int((*n).into(), at)),
             (Operand::Place(place), Ty::Array(_, None)) => {
                 let length = self.array_length(&place.clone(), at);
                 Ok(self.cast(&length, Scalar::Int, at))
@@ -315,7 +315,7 @@ impl Lower<'_> {
         let sides = self.both(yes, no);
         let (condition_value, ((mut yes, mut first), (mut no, mut second))) = self.both(condition_value, sides)?;
         let common = match (first.ty.scalar(), second.ty.scalar()) {
-            (Some(a), Some(b)) if a != b && a != Scalar::Bool && b != Scalar::Bool => Some(a.max(b)),
+            (Some(a), Some(b)) if a != b => a.common(b),
             _ => None,
         };
         if let Some(common) = common {

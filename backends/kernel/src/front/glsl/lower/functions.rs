@@ -27,6 +27,10 @@ fn input(name: &str) -> Option<(BuiltIn, Ty)> {
         "gl_WorkGroupID" => (BuiltIn::WorkGroupId, vector),
         "gl_NumWorkGroups" => (BuiltIn::NumWorkGroups, vector),
         "gl_LocalInvocationIndex" => (BuiltIn::LocalInvocationIndex, UINT),
+        "gl_SubgroupSize" => (BuiltIn::SubgroupSize, UINT),
+        "gl_SubgroupInvocationID" => (BuiltIn::SubgroupInvocationId, UINT),
+        "gl_NumSubgroups" => (BuiltIn::NumSubgroups, UINT),
+        "gl_SubgroupID" => (BuiltIn::SubgroupId, UINT),
         _ => return None,
     })
 }
@@ -289,8 +293,11 @@ impl Lower<'_> {
     }
 
     fn input_type(&mut self, builtin: BuiltIn) -> Handle<naga::Type> {
-        let ty = if builtin == BuiltIn::LocalInvocationIndex { UINT } else { Ty::Vector(Scalar::Uint, 3) };
-        self.value_type(&ty)
+        let vector = matches!(
+            builtin,
+            BuiltIn::GlobalInvocationId | BuiltIn::LocalInvocationId | BuiltIn::WorkGroupId | BuiltIn::NumWorkGroups
+        );
+        self.value_type(&if vector { Ty::Vector(Scalar::Uint, 3) } else { UINT })
     }
 
     /// An input as an argument of the entry point.
@@ -317,15 +324,25 @@ impl Lower<'_> {
             let size = self.group.constant();
             return Ok(Operand::Value(self.constant_value(&size, at)));
         }
-        let Some((builtin, ty)) = input(text) else {
-            if text.starts_with("gl_Subgroup") || text == "gl_NumSubgroups" {
-                return Err(Wrong::not_supported("subgroup operations", at));
-            }
-            return Err(self.unknown(name, at));
-        };
+        if let Some(mask) = self.mask_input(text, at)? {
+            return Ok(Operand::Value(mask));
+        }
+        let Some((builtin, ty)) = input(text) else { return Err(self.unknown(name, at)) };
+        Ok(self.input_operand(builtin, text, ty, at))
+    }
+
+    /// The value of an input.
+    pub(super) fn input_value(&mut self, builtin: BuiltIn, name: &str, ty: Ty, at: At) -> Lowered<Value> {
+        match self.input_operand(builtin, name, ty, at) {
+            Operand::Value(value) => Ok(value),
+            Operand::Place(place) => self.load(&place, at),
+        }
+    }
+
+    fn input_operand(&mut self, builtin: BuiltIn, text: &str, ty: Ty, at: At) -> Operand {
         if self.func.entry {
             let handle = self.input_argument(builtin, at);
-            return Ok(Operand::Value(Value { handle, ty }));
+            return Operand::Value(Value { handle, ty });
         }
         let known = self.inputs.iter().find(|(b, _)| *b == builtin).map(|(_, variable)| *variable);
         let variable = match known {
@@ -338,6 +355,6 @@ impl Lower<'_> {
             }
         };
         let pointer = self.global(variable, at);
-        Ok(Operand::Place(Place::new(pointer, ty, Layout::value(), READ_ONLY)))
+        Operand::Place(Place::new(pointer, ty, Layout::value(), READ_ONLY))
     }
 }

@@ -17,6 +17,7 @@ pub(super) mod prints;
 mod recover;
 mod statement;
 mod storage;
+mod subgroups;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

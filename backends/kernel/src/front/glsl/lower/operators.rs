@@ -61,8 +61,8 @@ impl Lower<'_> {
             let columns = columns.iter().map(|c| self.negate(c, scalar, at)).collect();
             return self.matrix(columns, &value.ty, at);
         }
-        if scalar == Scalar::Uint {
-            let zero = self.uint(0, at);
+        if scalar.kind() == naga::ScalarKind::Uint {
+            let zero = self.small(scalar, 0, at);
             let zero = self.splat(zero, value.ty.width().unwrap_or(1), at);
             return self.op(Op::Subtract, &zero, value, value.ty.clone(), at);
         }
@@ -70,8 +70,8 @@ impl Lower<'_> {
     }
 
     fn columns(&mut self, matrix: &Value, at: At) -> Vec<Value> {
-        let Ty::Matrix(c, r) = matrix.ty else { return Vec::new() };
-        (0..u32::from(c)).map(|index| self.extract(matrix, index, Ty::Vector(Scalar::Float, r), at)).collect()
+        let Ty::Matrix(scalar, c, r) = matrix.ty else { return Vec::new() };
+        (0..u32::from(c)).map(|index| self.extract(matrix, index, Ty::Vector(scalar, r), at)).collect()
     }
 
     fn matrix(&mut self, columns: Vec<Value>, ty: &Ty, at: At) -> Value {
@@ -142,14 +142,11 @@ impl Lower<'_> {
     /// The right side of an operator, hidden behind a cast to its own type where it is a constant that the validator would refuse: what a division by zero or a shift by
     /// too much gives is decided here, for all languages, and specialization constants are often zero until they have values.
     fn unjudged(&mut self, op: Op, right: Value, at: At) -> Value {
-        let kind = match right.ty.scalar() {
-            Some(Scalar::Int) => naga::ScalarKind::Sint,
-            Some(Scalar::Uint) => naga::ScalarKind::Uint,
-            _ => return right,
-        };
+        let Some(scalar) = right.ty.scalar().filter(|s| s.is_integer()) else { return right };
+        let kind = scalar.kind();
         let judged = match op {
             Op::Divide | Op::Modulo => self.is_constant_where(right.handle, &|n| n == 0),
-            Op::ShiftLeft | Op::ShiftRight => self.is_constant_where(right.handle, &|n| n >= 32),
+            Op::ShiftLeft | Op::ShiftRight => self.is_constant_where(right.handle, &|n| n >= 16),
             _ => false,
         };
         if !judged {
@@ -160,16 +157,20 @@ impl Lower<'_> {
     }
 
     /// Whether a component of a constant is a number of that kind, as bits.
-    fn is_constant_where(&self, handle: naga::Handle<Expression>, wanted: &dyn Fn(u32) -> bool) -> bool {
+    fn is_constant_where(&self, handle: naga::Handle<Expression>, wanted: &dyn Fn(u64) -> bool) -> bool {
         fn any(
             arena: &naga::Arena<Expression>,
             module: &naga::Module,
             handle: naga::Handle<Expression>,
-            wanted: &dyn Fn(u32) -> bool,
+            wanted: &dyn Fn(u64) -> bool,
         ) -> bool {
             match &arena[handle] {
-                Expression::Literal(naga::Literal::I32(n)) => wanted(n.cast_unsigned()),
-                Expression::Literal(naga::Literal::U32(n)) => wanted(*n),
+                Expression::Literal(naga::Literal::I16(n)) => wanted(n.cast_unsigned().into()),
+                Expression::Literal(naga::Literal::U16(n)) => wanted((*n).into()),
+                Expression::Literal(naga::Literal::I32(n)) => wanted(n.cast_unsigned().into()),
+                Expression::Literal(naga::Literal::U32(n)) => wanted((*n).into()),
+                Expression::Literal(naga::Literal::I64(n)) => wanted(n.cast_unsigned()),
+                Expression::Literal(naga::Literal::U64(n)) => wanted(*n),
                 Expression::ZeroValue(_) => wanted(0),
                 Expression::Splat { value: inner, .. } | Expression::As { expr: inner, convert: Some(_), .. } => {
                     any(arena, module, *inner, wanted)
@@ -185,16 +186,14 @@ impl Lower<'_> {
     }
 
     fn matrix_arithmetic(&mut self, op: Binary, left: Value, right: Value, at: At) -> Lowered<Value> {
-        let float = |lower: &mut Self, value: Value| match value.ty {
-            Ty::Matrix(..) => value,
-            _ => lower.cast(&value, Scalar::Float, at),
-        };
-        let (left, right) = (float(self, left), float(self, right));
-        let vector = |n: u8| Ty::Vector(Scalar::Float, n);
+        let common = left.ty.scalar().zip(right.ty.scalar()).and_then(|(a, b)| a.common(b)).filter(|s| s.is_float());
+        let Some(scalar) = common else { return Err(self.no_operator(&left, &right, at)) };
+        let (left, right) = (self.cast(&left, scalar, at), self.cast(&right, scalar, at));
+        let vector = |n: u8| Ty::Vector(scalar, n);
         let product = match (&left.ty, &right.ty) {
-            (Ty::Matrix(c, r), Ty::Matrix(d, s)) if c == s => Some(Ty::Matrix(*d, *r)),
-            (Ty::Matrix(c, r), Ty::Vector(_, n)) if c == n => Some(vector(*r)),
-            (Ty::Vector(_, n), Ty::Matrix(c, r)) if n == r => Some(vector(*c)),
+            (Ty::Matrix(_, c, r), Ty::Matrix(_, d, s)) if c == s => Some(Ty::Matrix(scalar, *d, *r)),
+            (Ty::Matrix(_, c, r), Ty::Vector(_, n)) if c == n => Some(vector(*r)),
+            (Ty::Vector(_, n), Ty::Matrix(_, c, r)) if n == r => Some(vector(*c)),
             (Ty::Matrix(..), Ty::Scalar(_)) => Some(left.ty.clone()),
             (Ty::Scalar(_), Ty::Matrix(..)) => Some(right.ty.clone()),
             _ => None,
@@ -211,7 +210,7 @@ impl Lower<'_> {
             (Ty::Scalar(_), Ty::Matrix(..)) => right.ty.clone(),
             _ => return Err(self.no_operator(&left, &right, at)),
         };
-        let Ty::Matrix(count, rows) = ty else { return Err(self.no_operator(&left, &right, at)) };
+        let Ty::Matrix(_, count, rows) = ty else { return Err(self.no_operator(&left, &right, at)) };
         let side = |lower: &mut Self, value: &Value| match value.ty {
             Ty::Matrix(..) => lower.columns(value, at),
             _ => vec![lower.splat(value.clone(), rows, at); usize::from(count)],
@@ -223,13 +222,10 @@ impl Lower<'_> {
 
     fn equality(&mut self, equal: bool, left: Value, right: Value, at: At) -> Lowered<Value> {
         let (left, right) = match (left.ty.scalar(), right.ty.scalar()) {
-            (Some(a), Some(b)) if (a == Scalar::Bool) == (b == Scalar::Bool) && left.ty.width().is_some() => {
-                if left.ty.width() != right.ty.width() {
-                    return Err(self.no_operator(&left, &right, at));
-                }
-                let common = a.max(b);
-                (self.cast(&left, common, at), self.cast(&right, common, at))
-            }
+            (Some(a), Some(b)) => match a.common(b) {
+                Some(common) => (self.cast(&left, common, at), self.cast(&right, common, at)),
+                None => (left, right),
+            },
             _ => (left, right),
         };
         if left.ty != right.ty {
@@ -239,7 +235,7 @@ impl Lower<'_> {
         Ok(if equal { same } else { self.not(&same, at) })
     }
 
-    fn same(&mut self, left: &Value, right: &Value, at: At) -> Lowered<Value> {
+    pub(super) fn same(&mut self, left: &Value, right: &Value, at: At) -> Lowered<Value> {
         self.check_size(at)?;
         let parts: Vec<(Value, Value)> = match &left.ty {
             Ty::Scalar(_) => return Ok(self.op(Op::Equal, left, right, BOOL, at)),

@@ -20,7 +20,7 @@ pub(super) fn is_print(name: &str) -> bool {
 
 /// The type that a format asks for.
 fn wanted(argument: &Argument) -> Option<Ty> {
-    let scalar = [Scalar::Int, Scalar::Uint, Scalar::Float].into_iter().find(|scalar| scalar.to_naga() == argument.scalar)?;
+    let scalar = Scalar::from_naga(argument.scalar)?;
     Some(if argument.components == 1 { Ty::Scalar(scalar) } else { Ty::Vector(scalar, argument.components as u8) })
 }
 
@@ -47,7 +47,7 @@ impl Lower<'_> {
         let mut handles = Vec::with_capacity(values.len());
         for (position, (value, argument)) in values.iter().zip(&format.arguments).enumerate() {
             let Some(ty) = wanted(argument) else {
-                return Err(Wrong::new("numbers of 64 bits are not supported in GLSL".to_owned(), *place));
+                return Err(Wrong::new("this format prints no number of GLSL".to_owned(), *place));
             };
             let given = self.rvalue(value)?;
             let spelled = (self.spell(&given.ty), self.spell(&ty));

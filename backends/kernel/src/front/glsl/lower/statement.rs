@@ -166,7 +166,7 @@ impl Lower<'_> {
         let inner: Vec<Ty> = match ty {
             Ty::Array(base, _) => vec![(**base).clone(); list.len()],
             Ty::Struct(index) => self.structs.get(*index).into_iter().flat_map(|s| &s.members).map(|m| m.ty.clone()).collect(),
-            Ty::Matrix(c, r) => vec![Ty::Vector(Scalar::Float, *r); usize::from(*c)],
+            Ty::Matrix(scalar, c, r) => vec![Ty::Vector(*scalar, *r); usize::from(*c)],
             Ty::Vector(scalar, n) => vec![Ty::Scalar(*scalar); usize::from(*n)],
             ty => vec![ty.clone()],
         };

@@ -26,6 +26,8 @@ pub(super) enum Packing {
     Value,
     Std430,
     Std140,
+    /// Everything is aligned like the largest scalar in it.
+    Scalar,
 }
 
 /// How a type lies in memory.
@@ -128,7 +130,9 @@ impl Lower<'_> {
             Ty::Void => TypeInner::Scalar(naga::Scalar::U32),
             Ty::Scalar(scalar) => TypeInner::Scalar(scalar.to_naga()),
             Ty::Vector(scalar, n) => TypeInner::Vector { size: vector_size(*n), scalar: scalar.to_naga() },
-            Ty::Matrix(c, r) => TypeInner::Matrix { columns: vector_size(*c), rows: vector_size(*r), scalar: naga::Scalar::F32 },
+            Ty::Matrix(scalar, c, r) => {
+                TypeInner::Matrix { columns: vector_size(*c), rows: vector_size(*r), scalar: scalar.to_naga() }
+            }
             Ty::Struct(index) => match self.structs.get(*index) {
                 Some(found) => return found.value,
                 None => TypeInner::Scalar(naga::Scalar::U32),
@@ -166,21 +170,32 @@ impl Lower<'_> {
                 } else {
                     self.value_type(&Ty::of(scalar, width))
                 };
-                let align = if width == 3 { 16 } else { 4 * u64::from(width) };
-                Stored { ty, size: 4 * u64::from(width), align }
+                if layout.packing == Packing::Scalar && width > 1 {
+                    // The IR has no vector that begins anywhere.
+                    let bytes = scalar.bytes();
+                    let base = self.value_type(&Ty::Scalar(scalar));
+                    let ty = self.array(base, Some(u32::from(width)), bytes, at)?;
+                    return Ok(Stored { ty, size: bytes * u64::from(width), align: bytes });
+                }
+                Stored { ty, size: scalar.bytes() * u64::from(width), align: vector_align(scalar, width) }
             }
-            Ty::Matrix(c, r) => {
+            Ty::Matrix(scalar, c, r) => {
                 let (count, length) = if layout.by_rows() { (*r, *c) } else { (*c, *r) };
-                let narrow = length == 2;
-                let align = if narrow && !wide { 8 } else { 16 };
+                if layout.packing == Packing::Scalar {
+                    let column = self.stored(&Ty::Vector(*scalar, length), layout, at)?;
+                    let ty = self.array(column.ty, Some(u32::from(count)), column.size, at)?;
+                    return Ok(Stored { ty, size: column.size * u64::from(count), align: column.align });
+                }
+                let natural = vector_align(*scalar, length);
+                let align = if wide { natural.max(16) } else { natural };
                 let size = align * u64::from(count);
-                if narrow && wide {
-                    let vector = self.value_type(&Ty::Vector(Scalar::Float, length));
-                    let base = self.wrap(vector, 16);
-                    let ty = self.array(base, Some(u32::from(count)), 16, at)?;
+                if align > natural {
+                    let vector = self.value_type(&Ty::Vector(*scalar, length));
+                    let base = self.wrap(vector, align);
+                    let ty = self.array(base, Some(u32::from(count)), align, at)?;
                     Stored { ty, size, align }
                 } else {
-                    Stored { ty: self.value_type(&Ty::Matrix(count, length)), size, align }
+                    Stored { ty: self.value_type(&Ty::Matrix(*scalar, count, length)), size, align }
                 }
             }
             Ty::Array(base, length) => self.stored_array(base, *length, layout, at)?,
@@ -212,7 +227,8 @@ impl Lower<'_> {
 
     /// Whether elements lie further apart than the IR would put them.
     fn needs_wrap(&self, base: &Ty, layout: &Layout) -> bool {
-        layout.packing == Packing::Std140 && matches!(base, Ty::Scalar(_) | Ty::Vector(_, 2))
+        let small = base.width().zip(base.scalar()).is_some_and(|(width, scalar)| vector_align(scalar, width) < 16);
+        layout.packing == Packing::Std140 && small
     }
 
     /// A structure of one member that takes `size` bytes.
@@ -297,22 +313,23 @@ impl Lower<'_> {
                 let pointer = self.unwrap_element(pointer, wrapped, at);
                 Ok(place.child(pointer, (**base).clone(), place.layout.clone()))
             }
-            (Ty::Matrix(c, r), _) if place.layout.by_rows() => {
+            (Ty::Matrix(scalar, c, r), _) if place.layout.by_rows() => {
                 let part = Part::Column { column: index, columns: *c };
-                Ok(Place { ty: Ty::Vector(Scalar::Float, *r), part, ..place.clone() })
+                Ok(Place { ty: Ty::Vector(*scalar, *r), part, ..place.clone() })
             }
-            (Ty::Matrix(_, r), _) => {
-                let wrapped = place.layout.packing == Packing::Std140 && *r == 2;
+            (Ty::Matrix(scalar, _, r), _) => {
+                let wrapped = place.layout.packing == Packing::Std140 && vector_align(*scalar, *r) < 16;
                 let pointer = self.access(place.pointer, index, at);
                 let pointer = self.unwrap_element(pointer, wrapped, at);
-                Ok(place.child(pointer, Ty::Vector(Scalar::Float, *r), place.layout.clone()))
+                Ok(place.child(pointer, Ty::Vector(*scalar, *r), place.layout.clone()))
             }
             (Ty::Vector(scalar, _), Part::Whole) => {
                 let pointer = self.access(place.pointer, index, at);
                 Ok(place.child(pointer, Ty::Scalar(*scalar), place.layout.clone()))
             }
             (Ty::Vector(scalar, _), Part::Column { column, columns }) => {
-                let (column, wrapped) = (*column, self.wrapped_rows(place, *columns));
+                let wrapped = place.layout.packing == Packing::Std140 && vector_align(*scalar, *columns) < 16;
+                let column = *column;
                 let row = self.access(place.pointer, index, at);
                 let row = self.unwrap_element(row, wrapped, at);
                 let pointer = self.access(row, column, at);
@@ -330,10 +347,6 @@ impl Lower<'_> {
             },
             _ => Err(Wrong::new(format!("`{}` has no elements", self.spell(&place.ty)), at)),
         }
-    }
-
-    fn wrapped_rows(&self, place: &Place, columns: u8) -> bool {
-        place.layout.packing == Packing::Std140 && columns == 2
     }
 
     /// A member of a structure, by its index.
@@ -397,8 +410,9 @@ impl Lower<'_> {
             return Ok(self.value(Expression::Load { pointer: place.pointer }, place.ty.clone(), at));
         }
         match &place.ty {
+            Ty::Vector(..) if place.layout.packing == Packing::Scalar => self.load_parts(place, at),
             Ty::Scalar(_) | Ty::Vector(..) => self.load_bool(place, at),
-            Ty::Matrix(c, r) if !self.wrapped_matrix(place, *c, *r) && place.layout.by_rows() => {
+            Ty::Matrix(..) if self.same_matrix(place) && place.layout.by_rows() => {
                 let stored = self.add(Expression::Load { pointer: place.pointer }, at);
                 Ok(self.transpose(stored, &place.ty, at))
             }
@@ -410,13 +424,15 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether a matrix lies in memory as one of the IR, perhaps turned.
     fn same_matrix(&self, place: &Place) -> bool {
-        let Ty::Matrix(c, r) = place.ty else { return false };
-        !self.wrapped_matrix(place, c, r)
-    }
-
-    fn wrapped_matrix(&self, place: &Place, c: u8, r: u8) -> bool {
-        place.layout.packing == Packing::Std140 && (if place.layout.by_rows() { c } else { r }) == 2
+        let Ty::Matrix(scalar, c, r) = place.ty else { return false };
+        let length = if place.layout.by_rows() { c } else { r };
+        match place.layout.packing {
+            Packing::Scalar => false,
+            Packing::Std140 => vector_align(scalar, length) >= 16,
+            Packing::Value | Packing::Std430 => true,
+        }
     }
 
     fn transpose(&mut self, arg: Handle<Expression>, ty: &Ty, at: At) -> Value {
@@ -450,7 +466,7 @@ impl Lower<'_> {
                 return (0..count).map(|index| self.member(place, index, at)).collect();
             }
             Ty::Array(_, Some(length)) => *length,
-            Ty::Matrix(columns, _) => u32::from(*columns),
+            Ty::Matrix(_, columns, _) => u32::from(*columns),
             Ty::Vector(_, n) => u32::from(*n),
             _ => return Err(Wrong::new(format!("`{}` cannot be copied as a whole", self.spell(&place.ty)), at)),
         };
@@ -485,13 +501,15 @@ impl Lower<'_> {
             return Ok(());
         }
         match &place.ty {
-            Ty::Scalar(_) | Ty::Vector(..) if whole => {
+            Ty::Scalar(_) | Ty::Vector(..)
+                if whole && (place.layout.packing != Packing::Scalar || place.ty.width() == Some(1)) =>
+            {
                 let word = self.bool_to(value, Scalar::Uint, at);
                 self.store(place.pointer, word.handle, at);
                 Ok(())
             }
-            Ty::Matrix(c, r) if whole && !self.wrapped_matrix(place, *c, *r) => {
-                let turned = self.transpose(value.handle, &Ty::Matrix(*r, *c), at);
+            Ty::Matrix(scalar, c, r) if whole && self.same_matrix(place) => {
+                let turned = self.transpose(value.handle, &Ty::Matrix(*scalar, *r, *c), at);
                 self.store(place.pointer, turned.handle, at);
                 Ok(())
             }
@@ -529,6 +547,11 @@ impl Lower<'_> {
         self.push(Statement::Store { pointer, value: value.handle }, at);
         Place::local(pointer, value.ty.clone())
     }
+}
+
+/// Of a scalar or vector, where the layout does not say otherwise.
+fn vector_align(scalar: Scalar, width: u8) -> u64 {
+    scalar.bytes() * u64::from(if width == 3 { 4 } else { width })
 }
 
 fn clip(size: u64) -> u32 {

@@ -1,6 +1,8 @@
 //! Expressions, by precedence.
 
 use super::*;
+use crate::front::glsl::part::Part;
+use crate::front::glsl::types::Scalar;
 
 /// Binding strength and operator; the weakest is 1.
 fn binary(text: &str) -> Option<(u8, Binary)> {
@@ -204,7 +206,7 @@ impl Parser<'_> {
         }
         if text == "true" || text == "false" {
             self.at += 1;
-            return self.make(ExprKind::Bool(text == "true"), from);
+            return self.make(ExprKind::Number(Part::Bool(text == "true")), from);
         }
         if self.is_type(0) {
             let ty = self.type_name()?;
@@ -256,34 +258,59 @@ impl Parser<'_> {
 fn number(text: &str) -> Result<ExprKind, String> {
     let lower = text.to_ascii_lowercase();
     let hex = lower.starts_with("0x");
-    if !hex && (lower.contains(['.', 'e']) || lower.ends_with('f')) {
-        if lower.ends_with("lf") {
-            return Err(crate::support::not_supported("64-bit floats (`double`)"));
-        }
-        if lower.ends_with("hf") {
-            return Err(crate::support::not_supported("16-bit floats"));
-        }
-        let digits = lower.strip_suffix('f').unwrap_or(&lower);
-        return match digits.parse::<f32>() {
-            Ok(value) if value.is_finite() && digits.starts_with(|c: char| c == '.' || c.is_ascii_digit()) => {
-                Ok(ExprKind::Float(value))
-            }
-            _ => Err(format!("`{text}` is not a number that a float can hold")),
-        };
+    let part = if !hex && (lower.contains(['.', 'e']) || lower.ends_with('f')) { real(&lower) } else { whole(&lower) };
+    part.map(ExprKind::Number).map_err(|what| format!("`{text}` is not a number {what}"))
+}
+
+fn real(lower: &str) -> Result<Part, &'static str> {
+    let (digits, scalar) = match (lower.strip_suffix("lf"), lower.strip_suffix("hf")) {
+        (Some(digits), _) => (digits, Scalar::Double),
+        (_, Some(digits)) => (digits, Scalar::Half),
+        _ => (lower.strip_suffix('f').unwrap_or(lower), Scalar::Float),
+    };
+    let digits = if digits.starts_with(|c: char| c == '.' || c.is_ascii_digit()) { digits } else { "" };
+    // Each is read by itself, for a number that is rounded twice is not the nearest.
+    let (part, finite) = match scalar {
+        Scalar::Double => digits.parse::<f64>().map(|v| (Part::Double(v.to_bits()), v.is_finite())),
+        Scalar::Half => digits.parse::<half::f16>().map(|v| (Part::Half(v.to_bits()), v.is_finite())),
+        _ => digits.parse::<f32>().map(|v| (Part::Float(v.to_bits()), v.is_finite())),
     }
-    let (digits, unsigned) = match lower.strip_suffix('u') {
+    .map_err(|_| "that a float can hold")?;
+    if finite { Ok(part) } else { Err("that a float can hold") }
+}
+
+fn whole(lower: &str) -> Result<Part, &'static str> {
+    let (rest, bits) = match (lower.strip_suffix('l'), lower.strip_suffix('s')) {
+        (Some(rest), _) => (rest, 64),
+        (_, Some(rest)) => (rest, 16),
+        _ => (lower, 32),
+    };
+    let (digits, unsigned) = match rest.strip_suffix('u') {
         Some(digits) => (digits, true),
-        None => (lower.as_str(), false),
+        None => (rest, false),
     };
     let value = match digits.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => u32::from_str_radix(digits, 8),
-        None => digits.parse::<u32>(),
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8),
+        None => digits.parse::<u64>(),
     };
-    match value {
-        Ok(value) if unsigned => Ok(ExprKind::Uint(value)),
-        // Without a `u` the bits are those of an int, as the language has it: `0xffffffff` is -1.
-        Ok(value) => Ok(ExprKind::Int(value.cast_signed())),
-        Err(_) => Err(format!("`{text}` is not a number of 32 bits")),
-    }
+    let what = match bits {
+        16 => "of 16 bits",
+        32 => "of 32 bits",
+        _ => "of 64 bits",
+    };
+    let value = value.map_err(|_| what)?;
+    // Without a `u` the bits are those of a signed number, as the language has it: `0xffffffff` is -1.
+    Ok(match bits {
+        16 => {
+            let value = u16::try_from(value).map_err(|_| what)?;
+            if unsigned { Part::Uint16(value) } else { Part::Int16(value.cast_signed()) }
+        }
+        32 => {
+            let value = u32::try_from(value).map_err(|_| what)?;
+            if unsigned { Part::Uint(value) } else { Part::Int(value.cast_signed()) }
+        }
+        _ if unsigned => Part::Uint64(value),
+        _ => Part::Int64(value.cast_signed()),
+    })
 }
