@@ -1,4 +1,4 @@
-/* T1 to T6a, T13 and L8 against a model: random writes, fills, copies, launches, failures and reads on two streams, and beside them a plain array that
+/* T1 to T6a, T13, L8 and M3 against a model: random writes, fills, copies (of ranges and of rows), launches, failures and reads on two streams, and beside them a plain array that
  * says of every byte what it is worth and whether a failure claims it. Every read has to answer as the array does, to the byte. Failures come at once (a
  * refused launch, a driver error) and late (T13); when a late one becomes known depends on chance, what is claimed in the end does not.
  *
@@ -30,46 +30,89 @@ static uint64_t known_as[STEPS + 1]; /* the library's number of each, once told 
 
 static uint32_t pick(uint32_t below) { return next_random(&state) % below; }
 
+/* `size` bytes; of rows, if `width` is not 0, that long and `pitch` apart. */
 struct part {
     struct slot *slot;
-    uint64_t offset, size;
+    uint64_t offset, size, width, pitch;
 };
+
+static uint64_t at(const struct part *part, uint64_t i)
+{
+    return part->offset + (part->width ? i / part->width * part->pitch + i % part->width : i);
+}
 
 static struct part random_part(uint64_t unit)
 {
-    struct part part = { &slots[pick(BUFFERS)], 0, 0 };
+    struct part part = { &slots[pick(BUFFERS)], 0, 0, 0, 0 };
     part.offset = pick((uint32_t)(part.slot->size / unit)) * unit;
     part.size = (1 + pick((uint32_t)((part.slot->size - part.offset) / unit))) * unit;
     return part;
 }
+/* As many rows as there is room for, at most `rows`. */
+static struct part random_rows(uint64_t width, uint64_t rows)
+{
+    struct part part = random_part(1);
+    if (part.slot->size < width) width = part.slot->size;
+    if (part.offset > part.slot->size - width) part.offset = part.slot->size - width;
+    part.width = width;
+    part.pitch = width + pick(3) * pick(20);
+    uint64_t room = (part.slot->size - part.offset - width) / part.pitch + 1;
+    part.size = (room < rows ? room : 1 + pick((uint32_t)rows)) * width;
+    return part;
+}
 static int overlap(struct part a, struct part b)
 {
-    return a.slot == b.slot && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
+    for (uint64_t i = 0; a.slot == b.slot && i < a.size; i++) {
+        for (uint64_t j = 0; j < b.size; j++) {
+            if (at(&a, i) == at(&b, j)) return 1;
+        }
+    }
+    return 0;
 }
-static compute_view view_of(struct part part) { return range(part.slot->buffer, part.offset, part.size); }
+static compute_view view_of(struct part part) { return range(part.slot->buffer, part.offset, at(&part, part.size - 1) + 1 - part.offset); }
+
+/* What a strided transfer of these rows takes; host memory has them without gaps. Points into static memory. */
+static compute_strided_desc desc_of(const struct part *from, const struct part *to)
+{
+    static uint64_t shape[2];
+    static int64_t strides[2][2];
+    const struct part *any = from ? from : to;
+    compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+    shape[0] = any->size / any->width;
+    shape[1] = any->width;
+    for (int end = 0; end < 2; end++) strides[end][1] = 1;
+    if (from) strides[0][0] = (int64_t)from->pitch;
+    if (to) strides[1][0] = (int64_t)to->pitch;
+    desc.rank = 2;
+    desc.shape = shape;
+    desc.element_size = 1;
+    desc.from_strides = from ? strides[0] : NULL;
+    desc.to_strides = to ? strides[1] : NULL;
+    return desc;
+}
 static compute_binding binding_of(uint32_t slot, struct part part) { return bind_range(slot, part.slot->buffer, part.offset, part.size); }
 
 static int first_claim(const struct part *part)
 {
     for (uint64_t i = 0; i < part->size; i++) {
-        if (part->slot->claim[part->offset + i] != TRUSTED) return part->slot->claim[part->offset + i];
+        if (part->slot->claim[at(part, i)] != TRUSTED) return part->slot->claim[at(part, i)];
     }
     return TRUSTED;
 }
 static void claim(const struct part *part, int failure)
 {
     for (uint64_t i = 0; i < part->size; i++) {
-        part->slot->claim[part->offset + i] = failure;
-        part->slot->blank[part->offset + i] = 0;
+        part->slot->claim[at(part, i)] = failure;
+        part->slot->blank[at(part, i)] = 0;
     }
 }
 /* What work has filled with zeros before it began: the never-written bytes of what it read, or of what it might have left out. */
 static void filled(const struct part *part, int failure)
 {
     for (uint64_t i = 0; i < part->size; i++) {
-        if (!part->slot->blank[part->offset + i]) continue;
-        part->slot->claim[part->offset + i] = failure;
-        part->slot->blank[part->offset + i] = 0;
+        if (!part->slot->blank[at(part, i)]) continue;
+        part->slot->claim[at(part, i)] = failure;
+        part->slot->blank[at(part, i)] = 0;
     }
 }
 static void say(const char *what, struct part a, struct part b)
@@ -79,7 +122,7 @@ static void say(const char *what, struct part a, struct part b)
     if (b.slot) printf(", buffer %d [%llu, +%llu)", (int)(b.slot - slots), (unsigned long long)b.offset, (unsigned long long)b.size);
     printf("\n");
 }
-static const struct part nothing = { NULL, 0, 0 };
+static const struct part nothing = { NULL, 0, 0, 0, 0 };
 
 static void make(struct slot *slot)
 {
@@ -133,19 +176,26 @@ static int settle(compute_status status, struct part input, struct part output, 
 
 static void whole_write(struct part to, const unsigned char *bytes)
 {
-    memcpy(to.slot->value + to.offset, bytes, to.size);
+    for (uint64_t i = 0; i < to.size; i++) to.slot->value[at(&to, i)] = bytes[i];
     claim(&to, TRUSTED);
 }
 
 static void do_write(compute_stream stream)
 {
     unsigned char bytes[MOST];
-    struct part to = random_part(1);
+    struct part to = pick(2) ? random_part(1) : random_rows(1 + pick(12), MOST);
     compute_view view = view_of(to);
     for (uint64_t i = 0; i < to.size; i++) bytes[i] = (unsigned char)next_random(&state);
-    say("write", to, nothing);
+    say(to.width ? "write rows" : "write", to, nothing);
     uint32_t fault = arm();
-    if (settle(compute_stream_write(stream, &view, bytes, to.size, E), nothing, to, fault)) whole_write(to, bytes);
+    compute_status status;
+    if (to.width) {
+        compute_strided_desc desc = desc_of(NULL, &to);
+        status = compute_stream_write_strided(stream, &view, &desc, bytes, to.size, E);
+    } else {
+        status = compute_stream_write(stream, &view, bytes, to.size, E);
+    }
+    if (settle(status, nothing, to, fault)) whole_write(to, bytes);
 }
 
 static void do_fill(compute_stream stream)
@@ -164,14 +214,27 @@ static void do_fill(compute_stream stream)
 static void do_copy(compute_stream stream)
 {
     struct part from = random_part(1), to = random_part(1);
+    int rows = pick(2) == 0;
+    if (rows) {
+        from = random_rows(1 + pick(12), MOST);
+        to = random_rows(from.width, from.size / from.width);
+        if (to.width != from.width) return;
+    }
     from.size = to.size = from.size < to.size ? from.size : to.size;
     if (overlap(from, to)) return;
     compute_view source = view_of(from), destination = view_of(to);
-    say("copy", from, to);
+    say(rows ? "copy rows" : "copy", from, to);
     uint32_t fault = arm();
-    if (settle(compute_stream_copy(stream, &source, &destination, E), from, to, fault)) {
+    compute_status status;
+    if (rows) {
+        compute_strided_desc desc = desc_of(&from, &to);
+        status = compute_stream_copy_strided(stream, &source, &destination, &desc, E);
+    } else {
+        status = compute_stream_copy(stream, &source, &destination, E);
+    }
+    if (settle(status, from, to, fault)) {
         unsigned char bytes[MOST];
-        memcpy(bytes, from.slot->value + from.offset, from.size);
+        for (uint64_t i = 0; i < from.size; i++) bytes[i] = from.slot->value[at(&from, i)];
         whole_write(to, bytes);
     }
 }
@@ -231,7 +294,7 @@ static void do_refused(compute_stream stream)
 static void do_replace(void)
 {
     struct slot *slot = &slots[pick(BUFFERS)];
-    struct part all = { slot, 0, slot->size };
+    struct part all = { slot, 0, slot->size, 0, 0 };
     say("replace", all, nothing);
     if (pick(2)) OK(compute_buffer_destroy(slot->buffer, E));
     compute_buffer_release(slot->buffer);
@@ -243,7 +306,7 @@ static void check_failure(struct part part)
 {
     int first = first_claim(&part), several = 0;
     for (uint64_t i = 0; i < part.size; i++) {
-        int other = part.slot->claim[part.offset + i];
+        int other = part.slot->claim[at(&part, i)];
         several |= other != TRUSTED && other != first;
     }
     if (late) return;
@@ -257,12 +320,17 @@ static void do_read(compute_stream stream)
 {
     unsigned char bytes[MOST];
     compute_event event = NULL;
-    struct part from = random_part(1);
+    struct part from = pick(2) ? random_part(1) : random_rows(1 + pick(12), MOST);
     compute_view view = view_of(from);
     memset(bytes, 0xee, sizeof bytes);
-    say("read", from, nothing);
+    say(from.width ? "read rows" : "read", from, nothing);
     compute_status status;
-    if (pick(2)) {
+    if (from.width) {
+        compute_strided_desc desc = desc_of(&from, NULL);
+        status = compute_stream_read_strided_async(stream, &view, &desc, bytes, from.size, &event, E);
+        if (status == COMPUTE_OK) status = compute_event_wait(event, COMPUTE_FOREVER, E);
+        compute_event_release(event);
+    } else if (pick(2)) {
         status = compute_stream_read(stream, &view, bytes, from.size, E);
     } else {
         status = compute_stream_read_async(stream, &view, bytes, from.size, &event, E);
@@ -271,7 +339,7 @@ static void do_read(compute_stream stream)
     }
     if (first_claim(&from) == TRUSTED) {
         CHECK_EQ(status, COMPUTE_OK);
-        CHECK(memcmp(bytes, from.slot->value + from.offset, from.size) == 0);
+        for (uint64_t i = 0; i < from.size; i++) CHECK_EQ(bytes[i], from.slot->value[at(&from, i)]);
         filled(&from, TRUSTED);
     } else {
         CHECK(status == COMPUTE_ERROR_UNWRITTEN || status == COMPUTE_ERROR_SEVERAL);

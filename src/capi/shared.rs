@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 use super::boundary::*;
 use super::buffer::{read_view, view_of};
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn compute_readback_get(
         let out = unsafe { Out::new(bytes, "bytes", ptr::null()) }?;
         // SAFETY: as our own caller says.
         unsafe { set_optional(size, 0) };
-        let readback = find(readback)?;
+        let readback = Arc::clone(&*find(readback)?);
         let memory = readback.get()?;
         out.set(memory.pointer().cast_const().cast());
         // SAFETY: as our own caller says.
@@ -123,8 +124,9 @@ pub unsafe extern "C" fn compute_buffer_map(
         let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(view, "view") }?;
-        let buffer = find(view.buffer)?;
-        out.set(add(Mapping::new(view_of(&buffer, &view)?)?)?);
+        // Not held while it waits.
+        let view = view_of(&find(view.buffer)?, &view)?;
+        out.set(add(Mapping::new(view)?)?);
         Ok(COMPUTE_OK)
     })
 }
@@ -192,7 +194,7 @@ pub unsafe extern "C" fn compute_mapping_acquire(
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
-        let mapping = std::sync::Arc::clone(&*find(mapping)?);
+        let mapping = Arc::clone(&*find(mapping)?);
         let access = match access {
             COMPUTE_ACCESS_READ => Access { reads: true, writes: false },
             COMPUTE_ACCESS_WRITE => Access { reads: false, writes: true },

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 use compute_hal::HostTarget;
 use smallvec::SmallVec;
@@ -225,7 +226,7 @@ unsafe fn enqueue_read(
     desc: *const compute_strided_desc,
     bytes: *mut c_void,
     size: u64,
-) -> Result<std::sync::Arc<runtime::Event>, Complaint> {
+) -> Result<Arc<runtime::Event>, Complaint> {
     // SAFETY: as our own caller says.
     let view = unsafe { read_view(from, "from") }?;
     // SAFETY: as our own caller says.

@@ -19,12 +19,12 @@ use super::{code, error};
 pub struct Readback {
     stream: Arc<Stream>,
     view: View,
-    copy: Mutex<Option<Copy>>,
+    copy: Mutex<Option<Enqueued>>,
 }
 
 /// A copy that was asked for.
 #[derive(Clone)]
-struct Copy {
+struct Enqueued {
     event: Arc<Event>,
     bytes: HostTarget,
 }
@@ -51,7 +51,7 @@ impl Readback {
         self.copy().map(|copy| copy.event)
     }
 
-    fn copy(&self) -> Result<Copy> {
+    fn copy(&self) -> Result<Enqueued> {
         if let Some(copy) = &*self.copy.lock() {
             return Ok(copy.clone());
         }
@@ -59,7 +59,7 @@ impl Readback {
         let bytes = staging(self.view.size).map_err(|failed| Failed::of(error::from_device(failed)))?;
         let from = Place::View { buffer: &self.view.buffer, offset: self.view.offset, size: self.view.size };
         let event = read_async(Some(&self.stream), from, bytes.clone())?;
-        Ok(self.copy.lock().get_or_insert(Copy { event, bytes }).clone())
+        Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes }).clone())
     }
 
     /// The bytes, which live as long as this does; waits for the copy. One that failed is forgotten, so that the next access tries anew.

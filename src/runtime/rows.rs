@@ -2,7 +2,7 @@
 //!
 //! Few rows are ranges of their own, exact to the byte in everything. Of many, a [`Touch`] names the range around them and the rows in it: what is read
 //! is still looked up by row, and what lands is marked by row, but never-written bytes between them are filled rather than remembered,
-//! and a failed write claims the whole range. Each takes a bounded number of steps, whatever the number of rows.
+//! a failed write claims the whole range, and to the journal (T13) the range is read, or written in part. Each takes a bounded number of steps, whatever the number of rows.
 
 use std::ops::Range;
 use std::sync::Arc;

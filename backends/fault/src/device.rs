@@ -42,6 +42,7 @@ impl Driver for FaultDriver {
 pub fn wrap(device: Arc<dyn Device>, plan: Arc<FaultPlan>) -> Arc<dyn Device> {
     let mut capabilities = device.capabilities().clone();
     capabilities.fails_late |= plan.late();
+    capabilities.pitched &= plan.pitched();
     let common = Arc::new(Common { plan, lost: OnceLock::new(), lanes: Mutex::default() });
     Arc::new(FaultDevice { inner: device, capabilities, common })
 }

@@ -91,6 +91,7 @@ impl std::error::Error for NotLate {}
 pub struct FaultPlan {
     counted: Calls,
     late: bool,
+    pitched: bool,
     calls: AtomicU64,
     fired: AtomicU64,
     /// By the number of the call. Never locked while a device is called.
@@ -107,12 +108,17 @@ impl FaultPlan {
     /// A plan that counts the calls of `counted`. Devices under it say that they may fail late, so that the runtime journals.
     pub fn new(counted: Calls) -> Self {
         let (calls, fired) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { counted, late: true, calls, fired, armed: Mutex::default() }
+        Self { counted, late: true, pitched: true, calls, fired, armed: Mutex::default() }
     }
 
     /// As `new`, but late failures cannot be armed, and devices keep the capability of the device inside.
     pub fn never_late(counted: Calls) -> Self {
         Self { late: false, ..Self::new(counted) }
+    }
+
+    /// The same, and devices say that they cannot move rows at a pitch, and do not.
+    pub fn without_pitches(self) -> Self {
+        Self { pitched: false, ..self }
     }
 
     /// Makes the `n`th counted call from now on fail; 1 is the next one. Any number may be armed at once.
@@ -142,6 +148,10 @@ impl FaultPlan {
 
     pub(crate) fn late(&self) -> bool {
         self.late
+    }
+
+    pub(crate) fn pitched(&self) -> bool {
+        self.pitched
     }
 
     /// Counts a call and says how it is to fail. `enqueues`: whether it could fail late.

@@ -72,6 +72,10 @@ impl FaultQueue {
         Self { lane, common }
     }
 
+    fn pitched(&self) -> Result<(), DeviceError> {
+        if self.common.plan.pitched() { Ok(()) } else { Err(DeviceError::Unsupported("rows at a pitch")) }
+    }
+
     /// Counts a call that enqueues, and does it, or what the plan wants instead.
     fn work(
         &self,
@@ -120,6 +124,7 @@ impl Queue for FaultQueue {
     }
 
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
+        self.pitched()?;
         self.work(at, Calls::COPY, "copy_2d", |inner| inner.copy_2d(at, copy))
     }
 
@@ -140,10 +145,12 @@ impl Queue for FaultQueue {
     }
 
     fn write_2d(&self, at: Position, rows: &HostRows, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.pitched()?;
         self.work(at, Calls::WRITE, "write_2d", |inner| inner.write_2d(at, rows, bytes))
     }
 
     fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
+        self.pitched()?;
         self.work(at, Calls::READ, "read_2d", |inner| inner.read_2d(at, rows, into))
     }
 
