@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::Region;
-use compute_trust::{Failure, Map, Mark, Use, Uses};
+use compute_trust::{Failure, LastUses, Map, Mark, Uses};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use super::code;
 use super::device::Device;
@@ -145,7 +144,7 @@ impl Buffer {
             left
         });
         if let Left::Block(unwanted) = left {
-            self.device.block_gone(unwanted, before.into_iter().collect());
+            self.device.block_gone(unwanted, before.map(LastUses::from).unwrap_or_default());
         }
         Ok(())
     }
@@ -177,11 +176,11 @@ impl Buffer {
         }
     }
 
-    /// The last uses on every queue.
-    pub(crate) fn last_uses(&self) -> SmallVec<[Use; 2]> {
-        let mut all: SmallVec<[Use; 2]> = self.uses.last_write().into_iter().collect();
-        self.uses.each_read(|read| all.push(read));
-        all
+    /// Whether all that was enqueued with it is over.
+    pub(crate) fn is_idle(&self) -> bool {
+        let mut idle = self.device.over(self.uses.last_write());
+        self.uses.each_read(|read| idle &= self.device.over([read]));
+        idle
     }
 }
 
@@ -195,7 +194,7 @@ impl View {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let uses = self.last_uses();
+        let uses = self.uses.take();
         self.device.buffer_gone(self.size, self.home.end(), uses);
     }
 }

@@ -193,6 +193,9 @@ pub(crate) fn perform<'a>(
         return Ok(Performed::Skipped(failure));
     }
     section.take_positions();
+    if let Err(none) = section.expect_uses() {
+        return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
+    }
     let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
     if journaled && let Err(none) = section.record(watch) {
         return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
@@ -384,6 +387,12 @@ impl<'a> Section<'a> {
                 uses.each_read(wait);
             }
         }
+    }
+
+    /// Room for what [`Self::note_uses`] will note, so that it needs no memory (F2).
+    fn expect_uses(&self) -> std::result::Result<(), NoMemory> {
+        let mut reads = self.held.iter().filter(|held| !held.writes);
+        reads.try_for_each(|held| held.buffer.uses.expect_read(self.queue.index))
     }
 
     /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and

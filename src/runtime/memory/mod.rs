@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal::{Capabilities, DeviceError, Limits, MemoryId, Region};
 use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Room, Settings};
-use compute_trust::Use;
+use compute_trust::{LastUses, Use};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -41,12 +41,9 @@ const ALIGNMENT: u32 = 256;
 /// How often a page that came too late is tried again: pools are replaced seldom.
 const TRIES: u32 = 4;
 
-/// Last uses, one for each queue.
-pub(crate) type Uses = SmallVec<[Use; 2]>;
-
 /// What a release waits for, and what it gives back then.
 struct Elsewhere {
-    uses: Uses,
+    uses: LastUses,
     _charge: Option<Charge>,
 }
 
@@ -103,11 +100,11 @@ struct Seen<'a> {
 
 impl Progress<Elsewhere> for Seen<'_> {
     fn is_over(&self, elsewhere: &Elsewhere) -> bool {
-        self.device.over(&elsewhere.uses)
+        self.device.over(elsewhere.uses.iter())
     }
 
     fn is_past(&self, position: u64) -> bool {
-        self.queue.is_none_or(|queue| self.device.over(&[Use { queue, position }]))
+        self.queue.is_none_or(|queue| self.device.over([Use { queue, position }]))
     }
 }
 
@@ -330,7 +327,7 @@ impl Device {
     }
 
     /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
-    pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: Uses) {
+    pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: LastUses) {
         self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
         if let Left::Block(block) = left {
             self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -339,15 +336,16 @@ impl Device {
     }
 
     /// Gives a block back, whose bytes were last used so.
-    pub(crate) fn block_gone(&self, block: Block, mut uses: Uses) {
+    pub(crate) fn block_gone(&self, block: Block, mut uses: LastUses) {
         let Block { set, placement, charge } = block;
-        let own = |last: &&Use| Some(last.queue) == set.queue;
+        let own = |last: &Use| Some(last.queue) == set.queue;
         let after = uses.iter().filter(own).map(|last| last.position).max().unwrap_or(0);
-        if charge.is_none() {
-            uses.retain(|last| Some(last.queue) != set.queue);
+        if let Some(queue) = set.queue.filter(|_| charge.is_none()) {
+            uses.forget(queue);
         }
         // What is charged stays so until every use is over (M6), on the own queue too, and so long it is not handed out.
-        let elsewhere = (!uses.is_empty()).then_some(Elsewhere { uses, _charge: charge });
+        let used = uses.iter().next().is_some();
+        let elsewhere = used.then_some(Elsewhere { uses, _charge: charge });
         let mut pools = set.pools.lock();
         pools.release(placement, after, elsewhere, &self.seen(&set));
         let pages = pools.has_released();
@@ -407,7 +405,7 @@ impl Device {
         let mut last: SmallVec<[Use; 8]> = SmallVec::new();
         self.memory.each_set(|set| {
             let pools = set.pools.lock();
-            pools.pending_uses().flat_map(|elsewhere| &elsewhere.uses).for_each(|one| newest(&mut last, *one));
+            pools.pending_uses().flat_map(|elsewhere| elsewhere.uses.iter()).for_each(|one| newest(&mut last, one));
             if let Some(queue) = set.queue {
                 newest(&mut last, Use { queue, position: pools.idle_position() });
             }
