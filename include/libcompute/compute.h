@@ -127,6 +127,10 @@
 /* `compute_stream_compact` leaves this buffer where it is. */
 #define COMPUTE_BUFFER_FLAG_FIXED (UINT64_C(1) << 5)
 
+/* Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
+ * there again at once for what the stream does next; under a budget, when its use is over. */
+#define COMPUTE_BUFFER_FLAG_SCRATCH (UINT64_C(1) << 6)
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -630,6 +634,8 @@ typedef struct compute_memory_usage {
     uint64_t bytes_idle;
     /* The largest run of free bytes in any page. */
     uint64_t largest_free;
+    /* Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept. */
+    uint64_t bytes_staging;
 } compute_memory_usage;
 
 /* What a compaction came to. */
@@ -709,7 +715,7 @@ typedef struct compute_budget_info {
     uint32_t reserved;
     /* The ceiling. */
     uint64_t limit;
-    /* Charged now: live buffers, and ended ones that work still uses, as the pools round them. */
+    /* Charged now: live buffers, and ended ones that work still uses, as the pools round them; and bytes on their way to or from the device. */
     uint64_t charged;
     /* The most that was charged at once. */
     uint64_t charged_peak;
@@ -1146,6 +1152,8 @@ typedef struct compute_table {
     compute_status (*stream_freeze_pools)(compute_stream stream, uint32_t frozen, compute_error *out_error);
     /* `compute_stream_compact` */
     compute_status (*stream_compact)(compute_stream stream, struct compute_compaction_info *info, compute_error *out_error);
+    /* `compute_stream_set_scratch_limit` */
+    compute_status (*stream_set_scratch_limit)(compute_stream stream, uint64_t bytes, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1292,7 +1300,7 @@ typedef struct compute_table {
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -1713,6 +1721,14 @@ compute_status compute_stream_memory_report(compute_stream stream,
                                             size_t capacity,
                                             size_t *count,
                                             compute_error *out_error);
+
+/* Sets how many bytes of scratch buffers (`COMPUTE_BUFFER_FLAG_SCRATCH`) a stream may have at once; at first there is no limit. What exists stays. A buffer beyond it
+ * is refused with `COMPUTE_ERROR_LIMIT` and the numbers.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_set_scratch_limit(compute_stream stream,
+                                                uint64_t bytes,
+                                                compute_error *out_error);
 
 /* Replaces the main pools (M4) by `pool_count` pools in routing order, `pool_stride` bytes apart (0: `sizeof(compute_pool_desc)`): an allocation goes to
  * the first pool whose `largest` it does not exceed. The stream's own pools are replaced at once if nothing is live in them, their marks

@@ -17,7 +17,8 @@ pub(crate) const MOST_VIEWS: usize = 1 << 20;
 const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN
     | COMPUTE_BUFFER_FLAG_PERSISTENT
     | COMPUTE_BUFFER_FLAG_DEFERRED
-    | COMPUTE_BUFFER_FLAG_FIXED;
+    | COMPUTE_BUFFER_FLAG_FIXED
+    | COMPUTE_BUFFER_FLAG_SCRATCH;
 
 /// Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
 ///
@@ -52,6 +53,7 @@ pub unsafe extern "C" fn compute_buffer_create(
             stream,
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
             deferred: desc.flags & COMPUTE_BUFFER_FLAG_DEFERRED != 0,
+            scratch: desc.flags & COMPUTE_BUFFER_FLAG_SCRATCH != 0,
             fixed: desc.flags & COMPUTE_BUFFER_FLAG_FIXED != 0,
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);

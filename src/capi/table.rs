@@ -434,6 +434,9 @@ pub struct compute_table {
         info: *mut compute_compaction_info,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_stream_set_scratch_limit`
+    pub stream_set_scratch_limit:
+        unsafe extern "C" fn(stream: compute_stream, bytes: u64, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -539,6 +542,7 @@ static TABLE: compute_table = compute_table {
     stream_get_plan: plan::compute_stream_get_plan,
     stream_freeze_pools: plan::compute_stream_freeze_pools,
     stream_compact: memory::compute_stream_compact,
+    stream_set_scratch_limit: memory::compute_stream_set_scratch_limit,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
-use super::memory::{AllocationMode, Home, Left};
+use super::memory::{AllocationMode, Home, Left, ScratchLease, of_no_stream};
 use super::section::alone;
 use super::stream::Stream;
 
@@ -34,6 +34,8 @@ pub struct BufferOptions {
     pub deferred: bool,
     /// A compaction leaves it where it is.
     pub fixed: bool,
+    /// Only `stream` uses it, for a moment (M7).
+    pub scratch: bool,
 }
 
 /// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
@@ -44,6 +46,7 @@ pub struct Buffer {
     pub(crate) label: Arc<str>,
     pub(crate) size: u64,
     pub(crate) home: Home,
+    scratch: Option<ScratchLease>,
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
     /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
@@ -72,6 +75,11 @@ impl Buffer {
             return fail(code::FOREIGN_HANDLE, message);
         }
         let size = options.size;
+        let scratch = match &options.stream {
+            Some(stream) if options.scratch => Some(stream.take_scratch(size)?),
+            None if options.scratch => return of_no_stream(&options.label),
+            _ => None,
+        };
         let home = device.find_home(options.stream.as_ref(), size, options.mode, options.deferred)?;
         if options.fixed {
             home.fix();
@@ -97,6 +105,7 @@ impl Buffer {
             label: options.label.as_str().into(),
             size,
             home,
+            scratch,
             mark,
             uses,
             map: Mutex::new(map),
@@ -121,6 +130,11 @@ impl Buffer {
     /// Where a range is for the device. `None` for an empty buffer.
     pub(crate) fn region(&self, range: &Range<u64>) -> Option<Region> {
         self.home.region(range.start, range.end - range.start)
+    }
+
+    /// Whether it is the scratch of another stream.
+    pub(crate) fn is_scratch_of_another(&self, stream: u64) -> bool {
+        self.scratch.as_ref().is_some_and(|scratch| scratch.stream() != stream)
     }
 
     /// Whether its memory is still to be allocated (M5). The caller holds its mark.

@@ -154,6 +154,11 @@ pub(crate) fn perform<'a>(
     if late::active() {
         late::settle();
     }
+    if let Some(touch) = touches.iter().find(|touch| touch.span.buffer.is_scratch_of_another(stream.id)) {
+        let label = &touch.span.buffer.label;
+        let text = format!("buffer `{label}` is scratch of another stream than `{}`, which alone may use it", stream.label);
+        return Err(refuse(error(code::FOREIGN_HANDLE, text), &outputs(touches)));
+    }
     if stream.is_dry() {
         return dry(stream, touches);
     }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::{Budget, DryRuns, PoolSet};
+use super::memory::{Budget, DryRuns, PoolSet, ScratchUse};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -31,6 +31,7 @@ pub struct Stream {
     /// Whether a dry run goes on (M5).
     pub(crate) is_dry: AtomicBool,
     pub(crate) dry_runs: Mutex<DryRuns>,
+    pub(crate) scratch: Arc<ScratchUse>,
 }
 
 /// How a wait ended that was no error.
@@ -59,6 +60,7 @@ impl Stream {
             budget: Mutex::new(None),
             is_dry: AtomicBool::new(false),
             dry_runs: Mutex::default(),
+            scratch: Arc::default(),
         }))
     }
 

@@ -89,6 +89,10 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole }];
     let subject = subject(stream, &NAMES.write);
+    let charge = match source {
+        Source::Copied(_) => stream.charge_upload(span.size),
+        Source::Borrowed(_) => None,
+    };
     let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
         match source {
@@ -97,7 +101,12 @@ fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<
         }
     })?;
     Ok(match performed {
-        Performed::Enqueued(position) => position,
+        Performed::Enqueued(position) => {
+            if let Some(charge) = charge {
+                stream.charge_until(position, charge);
+            }
+            position
+        }
         Performed::Skipped(_) => stream.queue.last(),
     })
 }
@@ -173,14 +182,20 @@ fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc
     let touches = [Touch { span, reads: true, write: Write::No }];
     let subject = subject(stream, &NAMES.read);
     let watch = Watch::new();
-    let mut waiting = None;
+    let (mut waiting, mut refused) = (None, None);
     let performed = perform(stream, &subject, &touches, Some(&watch), |step| {
         // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
         if step.journaled {
-            waiting = Some(staging(span.size)?);
+            let staged = stream.stage(span.size);
+            waiting = Some(staged.map_err(|failed| {
+                let told = DeviceError::OutOfMemory { asked: span.size, free: 0 };
+                refused = Some(failed);
+                told
+            })?);
         }
         step.queue.read(step.at, region(&span)?, waiting.clone().unwrap_or_else(|| into.clone()))
-    })?;
+    });
+    let performed = performed.map_err(|failed| refused.take().unwrap_or(failed))?;
     match performed {
         Performed::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.
@@ -193,10 +208,4 @@ fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc
             Ok(Event::at(stream, position, Some(read)))
         }
     }
-}
-
-/// Host memory for bytes that wait aside.
-fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
-    let memory = usize::try_from(size).ok().and_then(HostTarget::staging);
-    memory.ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
 }

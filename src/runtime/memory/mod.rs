@@ -8,6 +8,8 @@ mod compaction;
 mod dry_run;
 mod home;
 mod report;
+mod scratch;
+mod staging;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +24,7 @@ use smallvec::SmallVec;
 pub use compaction::Compacted;
 pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
 pub use report::Usage;
+pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 
 pub(crate) use budget::Charge;
 pub(crate) use dry_run::DryRuns;
@@ -88,6 +91,7 @@ pub(crate) struct Store {
     bytes_peak: AtomicU64,
     reserved: AtomicU64,
     reserved_peak: AtomicU64,
+    staging: Arc<staging::Staging>,
     /// Held by the one that moves buffers.
     compacting: Mutex<()>,
 }
@@ -143,6 +147,7 @@ impl Store {
             bytes_peak: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             reserved_peak: AtomicU64::new(0),
+            staging: staging::Staging::new(),
             compacting: Mutex::new(()),
         }
     }
@@ -396,6 +401,7 @@ impl Device {
 
     pub(crate) fn clean_all(&self) {
         self.memory.each_set(|set| self.clean(set));
+        self.memory.staging.clean();
     }
 
     /// Waits for what has been released and gives it back (M2): memory is short.
