@@ -172,6 +172,7 @@ static void bad_streams(void)
     EACH_BAD(compute_stream, compute_stream_get_plan(h, &pool, 0, 1, &pools, E));
     EACH_BAD(compute_stream, compute_stream_freeze_pools(h, 1, E));
     EACH_BAD(compute_stream, compute_stream_compact(h, NULL, E));
+    EACH_BAD(compute_stream, compute_stream_set_scratch_limit(h, 1, E));
     EACH_BAD(compute_stream, compute_stream_record(h, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_wait_event(h, event, E));
     EACH_BAD(compute_stream, compute_stream_flush(h, E));

@@ -186,3 +186,32 @@ fn t3_work_that_cannot_be_written_down_for_want_of_host_memory_is_refused_and_cl
         assert_eq!(read(&stream, part(&a, piece * 64 - 64, 64), 64).unwrap(), vec![8; 64]);
     });
 }
+
+#[test]
+fn f2_releasing_a_buffer_that_many_queues_still_use_needs_no_memory() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(60), "a release without memory", || {
+        let device = device();
+        let shared = buffer(&device, 4096, "shared");
+        let streams: Vec<_> = (0..9).map(|_| Stream::new(&device, "s").unwrap()).collect();
+        runtime::fill(Some(&streams[8]), whole(&shared), &[5]).unwrap();
+        let outs: Vec<_> = streams.iter().map(|_| buffer(&device, 32 << 20, "out")).collect();
+        for (stream, out) in streams.iter().zip(&outs) {
+            runtime::fill(Some(stream), whole(out), &[1, 2]).unwrap();
+            runtime::copy(Some(stream), whole(&shared), part(out, 64, 4096)).unwrap();
+        }
+        MOST.set(0);
+        drop(shared);
+        MOST.set(usize::MAX);
+        for (stream, out) in streams.iter().zip(&outs) {
+            assert_eq!(read(stream, part(out, 64, 4096), 4096).unwrap(), vec![5; 4096]);
+        }
+        drop(outs);
+        for stream in &streams {
+            stream.sync(&[], None).unwrap();
+        }
+        device.cleanup().unwrap();
+        let usage = device.usage();
+        assert_eq!((usage.bytes_pending, usage.bytes_reserved), (0, 0));
+    });
+}

@@ -18,7 +18,8 @@ const BUFFER_FLAGS: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN
     | COMPUTE_BUFFER_FLAG_ZEROED
     | COMPUTE_BUFFER_FLAG_HOST_VISIBLE
     | COMPUTE_BUFFER_FLAG_DEFERRED
-    | COMPUTE_BUFFER_FLAG_FIXED;
+    | COMPUTE_BUFFER_FLAG_FIXED
+    | COMPUTE_BUFFER_FLAG_SCRATCH;
 /// These say the opposite.
 const ONE_OF: u64 = COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN | COMPUTE_BUFFER_FLAG_ZEROED;
 
@@ -63,6 +64,7 @@ pub unsafe extern "C" fn compute_buffer_create(
             stream: stream.as_deref(),
             mode: if long { AllocationMode::Persistent } else { AllocationMode::Auto },
             deferred: desc.flags & COMPUTE_BUFFER_FLAG_DEFERRED != 0,
+            scratch: desc.flags & COMPUTE_BUFFER_FLAG_SCRATCH != 0,
             fixed: desc.flags & COMPUTE_BUFFER_FLAG_FIXED != 0,
         };
         out.set(add(Buffer::new(&find(device)?.device, &options)?)?);

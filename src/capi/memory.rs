@@ -33,6 +33,7 @@ pub unsafe extern "C" fn compute_device_memory_usage(
             bytes_pending: now.bytes_pending,
             bytes_idle: now.bytes_idle,
             largest_free: now.largest_free,
+            bytes_staging: now.bytes_staging,
         });
         Ok(COMPUTE_OK)
     })
@@ -152,6 +153,23 @@ pub unsafe extern "C" fn compute_stream_memory_report(
         // SAFETY: as our own caller says.
         unsafe { write_structs(pools.iter().map(report_of), reports, report_stride, capacity, "reports") }?;
         Ok(if capacity > 0 && capacity < pools.len() { COMPUTE_INCOMPLETE } else { COMPUTE_OK })
+    })
+}
+
+/// Sets how many bytes of scratch buffers (`COMPUTE_BUFFER_FLAG_SCRATCH`) a stream may have at once; at first there is no limit. What exists stays. A buffer beyond it
+/// is refused with `COMPUTE_ERROR_LIMIT` and the numbers.
+///
+/// # Safety
+/// `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_set_scratch_limit(
+    stream: compute_stream,
+    bytes: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        find(stream)?.set_scratch_limit(bytes);
+        Ok(COMPUTE_OK)
     })
 }
 

@@ -545,6 +545,9 @@ pub struct compute_table {
     /// `compute_mapping_flush`
     pub mapping_flush:
         unsafe extern "C" fn(mapping: compute_mapping, offset: u64, size: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_set_scratch_limit`
+    pub stream_set_scratch_limit:
+        unsafe extern "C" fn(stream: compute_stream, bytes: u64, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -670,6 +673,7 @@ static TABLE: compute_table = compute_table {
     mapping_get_pointer: shared::compute_mapping_get_pointer,
     mapping_acquire: shared::compute_mapping_acquire,
     mapping_flush: shared::compute_mapping_flush,
+    stream_set_scratch_limit: memory::compute_stream_set_scratch_limit,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

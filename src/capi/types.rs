@@ -313,6 +313,10 @@ pub const COMPUTE_BUFFER_FLAG_ZEROED: u64 = 1 << 2;
 /// This buffer can be mapped (`compute_buffer_map`). Refused on devices without `COMPUTE_CAPABILITY_HOST_VISIBLE`.
 pub const COMPUTE_BUFFER_FLAG_HOST_VISIBLE: u64 = 1 << 3;
 
+/// Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
+/// there again at once for what the stream does next; under a budget, when its use is over.
+pub const COMPUTE_BUFFER_FLAG_SCRATCH: u64 = 1 << 6;
+
 /// How to make a buffer.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -762,6 +766,8 @@ pub struct compute_memory_usage {
     pub bytes_idle: u64,
     /// The largest run of free bytes in any page.
     pub largest_free: u64,
+    /// Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept.
+    pub bytes_staging: u64,
 }
 
 /// A budget (M6). Bytes.
@@ -774,7 +780,7 @@ pub struct compute_budget_info {
     pub reserved: u32,
     /// The ceiling.
     pub limit: u64,
-    /// Charged now: live buffers, and ended ones that work still uses, as the pools round them.
+    /// Charged now: live buffers, and ended ones that work still uses, as the pools round them; and bytes on their way to or from the device.
     pub charged: u64,
     /// The most that was charged at once.
     pub charged_peak: u64,

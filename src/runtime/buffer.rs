@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::Region;
-use compute_trust::{Failure, Map, Mark, Use, Uses};
+use compute_trust::{Failure, LastUses, Map, Mark, Uses};
 use parking_lot::Mutex;
-use smallvec::SmallVec;
 
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
-use super::memory::{AllocationMode, Home, Left};
+use super::memory::{AllocationMode, Home, Left, ScratchLease, of_no_stream};
 use super::section::alone;
 use super::stream::Stream;
 
@@ -39,6 +38,8 @@ pub struct BufferOptions<'a> {
     pub deferred: bool,
     /// A compaction leaves it where it is.
     pub fixed: bool,
+    /// Only `stream` uses it, for a moment (M7).
+    pub scratch: bool,
 }
 
 /// A buffer. Dropping the last reference ends it; its memory goes when the work that uses it is over (F7).
@@ -50,6 +51,7 @@ pub struct Buffer {
     label: Option<Arc<str>>,
     pub(crate) size: u64,
     pub(crate) home: Home,
+    scratch: Option<ScratchLease>,
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
     pub(crate) host_visible: bool,
@@ -85,6 +87,11 @@ impl Buffer {
             return fail(code::UNSUPPORTED, message);
         }
         let size = options.size;
+        let scratch = match options.stream {
+            Some(stream) if options.scratch => Some(stream.take_scratch(size)?),
+            None if options.scratch => return of_no_stream(options.label),
+            _ => None,
+        };
         let home = device.find_home(options.stream, size, options.mode, options.deferred)?;
         // What the host has the address of stays where it is.
         if options.fixed || options.host_visible {
@@ -111,6 +118,7 @@ impl Buffer {
             label: (!options.label.is_empty()).then(|| options.label.into()),
             size,
             home,
+            scratch,
             mark,
             uses,
             host_visible: options.host_visible,
@@ -143,6 +151,11 @@ impl Buffer {
         self.home.region(range.start, range.end - range.start)
     }
 
+    /// Whether it is the scratch of another stream.
+    pub(crate) fn is_scratch_of_another(&self, stream: u64) -> bool {
+        self.scratch.as_ref().is_some_and(|scratch| scratch.stream() != stream)
+    }
+
     /// Whether its memory is still to be allocated (M5). The caller holds its mark.
     pub(crate) fn is_deferred(&self) -> bool {
         self.size > 0 && !self.home.has_block()
@@ -164,7 +177,7 @@ impl Buffer {
             left
         });
         if let Left::Block(unwanted) = left {
-            self.device.block_gone(unwanted, before.into_iter().collect());
+            self.device.block_gone(unwanted, before.map(LastUses::from).unwrap_or_default());
         }
         Ok(())
     }
@@ -196,11 +209,11 @@ impl Buffer {
         }
     }
 
-    /// The last uses on every queue.
-    pub(crate) fn last_uses(&self) -> SmallVec<[Use; 2]> {
-        let mut all: SmallVec<[Use; 2]> = self.uses.last_write().into_iter().collect();
-        self.uses.each_read(|read| all.push(read));
-        all
+    /// Whether all that was enqueued with it is over.
+    pub(crate) fn is_idle(&self) -> bool {
+        let mut idle = self.device.over(self.uses.last_write());
+        self.uses.each_read(|read| idle &= self.device.over([read]));
+        idle
     }
 }
 
@@ -214,7 +227,7 @@ impl View {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let uses = self.last_uses();
+        let uses = self.uses.take();
         self.device.buffer_gone(self.size, self.home.end(), uses);
     }
 }

@@ -230,8 +230,8 @@ impl Device {
     }
 
     /// Whether every one of these uses has completed.
-    pub(crate) fn over(&self, uses: &[Use]) -> bool {
-        uses.iter().all(|last| self.queue(last.queue).is_none_or(|queue| queue.native.completed() >= last.position))
+    pub(crate) fn over(&self, uses: impl IntoIterator<Item = Use>) -> bool {
+        uses.into_iter().all(|last| self.queue(last.queue).is_none_or(|queue| queue.native.completed() >= last.position))
     }
 
     /// Room for giving back one more kernel, so that doing so needs no memory (F2). Every call is followed by one of [`Self::kernel_gone`] or
@@ -254,7 +254,7 @@ impl Device {
     pub(crate) fn kernel_gone(&self, kernel: hal::KernelId) {
         let uses = self.tails();
         self.no_kernel();
-        if self.over(&uses) {
+        if self.over(uses.iter().copied()) {
             return self.native.drop_kernel(kernel);
         }
         self.kernels_out.lock().waiting.push_back((kernel, uses));
@@ -272,7 +272,7 @@ impl Device {
         for _ in 0..looks {
             let mut retired = self.kernels_out.lock();
             let Some((kernel, uses)) = retired.waiting.pop_front() else { return };
-            if self.over(&uses) {
+            if self.over(uses.iter().copied()) {
                 drop(retired);
                 self.native.drop_kernel(kernel);
             } else {

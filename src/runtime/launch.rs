@@ -170,6 +170,8 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
     let subject = Subject { name: &kernel.name, label, fails_late, calls: 1 };
+    let prints = (kernel.print_room > 0).then(|| prints::expect(&stream.queue, &kernel.name, label));
+    let mut prints = prints.transpose().map_err(|none| refused(error(code::OUT_OF_MEMORY, none.to_string()), launch))?;
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         for slot in &bound.slots {
@@ -186,8 +188,8 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
         };
         let native =
             hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
-        if kernel.print_room > 0 {
-            prints::expect(&stream.queue, step.at, &kernel.name, label);
+        if let Some(prints) = &mut prints {
+            prints.note(step.at);
         }
         step.queue.launch(step.at, &native)
     })?;

@@ -64,7 +64,7 @@ impl Mapping {
         let View { buffer, offset, .. } = &self.view;
         buffer.device.check()?;
         Ok(alone(buffer, |lock| {
-            if !buffer.device.over(&uses(buffer, true)) {
+            if !buffer.device.over(uses(buffer, true)) {
                 return false;
             }
             let mut map = lock.lock();

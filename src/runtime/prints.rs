@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::Printed;
+use compute_trust::NoMemory;
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
@@ -22,21 +23,61 @@ struct Pending {
     /// Kept: what was printed is told even when every handle is gone.
     queue: Arc<Queue>,
     launches: VecDeque<Launched>,
+    /// Launches that there is room for, and that have not been noted yet.
+    expected: usize,
 }
 
 #[derive(Clone)]
 struct Launched {
     at: u64,
     kernel: Arc<str>,
-    label: Box<str>,
+    label: String,
 }
 
-/// Notes a launch that may print, before the device hears of it. The caller holds the queue's submission lock.
-pub(crate) fn expect(queue: &Arc<Queue>, at: u64, kernel: &Arc<str>, label: &str) {
+/// Room for a launch that may print, so that noting it needs no memory (F2). Given back when dropped.
+pub(crate) struct Expected<'a> {
+    queue: &'a Arc<Queue>,
+    launch: Option<Launched>,
+}
+
+/// Makes room. The caller holds no lock.
+pub(crate) fn expect<'a>(queue: &'a Arc<Queue>, kernel: &Arc<str>, label: &str) -> Result<Expected<'a>, NoMemory> {
+    let mut text = String::new();
+    text.try_reserve_exact(label.len()).map_err(|_| NoMemory)?;
+    text.push_str(label);
     let mut state = STATE.lock();
-    let pending = state.entry(queue.id).or_insert_with(|| Pending { queue: Arc::clone(queue), launches: VecDeque::new() });
-    pending.launches.push_back(Launched { at, kernel: Arc::clone(kernel), label: label.into() });
+    state.try_reserve(1).map_err(|_| NoMemory)?;
+    let new = || Pending { queue: Arc::clone(queue), launches: VecDeque::new(), expected: 0 };
+    let pending = state.entry(queue.id).or_insert_with(new);
+    // Counted before anything can fail, so that the answer gives it back.
+    pending.expected += 1;
     ACTIVE.store(true, Ordering::Release);
+    let room = pending.launches.try_reserve(pending.expected);
+    drop(state);
+    let expected = Expected { queue, launch: Some(Launched { at: 0, kernel: Arc::clone(kernel), label: text }) };
+    room.map_err(|_| NoMemory)?;
+    Ok(expected)
+}
+
+impl Expected<'_> {
+    /// Notes the launch, before the device hears of it. The caller holds the queue's submission lock.
+    pub(crate) fn note(&mut self, at: u64) {
+        let Some(launch) = self.launch.take() else { return };
+        if let Some(pending) = STATE.lock().get_mut(&self.queue.id) {
+            pending.launches.push_back(Launched { at, ..launch });
+            pending.expected -= 1;
+        }
+    }
+}
+
+impl Drop for Expected<'_> {
+    fn drop(&mut self) {
+        if self.launch.is_some()
+            && let Some(pending) = STATE.lock().get_mut(&self.queue.id)
+        {
+            pending.expected -= 1;
+        }
+    }
 }
 
 /// Tells what devices have printed by now. The caller holds no lock and no mark.
@@ -59,10 +100,11 @@ pub(crate) fn deliver() {
         while pending.launches.front().is_some_and(|launch| launch.at <= completed) {
             pending.launches.pop_front();
         }
-        if pending.launches.is_empty() {
+        let over = pending.launches.is_empty() && pending.expected == 0;
+        if over {
             done.push(Arc::clone(&pending.queue));
         }
-        !pending.launches.is_empty()
+        !over
     });
     ACTIVE.store(!state.is_empty(), Ordering::Release);
     drop(state);

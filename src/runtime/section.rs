@@ -159,6 +159,11 @@ pub(crate) fn perform<'a>(
     if late::active() {
         late::settle();
     }
+    if let Some(touch) = touches.iter().find(|touch| touch.span.buffer.is_scratch_of_another(stream.id)) {
+        let label = touch.span.buffer.label();
+        let text = format!("buffer `{label}` is scratch of another stream than `{}`, which alone may use it", stream.label);
+        return Err(refuse(error(code::FOREIGN_HANDLE, text), &outputs(touches)));
+    }
     if stream.is_dry() {
         return dry(stream, touches);
     }
@@ -198,6 +203,9 @@ pub(crate) fn perform<'a>(
         return Ok(Performed::Skipped(failure));
     }
     section.take_positions();
+    if let Err(none) = section.expect_uses() {
+        return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
+    }
     let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
     if journaled && let Err(none) = section.record(watch) {
         return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
@@ -390,6 +398,12 @@ impl<'a> Section<'a> {
                 uses.each_read(wait);
             }
         }
+    }
+
+    /// Room for what [`Self::note_uses`] will note, so that it needs no memory (F2).
+    fn expect_uses(&self) -> std::result::Result<(), NoMemory> {
+        let mut reads = self.held.iter().filter(|held| !held.writes);
+        reads.try_for_each(|held| held.buffer.uses.expect_read(self.queue.index))
     }
 
     /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::{Budget, DryRuns, PoolSet};
+use super::memory::{Budget, DryRuns, PoolSet, ScratchUse};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -33,6 +33,7 @@ pub struct Stream {
     /// Whether a dry run goes on (M5).
     pub(crate) is_dry: AtomicBool,
     pub(crate) dry_runs: Mutex<DryRuns>,
+    pub(crate) scratch: Arc<ScratchUse>,
 }
 
 /// How a wait ended that was no error.
@@ -62,6 +63,7 @@ impl Stream {
             budgeted: AtomicBool::new(false),
             is_dry: AtomicBool::new(false),
             dry_runs: Mutex::default(),
+            scratch: Arc::default(),
         }))
     }
 

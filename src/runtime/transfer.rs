@@ -92,6 +92,10 @@ pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.write);
+    let charge = match source {
+        Source::Copied(_) => stream.charge_upload(span.size),
+        Source::Borrowed(_) => None,
+    };
     let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
         match source {
@@ -100,7 +104,12 @@ fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<
         }
     })?;
     Ok(match performed {
-        Performed::Enqueued(position) => position,
+        Performed::Enqueued(position) => {
+            if let Some(charge) = charge {
+                stream.charge_until(position, charge);
+            }
+            position
+        }
         Performed::Skipped(_) => stream.queue.last(),
     })
 }
@@ -202,14 +211,20 @@ pub(super) fn perform_read(
 ) -> Result<Arc<Event>> {
     let Landing { view, into, rows } = landing;
     let watch = Watch::new();
-    let mut waiting = None;
+    let (mut waiting, mut refused) = (None, None);
     let performed = perform(stream, subject, touches, Some(&watch), |step| {
         // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
         if step.journaled && !into.is_ours() {
-            waiting = Some(staging(into.size() as u64)?);
+            let size = into.size() as u64;
+            let staged = stream.stage(size);
+            waiting = Some(staged.map_err(|failed| {
+                refused = Some(failed);
+                DeviceError::OutOfMemory { asked: size, free: 0 }
+            })?);
         }
         work(step, waiting.clone().unwrap_or_else(|| into.clone()))
-    })?;
+    });
+    let performed = performed.map_err(|failed| refused.take().unwrap_or(failed))?;
     match performed {
         Performed::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.

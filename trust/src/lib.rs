@@ -25,7 +25,7 @@ pub use error::{About, Answers, Diagnostic, DriverCode, Error, Location};
 pub use failure::{Buffer, Failure, KEPT_MEMBERS, KEPT_SKIPS, Skip, codes};
 pub use journal::{Entry, Journal, LateClaim, Touch, Watch};
 pub use map::{MAX_RANGES, Map};
-pub use mark::{Found, Gate, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};
+pub use mark::{Found, Gate, LastUses, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};
 pub use report::Report;
 pub use room::NoMemory;
 

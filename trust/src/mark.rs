@@ -12,6 +12,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use crate::NoMemory;
 use crate::sync::{AtomicU64, Condvar, Mutex, Ordering, wait};
 
 const EXCLUSIVE: u64 = 1 << 63;
@@ -225,13 +226,46 @@ impl Uses {
     #[inline]
     pub fn each_read(&self, mut each: impl FnMut(Use)) {
         for place in &self.reads {
-            if let Some(read) = Use::unpack(place.load(Ordering::Acquire)) {
+            // Position 0 is a place that is kept for a read.
+            if let Some(read) = Use::unpack(place.load(Ordering::Acquire)).filter(|read| read.position > 0) {
                 each(read);
             }
         }
         if self.spilled.load(Ordering::Acquire) != 0 {
-            self.more.lock().iter().for_each(|read| each(*read));
+            self.more.lock().iter().filter(|read| read.position > 0).for_each(|read| each(*read));
         }
+    }
+
+    /// Keeps a place for a read on this queue, so that noting it needs no memory (F2). Called as [`Self::note_read`] is.
+    #[inline]
+    pub fn expect_read(&self, queue: u16) -> Result<(), NoMemory> {
+        let place = &self.reads[usize::from(queue) % INLINE];
+        let kept = Use { queue, position: 0 };
+        match Use::unpack(place.load(Ordering::Relaxed)) {
+            Some(held) if held.queue == queue => Ok(()),
+            None if place.compare_exchange(0, kept.pack(), Ordering::Release, Ordering::Relaxed).is_ok() => Ok(()),
+            _ => self.expect_more(kept),
+        }
+    }
+
+    #[cold]
+    fn expect_more(&self, kept: Use) -> Result<(), NoMemory> {
+        let mut more = self.more.lock();
+        if !more.iter().any(|held| held.queue == kept.queue) {
+            more.try_reserve(1).map_err(|_| NoMemory)?;
+            more.push(kept);
+            self.spilled.store(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// All of them, for what comes after the allocation. Needs no memory (F2).
+    pub fn take(&mut self) -> LastUses {
+        let words = std::array::from_fn(|index| match index {
+            0 => self.write.load(Ordering::Relaxed),
+            index => self.reads[index - 1].load(Ordering::Relaxed),
+        });
+        LastUses { words, more: std::mem::take(&mut *self.more.lock()) }
     }
 
     /// Notes a write: everything before it is ordered before it, so it alone remains.
@@ -247,7 +281,7 @@ impl Uses {
         }
     }
 
-    /// Notes a read. Queues that find their inline place taken are kept aside, one entry each.
+    /// Notes a read, for which [`Self::expect_read`] has kept a place. Queues that find their inline place taken are kept aside, one entry each.
     #[inline]
     pub fn note_read(&self, read: Use) {
         let place = &self.reads[usize::from(read.queue) % INLINE];
@@ -268,6 +302,40 @@ impl Uses {
             None => more.push(read),
         }
         self.spilled.store(1, Ordering::Release);
+    }
+}
+
+/// The last uses of an allocation that is gone, one for each queue.
+#[derive(Clone, Debug, Default)]
+pub struct LastUses {
+    /// Packed; 0 is none.
+    words: [u64; 1 + INLINE],
+    more: SmallVec<[Use; 1]>,
+}
+
+impl LastUses {
+    /// Every one.
+    pub fn iter(&self) -> impl Iterator<Item = Use> + '_ {
+        let inline = self.words.iter().filter_map(|word| Use::unpack(*word));
+        inline.chain(self.more.iter().copied()).filter(|last| last.position > 0)
+    }
+
+    /// Forgets those on one queue.
+    pub fn forget(&mut self, queue: u16) {
+        for word in &mut self.words {
+            if Use::unpack(*word).is_some_and(|last| last.queue == queue) {
+                *word = 0;
+            }
+        }
+        self.more.retain(|last| last.queue != queue);
+    }
+}
+
+impl From<Use> for LastUses {
+    fn from(last: Use) -> Self {
+        let mut uses = Self::default();
+        uses.words[0] = last.pack();
+        uses
     }
 }
 
@@ -329,8 +397,33 @@ mod tests {
         all.sort_by_key(|read| read.queue);
         let expected: Vec<Use> = (0..11).map(|queue| Use { queue, position: 7 + u64::from(queue) }).collect();
         assert_eq!(all, expected);
+        let mut uses = uses;
         uses.note_write(Use { queue: 3, position: MAX_POSITION });
         assert_eq!(uses.last_write(), Some(Use { queue: 3, position: MAX_POSITION }));
         assert!(reads(&uses).is_empty());
+        assert_eq!(uses.take().iter().collect::<Vec<_>>(), [Use { queue: 3, position: MAX_POSITION }]);
+    }
+
+    #[test]
+    fn f2_a_place_that_is_kept_for_a_read_is_no_use_until_the_read_is_noted() {
+        let mut uses = Uses::new();
+        uses.note_write(Use { queue: 1, position: 5 });
+        for queue in 0..9 {
+            uses.expect_read(queue).unwrap();
+            uses.expect_read(queue).unwrap();
+        }
+        assert!(reads(&uses).is_empty());
+        for queue in [2, 6, 7] {
+            uses.note_read(Use { queue, position: 8 });
+        }
+        let mut last = uses.take();
+        let all = |last: &LastUses| last.iter().map(|one| (one.queue, one.position)).collect::<Vec<_>>();
+        assert_eq!(all(&last), [(1, 5), (2, 8), (6, 8), (7, 8)]);
+        last.forget(6);
+        last.forget(1);
+        assert_eq!(all(&last), [(2, 8), (7, 8)]);
+        last.forget(2);
+        last.forget(7);
+        assert_eq!(last.iter().count(), 0);
     }
 }

@@ -142,6 +142,11 @@ impl Device for FaultDevice {
         self.inner.free(memory);
     }
 
+    fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
+        self.meet(Calls::ALLOCATE, "allocate_staging")?;
+        self.inner.allocate_staging(size)
+    }
+
     fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
         self.meet(Calls::SHARE, "map")?;
         self.inner.map(memory)

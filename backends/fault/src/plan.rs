@@ -30,7 +30,7 @@ pub enum How {
 pub struct Calls(u32);
 
 impl Calls {
-    /// `Device::allocate`.
+    /// `Device::allocate` and `allocate_staging`.
     pub const ALLOCATE: Self = Self(1);
     /// `Device::map`, `import` and `export`.
     pub const SHARE: Self = Self(1 << 1);

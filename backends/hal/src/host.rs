@@ -3,6 +3,7 @@
 //! Made by `capi` (for the caller's memory) and by devices; the safe runtime only carries it.
 
 use std::alloc::{self, Layout};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Host bytes to read from.
@@ -20,13 +21,19 @@ pub struct HostTarget {
     /// Keeps staging memory alive for as long as a device may write there.
     #[allow(dead_code, reason = "held, never looked at")]
     staging: Option<Arc<Staging>>,
+    /// Told, by being dropped, when the last clone is gone.
+    #[allow(dead_code, reason = "held, never looked at")]
+    lease: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Memory of ours that a readback waits in.
+/// Memory of ours, or of a driver's, that a readback waits in.
 #[derive(Debug)]
 struct Staging {
     pointer: *mut u8,
-    layout: Layout,
+    /// How it was allocated; none: its owner frees it.
+    layout: Option<Layout>,
+    #[allow(dead_code, reason = "held, never looked at")]
+    owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: it is memory that only its targets' operations touch, and that goes with the last of them.
@@ -36,8 +43,10 @@ unsafe impl Sync for Staging {}
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout in `HostTarget::staging`, and nothing refers to it any more.
-        unsafe { alloc::dealloc(self.pointer, self.layout) }
+        if let Some(layout) = self.layout {
+            // SAFETY: it was allocated with this layout in `HostTarget::staging`, and nothing refers to it any more.
+            unsafe { alloc::dealloc(self.pointer, layout) }
+        }
     }
 }
 
@@ -76,7 +85,7 @@ impl HostTarget {
     /// `pointer` is writable for `size` bytes, and nobody else reads or writes there, from any thread, until the operation that the
     /// target is used for has told that it is over.
     pub const unsafe fn new(pointer: *mut u8, size: usize) -> Self {
-        Self { pointer, size, staging: None }
+        Self { pointer, size, staging: None, lease: None }
     }
     /// Zeroed memory of our own, for a readback that may not reach the caller's memory yet. `None`: there is not enough.
     pub fn staging(size: usize) -> Option<Self> {
@@ -86,7 +95,22 @@ impl HostTarget {
         if pointer.is_null() {
             return None;
         }
-        Some(Self { pointer, size, staging: Some(Arc::new(Staging { pointer, layout })) })
+        let staging = Staging { pointer, layout: Some(layout), owner: None };
+        Some(Self { pointer, size, staging: Some(Arc::new(staging)), lease: None })
+    }
+    /// Memory of a driver's for the same, pinned say.
+    ///
+    /// # Safety
+    /// `pointer` is writable for `size` bytes, by nobody else, until `owner` is dropped.
+    pub unsafe fn owned(pointer: *mut u8, size: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        let staging = Staging { pointer, layout: None, owner: Some(owner) };
+        Self { pointer, size, staging: Some(Arc::new(staging)), lease: None }
+    }
+    /// The first `size` bytes of memory that [`Self::staging`] or [`Self::owned`] made. `lease` is dropped with the last clone of what this gives, which is
+    /// when nobody writes there any more. `None`: it has fewer bytes, or is the caller's.
+    pub fn lend(&self, size: usize, lease: Arc<dyn Any + Send + Sync>) -> Option<Self> {
+        let staging = self.staging.clone().filter(|_| size <= self.size)?;
+        Some(Self { pointer: self.pointer, size, staging: Some(staging), lease: Some(lease) })
     }
     /// The address.
     pub const fn pointer(&self) -> *mut u8 {
@@ -107,7 +131,7 @@ impl HostTarget {
             return None;
         }
         // `wrapping_add` does not wrap here: the sum is inside, or one behind.
-        Some(Self { pointer: self.pointer.wrapping_add(offset), size, staging: self.staging.clone() })
+        Some(Self { pointer: self.pointer.wrapping_add(offset), size, staging: self.staging.clone(), lease: self.lease.clone() })
     }
     /// Makes all of it zeros. It has no operation under way.
     pub fn clear(&self) {

@@ -262,6 +262,10 @@ pub trait Device: Send + Sync {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError>;
     /// Gives a block back. The runtime has seen every use of it complete.
     fn free(&self, memory: MemoryId);
+    /// Host memory of `size` bytes, more than 0, that reads land in fastest: pinned, where there is such. It goes with the last clone.
+    fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
+        HostTarget::staging(size).ok_or(DeviceError::OutOfMemory { asked: size as u64, free: 0 })
+    }
     /// The host address of a block on host-visible devices, valid until it is freed.
     fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
         let _ = memory;

@@ -18,13 +18,21 @@ pub(crate) struct Charge {
     bytes: u64,
 }
 
+impl Charge {
+    /// Charges, or tells why not. Does not wait.
+    pub(super) fn new(budget: Arc<Budget>, bytes: u64) -> std::result::Result<Self, OverBudget> {
+        budget.charge(bytes)?;
+        Ok(Self { budget, bytes })
+    }
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         self.budget.refund(self.bytes);
     }
 }
 
-fn over_budget(over: &OverBudget) -> Arc<Failed> {
+pub(super) fn over_budget(over: &OverBudget) -> Arc<Failed> {
     let answers = Answers { reclaimable: !over.is_for_ever(), ..Answers::default() };
     Failed::of(Error { answers, ..error(code::BUDGET, over.to_string()) })
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use compute_hal::DeviceError;
 use compute_memory::Move;
-use compute_trust::{Found, Use};
+use compute_trust::{Found, LastUses, Use};
 use once_cell::sync::Lazy;
 
 use super::super::buffer::Buffer;
@@ -91,11 +91,11 @@ impl Stream {
     }
 
     fn forget(&self, set: &Arc<PoolSet>, planned: Move) {
-        self.device.block_gone(Block { set: Arc::clone(set), placement: planned.to, charge: None }, super::Uses::new());
+        self.device.block_gone(Block { set: Arc::clone(set), placement: planned.to, charge: None }, LastUses::default());
     }
 
     fn may_move(&self, buffer: &Buffer) -> bool {
-        !buffer.home.is_fixed() && !buffer.mark.glance().pending && self.device.over(&buffer.last_uses())
+        !buffer.home.is_fixed() && !buffer.mark.glance().pending && buffer.is_idle()
     }
 
     /// Moves one buffer. `None`: it may not be moved any more, and `to` has been given back.
@@ -103,7 +103,7 @@ impl Stream {
         let locked = match self.queue.lock(&self.device) {
             Ok(locked) => locked,
             Err(failed) => {
-                self.device.block_gone(to, super::Uses::new());
+                self.device.block_gone(to, LastUses::default());
                 return Err(failed);
             }
         };
@@ -111,7 +111,7 @@ impl Stream {
         let may = marked.is_some() && buffer.home.place_in(&to.set) == Some(from) && self.may_move(buffer);
         let Some(marked) = marked.as_mut().filter(|_| may) else {
             drop(locked);
-            self.device.block_gone(to, super::Uses::new());
+            self.device.block_gone(to, LastUses::default());
             return Ok(None);
         };
         let (at, copied) = self.copy_to(locked, buffer, &to, marked);
@@ -119,12 +119,12 @@ impl Stream {
             Ok(()) => {
                 buffer.uses.note_write(at);
                 if let Some(old) = buffer.home.move_to(to) {
-                    self.device.block_gone(old, [at].into_iter().collect());
+                    self.device.block_gone(old, at.into());
                 }
                 Ok(Some(at))
             }
             Err(failed) => {
-                self.device.block_gone(to, super::Uses::new());
+                self.device.block_gone(to, LastUses::default());
                 Err(self.device.broken(failed))
             }
         }

@@ -8,13 +8,15 @@ mod compaction;
 mod dry_run;
 mod home;
 mod report;
+mod scratch;
+mod staging;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal::{Capabilities, DeviceError, Limits, MemoryId, Region};
 use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Room, Settings};
-use compute_trust::Use;
+use compute_trust::{LastUses, Use};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -22,6 +24,7 @@ use smallvec::SmallVec;
 pub use compaction::Compacted;
 pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
 pub use report::Usage;
+pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 
 pub(crate) use budget::Charge;
 pub(crate) use dry_run::DryRuns;
@@ -41,12 +44,9 @@ const ALIGNMENT: u32 = 256;
 /// How often a page that came too late is tried again: pools are replaced seldom.
 const TRIES: u32 = 4;
 
-/// Last uses, one for each queue.
-pub(crate) type Uses = SmallVec<[Use; 2]>;
-
 /// What a release waits for, and what it gives back then.
 struct Elsewhere {
-    uses: Uses,
+    uses: LastUses,
     _charge: Option<Charge>,
 }
 
@@ -91,6 +91,7 @@ pub(crate) struct Store {
     bytes_peak: AtomicU64,
     reserved: AtomicU64,
     reserved_peak: AtomicU64,
+    staging: Arc<staging::Staging>,
     /// Held by the one that moves buffers.
     compacting: Mutex<()>,
 }
@@ -103,11 +104,11 @@ struct Seen<'a> {
 
 impl Progress<Elsewhere> for Seen<'_> {
     fn is_over(&self, elsewhere: &Elsewhere) -> bool {
-        self.device.over(&elsewhere.uses)
+        self.device.over(elsewhere.uses.iter())
     }
 
     fn is_past(&self, position: u64) -> bool {
-        self.queue.is_none_or(|queue| self.device.over(&[Use { queue, position }]))
+        self.queue.is_none_or(|queue| self.device.over([Use { queue, position }]))
     }
 }
 
@@ -146,6 +147,7 @@ impl Store {
             bytes_peak: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             reserved_peak: AtomicU64::new(0),
+            staging: staging::Staging::new(),
             compacting: Mutex::new(()),
         }
     }
@@ -338,7 +340,7 @@ impl Device {
     }
 
     /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
-    pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: Uses) {
+    pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: LastUses) {
         self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
         if let Left::Block(block) = left {
             self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -347,15 +349,16 @@ impl Device {
     }
 
     /// Gives a block back, whose bytes were last used so.
-    pub(crate) fn block_gone(&self, block: Block, mut uses: Uses) {
+    pub(crate) fn block_gone(&self, block: Block, mut uses: LastUses) {
         let Block { set, placement, charge } = block;
-        let own = |last: &&Use| Some(last.queue) == set.queue;
+        let own = |last: &Use| Some(last.queue) == set.queue;
         let after = uses.iter().filter(own).map(|last| last.position).max().unwrap_or(0);
-        if charge.is_none() {
-            uses.retain(|last| Some(last.queue) != set.queue);
+        if let Some(queue) = set.queue.filter(|_| charge.is_none()) {
+            uses.forget(queue);
         }
         // What is charged stays so until every use is over (M6), on the own queue too, and so long it is not handed out.
-        let elsewhere = (!uses.is_empty()).then_some(Elsewhere { uses, _charge: charge });
+        let used = uses.iter().next().is_some();
+        let elsewhere = used.then_some(Elsewhere { uses, _charge: charge });
         let mut pools = set.pools.lock();
         pools.release(placement, after, elsewhere, &self.seen(&set));
         let pages = pools.has_released();
@@ -406,6 +409,7 @@ impl Device {
 
     pub(crate) fn clean_all(&self) {
         self.memory.each_set(|set| self.clean(set));
+        self.memory.staging.clean();
     }
 
     /// Waits for what has been released and gives it back (M2): memory is short.
@@ -415,7 +419,7 @@ impl Device {
         let mut last: SmallVec<[Use; 8]> = SmallVec::new();
         self.memory.each_set(|set| {
             let pools = set.pools.lock();
-            pools.pending_uses().flat_map(|elsewhere| &elsewhere.uses).for_each(|one| newest(&mut last, *one));
+            pools.pending_uses().flat_map(|elsewhere| elsewhere.uses.iter()).for_each(|one| newest(&mut last, one));
             if let Some(queue) = set.queue {
                 newest(&mut last, Use { queue, position: pools.idle_position() });
             }

@@ -23,6 +23,8 @@ pub struct Usage {
     pub bytes_idle: u64,
     /// The largest run of free bytes in any page.
     pub largest_free: u64,
+    /// Host memory for bytes on their way from the device, in use or kept for the next.
+    pub bytes_staging: u64,
 }
 
 impl Device {
@@ -53,6 +55,7 @@ impl Device {
             bytes_pending: pending,
             bytes_idle: idle,
             largest_free: largest,
+            bytes_staging: self.memory.staging.bytes(),
         }
     }
 }

@@ -1,0 +1,153 @@
+//! Staging memory: host memory in which bytes wait on their way from a device (M7), pinned where the device has such. Kept for the next one when its work is
+//! over, up to a bound; charged to the budget of the stream that it was taken for, until then (M6).
+//!
+//! Bytes on their way to a device wait in memory of the device's own queue; here they are only charged. Locks: leaves.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::{DeviceError, HostTarget};
+use parking_lot::Mutex;
+
+use super::super::device::Device;
+use super::super::error::{Failed, Result, from_device};
+use super::super::stream::Stream;
+use super::Charge;
+use super::budget::over_budget;
+
+/// Pieces are multiples of it, and powers of two up to [`MOST_KEPT`].
+const LEAST: u64 = 4096;
+/// Bytes that are kept for later. A larger piece is not kept at all.
+const MOST_KEPT: u64 = 16 << 20;
+/// Pieces that are kept for later.
+const MOST_PIECES: usize = 64;
+
+/// The staging memory of a device.
+pub(crate) struct Staging {
+    kept: Mutex<Kept>,
+    /// Bytes in use and kept.
+    bytes: AtomicU64,
+}
+
+struct Kept {
+    /// Has room for [`MOST_PIECES`] from the beginning, so that giving back needs no memory (F2).
+    pieces: Vec<HostTarget>,
+    bytes: u64,
+}
+
+/// A piece in use. Given back when the last clone of what it was lent as is dropped: the device has one until its work is over.
+struct Lease {
+    staging: Arc<Staging>,
+    piece: Option<HostTarget>,
+    _charge: Option<Charge>,
+}
+
+/// The size of the piece that serves `size` bytes.
+fn rounded(size: u64) -> Option<u64> {
+    if size <= MOST_KEPT { Some(size.max(LEAST).next_power_of_two()) } else { size.checked_next_multiple_of(LEAST) }
+}
+
+impl Staging {
+    pub(super) fn new() -> Arc<Self> {
+        let pieces = Vec::with_capacity(MOST_PIECES);
+        Arc::new(Self { kept: Mutex::new(Kept { pieces, bytes: 0 }), bytes: AtomicU64::new(0) })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn find(&self, size: usize) -> Option<HostTarget> {
+        let mut kept = self.kept.lock();
+        let index = kept.pieces.iter().position(|piece| piece.size() == size)?;
+        kept.bytes -= size as u64;
+        Some(kept.pieces.swap_remove(index))
+    }
+
+    /// Keeps a piece, or says that there is enough already.
+    fn keep(&self, piece: HostTarget) -> std::result::Result<(), HostTarget> {
+        let mut kept = self.kept.lock();
+        let bytes = kept.bytes + piece.size() as u64;
+        if bytes > MOST_KEPT || kept.pieces.len() >= MOST_PIECES {
+            return Err(piece);
+        }
+        kept.bytes = bytes;
+        kept.pieces.push(piece);
+        Ok(())
+    }
+
+    /// Lets go of what is kept.
+    pub(super) fn clean(&self) {
+        let room = Vec::with_capacity(MOST_PIECES);
+        let mut kept = self.kept.lock();
+        let pieces = mem::replace(&mut kept.pieces, room);
+        self.bytes.fetch_sub(mem::take(&mut kept.bytes), Ordering::Relaxed);
+        // The driver is called with no lock held.
+        drop(kept);
+        drop(pieces);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(piece) = self.piece.take() else { return };
+        if let Err(piece) = self.staging.keep(piece) {
+            self.staging.bytes.fetch_sub(piece.size() as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Device {
+    fn lend(&self, size: usize, piece: u64, charge: Option<Charge>) -> std::result::Result<HostTarget, DeviceError> {
+        let none = DeviceError::OutOfMemory { asked: piece, free: 0 };
+        let staging = &self.memory.staging;
+        let whole = usize::try_from(piece).map_err(|_| none.clone())?;
+        let found = match staging.find(whole) {
+            Some(found) => found,
+            None => {
+                let made = self.native.allocate_staging(whole)?;
+                staging.bytes.fetch_add(piece, Ordering::Relaxed);
+                made
+            }
+        };
+        let lent = found.clone();
+        let lease = Lease { staging: Arc::clone(staging), piece: Some(found), _charge: charge };
+        lent.lend(size, Arc::new(lease)).ok_or(none)
+    }
+}
+
+impl Stream {
+    /// Host memory for `size` bytes from the device, which is the stream's until every clone of it is gone. Does not wait: may be called with locks held.
+    pub(crate) fn stage(&self, size: u64) -> Result<HostTarget> {
+        let none = || Failed::of(from_device(DeviceError::OutOfMemory { asked: size, free: 0 }));
+        let (bytes, piece) = usize::try_from(size).ok().zip(rounded(size)).ok_or_else(none)?;
+        let budget = self.budget.lock().clone();
+        let charge = budget.map(|budget| Charge::new(budget, piece)).transpose();
+        let charge = charge.map_err(|over| over_budget(&over))?;
+        self.device.lend(bytes, piece, charge).map_err(|failed| self.device.broken(failed))
+    }
+
+    /// Charges bytes that the device has to keep until their turn comes. Where the budget has no room for them, waits for all that is ahead: then they go
+    /// straight to their place. The caller holds no lock.
+    pub(crate) fn charge_upload(&self, size: u64) -> Option<Charge> {
+        let budget = self.budget.lock().clone()?;
+        let last = self.queue.last();
+        if self.queue.native.completed() >= last {
+            return None;
+        }
+        match Charge::new(budget, size) {
+            Ok(charge) => Some(charge),
+            Err(_) => {
+                // A device that fails meanwhile is found by the write that follows.
+                let _ = self.queue.native.wait(last, None);
+                None
+            }
+        }
+    }
+
+    /// Gives a charge back when a position is over.
+    pub(crate) fn charge_until(&self, position: u64, charge: Charge) {
+        self.queue.native.notify(position, Box::new(move || drop(charge)));
+    }
+}
