@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch::{Groupings, Recorder, Resource};
 use crate::device::Shared;
+use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
 use crate::kernel::Slot;
 use crate::memory::{Span, create};
@@ -84,6 +85,7 @@ impl Lane {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
         let grid = create(&shared.device, "grid", 16, usage, false)?;
         let grid_id = shared.next_id();
+        exit::register();
         let lane = Arc::new(Self {
             id,
             shared,
@@ -94,7 +96,7 @@ impl Lane {
             grid_id,
         });
         let own = Arc::clone(&lane);
-        let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.attend());
+        let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.live());
         thread.map(|_| lane).map_err(|error| DeviceError::Driver {
             call: "spawn",
             code: error.raw_os_error().unwrap_or_default().into(),
@@ -117,21 +119,33 @@ impl Lane {
         self.recorder.lock().groups.forget(id);
     }
 
-    /// The thread: submits batches that nobody else does, ends those that are over.
+    /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
+    fn live(self: Arc<Self>) {
+        self.attend();
+        let _inside = exit::inside();
+        drop(self);
+    }
+
+    /// The thread's work: submits batches that nobody else does, ends those that are over.
     fn attend(&self) {
         while self.shared.fault().is_none() {
+            let inside = exit::inside();
             if let Some(oldest) = self.progress.oldest() {
-                if self.waiting.load(Ordering::Relaxed) == 0 {
-                    let _ = poll(&self.shared, Some(oldest));
-                } else {
+                if self.waiting.load(Ordering::Relaxed) > 0 {
+                    drop(inside);
                     self.listen(SLICE, Position::MAX);
+                    continue;
                 }
-                wake_all(self.progress.end_batches(&self.shared));
+                let _ = poll(&self.shared, Some(oldest));
+                let due = self.progress.end_batches(&self.shared);
                 if self.progress.oldest().is_none() || self.is_overdue() {
                     self.flush();
                 }
+                drop(inside);
+                wake_all(due);
                 continue;
             }
+            drop(inside);
             let mut flight = self.progress.flight.lock();
             if !flight.entries.is_empty() {
                 continue;
@@ -147,9 +161,13 @@ impl Lane {
             }
             drop(flight);
             std::thread::sleep(AGE);
+            let _inside = exit::inside();
             self.flush();
         }
-        wake_all(self.progress.abandon());
+        let inside = exit::inside();
+        let due = self.progress.abandon();
+        drop(inside);
+        wake_all(due);
     }
 
     fn is_overdue(&self) -> bool {
