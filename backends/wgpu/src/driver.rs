@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Features, Limits, OpenOptions, Probe, Properties};
 
+use parking_lot::Mutex;
+
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
 
@@ -59,6 +61,10 @@ fn driver_error(call: &'static str, message: String) -> DeviceError {
     DeviceError::Driver { call, code: 0, name: "WGPU".into(), message }
 }
 
+/// Instances of backends that a device was opened from. They are kept: a driver that is unloaded and loaded again for the next device would go down later at the end of
+/// the process than what `exit` has registered.
+static OPENED: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::new());
+
 /// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of its backends.
 fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
     let built = wgpu::Instance::enabled_backend_features();
@@ -88,12 +94,27 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
 }
 
 fn enumerate(backend: wgpu::Backends) -> Result<Vec<wgpu::Adapter>, DeviceError> {
+    ready(instance(backend).enumerate_adapters(backend))
+}
+
+fn instance(backend: wgpu::Backends) -> wgpu::Instance {
+    if let Some((_, kept)) = OPENED.lock().iter().find(|(kept, _)| *kept == backend) {
+        return kept.clone();
+    }
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backend;
     // Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers.
     descriptor.flags = wgpu::InstanceFlags::empty();
-    let instance = wgpu::Instance::new(descriptor);
-    ready(instance.enumerate_adapters(backend))
+    wgpu::Instance::new(descriptor)
+}
+
+/// Keeps the driver of an adapter loaded until the end of the process.
+fn keep(backend: wgpu::Backends) {
+    let instance = instance(backend);
+    let mut opened = OPENED.lock();
+    if opened.iter().all(|(kept, _)| *kept != backend) {
+        opened.push((backend, instance));
+    }
 }
 
 fn computes(adapter: &wgpu::Adapter) -> bool {
@@ -116,6 +137,7 @@ fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
         trace: wgpu::Trace::Off,
     };
     let opened = ready(adapter.request_device(&descriptor))?.map_err(|error| driver_error("request_device", chain(&error)))?;
+    keep(adapter.get_info().backend.into());
     let limits = limits(&native, features);
     Ok(WgpuDevice::new(opened, native, properties(adapter), limits, capabilities(features)))
 }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
@@ -112,9 +111,10 @@ pub(crate) fn submit(
     }
 }
 
-impl Entry {
-    pub(crate) fn last(&self) -> Position {
-        self.last
+impl Flight {
+    /// Whether the oldest batch only waits for somebody to end it.
+    pub(crate) fn front_is_over(&self) -> bool {
+        self.entries.front().is_some_and(|entry| entry.over.load(Ordering::Acquire))
     }
 }
 
@@ -285,17 +285,16 @@ fn land_bytes(landing: &Landing, chunks: &[Download]) {
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), landing.into.pointer().add(landing.at), bytes.len()) }
 }
 
-/// Waits for a submission as long as that, at most. An error is the end of the device.
-pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>, timeout: Duration) -> Result<(), FaultCause> {
+/// Waits for a submission, or has a look. An error is the end of the device.
+///
+/// Never with a time-out: a wait that ends without its submission being over panics in wgpu 30 when another thread has meanwhile put the submission away.
+pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Result<(), FaultCause> {
     let kind = match index {
-        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: Some(timeout) },
+        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
         None => wgpu::PollType::Poll,
     };
-    match survive(|| shared.device.poll(kind)) {
-        Ok(_) => shared.fault().map_or(Ok(()), Err),
-        Err(panic) => {
-            let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
-            shared.fault().map_or(Ok(()), Err)
-        }
+    if let Err(panic) = survive(|| shared.device.poll(kind)) {
+        let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
     }
+    shared.fault().map_or(Ok(()), Err)
 }

@@ -14,6 +14,7 @@ mod batch;
 mod device;
 mod driver;
 mod errors;
+mod exit;
 mod flight;
 mod groups;
 mod kernel;

@@ -1,6 +1,7 @@
 //! The one queue: regions and ids become recorded work, batches are submitted, and a thread sees to it that both happens without anybody waiting.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::kernel::reflection::BindingKind;
@@ -12,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch::{Groupings, Recorder, Resource};
 use crate::device::Shared;
+use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
 use crate::kernel::Slot;
 use crate::memory::{Span, create};
@@ -25,7 +27,7 @@ const LATER: u32 = 1024;
 const MOST_FETCHED: u64 = 64 << 20;
 /// How long a batch stays open that nobody waits for.
 const AGE: Duration = Duration::from_micros(300);
-/// How long a thread waits inside wgpu before it looks at anything else.
+/// How long a thread sleeps before it looks again whether it was told.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// A queue as its handles and its thread share it.
@@ -34,6 +36,8 @@ pub(crate) struct Lane {
     shared: Arc<Shared>,
     recorder: Mutex<Recorder>,
     progress: Progress,
+    /// Threads that wait inside wgpu: while there is one, the queue's own thread leaves it to them.
+    waiting: AtomicU32,
     /// Where an indirect grid is put once it is checked.
     grid: wgpu::Buffer,
     grid_id: u64,
@@ -51,12 +55,14 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
-    /// Records what wgpu refuses when the batch is submitted.
-    pub(crate) fn break_batch(&self, at: Position) {
-        let made = self.lane.record(at, |lane, recorder| {
-            lane.touch(recorder, at);
-            recorder.copy(&lane.shared.device, (&lane.grid, 0), (&lane.grid, 0), 1 << 40);
-            Ok(())
+    /// Records a fill, what wgpu refuses when the batch is submitted, and a read, at three positions of one batch.
+    pub(crate) fn break_batch(&self, [fill, refused, read]: [Position; 3], block: Region, into: &HostTarget) {
+        let made = self.lane.record(read, |lane, recorder| {
+            let span = lane.shared.memory.span(block)?;
+            lane.fill_bytes(recorder, fill, &span, &[9])?;
+            lane.touch(recorder, refused);
+            recorder.copy(&lane.shared.device, (&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.read_bytes(recorder, read, &span, into)
         });
         assert!(made.is_ok());
     }
@@ -79,9 +85,18 @@ impl Lane {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
         let grid = create(&shared.device, "grid", 16, usage, false)?;
         let grid_id = shared.next_id();
-        let lane = Arc::new(Self { id, shared, recorder: Mutex::default(), progress: Progress::default(), grid, grid_id });
+        exit::register();
+        let lane = Arc::new(Self {
+            id,
+            shared,
+            recorder: Mutex::default(),
+            progress: Progress::default(),
+            waiting: AtomicU32::new(0),
+            grid,
+            grid_id,
+        });
         let own = Arc::clone(&lane);
-        let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.attend());
+        let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.live());
         thread.map(|_| lane).map_err(|error| DeviceError::Driver {
             call: "spawn",
             code: error.raw_os_error().unwrap_or_default().into(),
@@ -104,17 +119,33 @@ impl Lane {
         self.recorder.lock().groups.forget(id);
     }
 
-    /// The thread: submits batches that nobody else does, ends those that are over.
+    /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
+    fn live(self: Arc<Self>) {
+        self.attend();
+        let _inside = exit::inside();
+        drop(self);
+    }
+
+    /// The thread's work: submits batches that nobody else does, ends those that are over.
     fn attend(&self) {
         while self.shared.fault().is_none() {
+            let inside = exit::inside();
             if let Some(oldest) = self.progress.oldest() {
-                let _ = poll(&self.shared, Some(oldest), SLICE);
-                wake_all(self.progress.end_batches(&self.shared));
+                if self.waiting.load(Ordering::Relaxed) > 0 {
+                    drop(inside);
+                    self.listen(SLICE, Position::MAX);
+                    continue;
+                }
+                let _ = poll(&self.shared, Some(oldest));
+                let due = self.progress.end_batches(&self.shared);
                 if self.progress.oldest().is_none() || self.is_overdue() {
                     self.flush();
                 }
+                drop(inside);
+                wake_all(due);
                 continue;
             }
+            drop(inside);
             let mut flight = self.progress.flight.lock();
             if !flight.entries.is_empty() {
                 continue;
@@ -130,9 +161,13 @@ impl Lane {
             }
             drop(flight);
             std::thread::sleep(AGE);
+            let _inside = exit::inside();
             self.flush();
         }
-        wake_all(self.progress.abandon());
+        let inside = exit::inside();
+        let due = self.progress.abandon();
+        drop(inside);
+        wake_all(due);
     }
 
     fn is_overdue(&self) -> bool {
@@ -205,7 +240,7 @@ impl Lane {
                 let Some(oldest) = self.progress.oldest() else {
                     return Err(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 });
                 };
-                poll(&self.shared, Some(oldest), SLICE).map_err(DeviceError::Lost)?;
+                poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
                 let due = self.progress.end_batches(&self.shared);
                 // Not from here, where a lock is held: the queue's thread takes them along.
                 self.progress.owe(due);
@@ -420,21 +455,25 @@ impl Lane {
             if self.progress.completed() >= at {
                 return Ok(Waited::Done);
             }
+            // With a time-out the queue's thread is inside wgpu, and tells: see `poll`.
+            let submission = if deadline.is_none() { self.progress.submission_of(at) } else { None };
+            if let Some(submission) = submission {
+                let _ = poll(&self.shared, Some(submission));
+                continue;
+            }
             let left = deadline.map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()).min(SLICE));
             if left.is_zero() {
                 return Ok(Waited::TimedOut);
             }
-            match self.progress.submission_of(at) {
-                Some(index) => {
-                    let _ = poll(&self.shared, Some(index), left);
-                }
-                None => {
-                    let mut flight = self.progress.flight.lock();
-                    if self.progress.completed() < at && flight.entries.iter().all(|entry| entry.last() < at) {
-                        self.progress.told.wait_for(&mut flight, left);
-                    }
-                }
-            }
+            self.listen(left, at);
+        }
+    }
+
+    /// Waits until somebody ends a batch, for that long at most.
+    fn listen(&self, most: Duration, at: Position) {
+        let mut flight = self.progress.flight.lock();
+        if self.progress.completed() < at && !flight.front_is_over() {
+            self.progress.told.wait_for(&mut flight, most);
         }
     }
 }
@@ -582,9 +621,13 @@ impl Queue for WgpuQueue {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         lane.submit_for(at);
         if timeout.is_some_and(|timeout| timeout.is_zero()) {
-            let _ = poll(&lane.shared, None, Duration::ZERO);
+            let _ = poll(&lane.shared, None);
         }
-        lane.wait_until(at, deadline)
+        let inside = u32::from(deadline.is_none());
+        lane.waiting.fetch_add(inside, Ordering::Relaxed);
+        let waited = lane.wait_until(at, deadline);
+        lane.waiting.fetch_sub(inside, Ordering::Relaxed);
+        waited
     }
 
     fn take_late(&self) -> Vec<LateFailure> {

@@ -22,10 +22,7 @@ fn err06_t13_every_member_of_a_refused_batch_fails_and_the_next_batch_runs() {
         queue.write(1, block, &[7; 64]).unwrap();
         assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
         let target = HostTarget::staging(64).unwrap();
-        queue.fill(2, block, &[9]).unwrap();
-        queue.break_batch(3);
-        queue.mark(4);
-        queue.read(5, block, target.clone()).unwrap();
+        queue.break_batch([2, 3, 5], block, &target);
         assert_eq!(queue.wait(5, None).unwrap(), Waited::Done);
         let late = queue.take_late();
         let positions: Vec<Position> = late.iter().map(|late| late.position).collect();

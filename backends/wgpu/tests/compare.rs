@@ -207,6 +207,15 @@ fn numbers_of_other_sizes_are_those_of_the_cpu_device() {
 }
 
 #[test]
+fn long_loops_run_to_their_end() {
+    let body = "var x = I[1]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; } O[1] = x;
+        var y = 1u; loop { if (y > I[0]) { break; } y = y * 3u; if (y == I[1]) { continue; } } O[2] = y;";
+    // llvmpipe leaves its loops after 65,535 turns in all.
+    let kernel = Kernel { declarations: "", body, size: 1, bounds: Bounds::Checked, input: &[65_000, 42], output: 4 };
+    same_everywhere(&[kernel]);
+}
+
+#[test]
 fn kt_08_workgroups_work_together_as_on_the_cpu_device() {
     let input: Vec<u32> = (0..256).map(|n| n * 7 + 1).collect();
     let declarations = "var<workgroup> acc: array<u32, 64>; var<workgroup> lim: u32; var<private> p: vec3<u32>;";
