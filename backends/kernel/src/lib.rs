@@ -10,6 +10,7 @@
 mod access;
 mod bitcast;
 mod coverage;
+pub mod cxx;
 mod diagnostics;
 mod edits;
 mod entry;

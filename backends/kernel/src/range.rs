@@ -128,6 +128,13 @@ impl<'a> Ranges<'a> {
         self.follow(index, DEPTH)
     }
 
+    /// What the passes of a loop stay below, when its counter goes up in every pass and ends it at a constant: then it ends.
+    pub(crate) fn passes_below(&self, body: &Block, continuing: &Block) -> Option<u64> {
+        let guard = self.guard(body).filter(|guard| !self.writes(body, guard.counter))?;
+        (guard.unsigned || self.never_negative(guard.counter)).then_some(())?;
+        self.steps_up(continuing, guard.counter, guard.bound).then_some(guard.bound)
+    }
+
     fn follow(&self, at: Handle<Expression>, depth: u32) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
         if let Some(bound) = self.counters.get(&at) {

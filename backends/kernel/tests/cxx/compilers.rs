@@ -1,0 +1,86 @@
+//! Whether real compilers take the texts. Nothing runs.
+
+use std::process::Command;
+
+use compute_kernel::cxx::{CUDA, HIP};
+use compute_kernel::reflection::Bounds;
+
+use super::tools::{Folder, for_each, is_there, run};
+use super::*;
+
+/// The architectures of AMD that kernels are compiled for. All are tried for a part of the kernels, one for each.
+const ARCHITECTURES: [&str; 4] = ["gfx942", "gfx90a", "gfx1100", "gfx1201"];
+
+/// Every kernel there is, by name.
+fn all() -> Vec<(String, String)> {
+    let small = corpus::SMALL.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned()));
+    small.chain(corpus::generated()).collect()
+}
+
+#[test]
+fn clang_takes_every_kernel_as_hip() {
+    const CLANG: &str = "clang-19";
+    if !is_there(CLANG) {
+        println!("NOT TESTED: {CLANG} is not installed, so no text was compiled as HIP");
+        return;
+    }
+    let folder = Folder::new();
+    let mut jobs = Vec::new();
+    for (n, (name, source)) in all().into_iter().enumerate() {
+        let entry = entry(&source);
+        let architecture = ARCHITECTURES[n % ARCHITECTURES.len()];
+        for (bounds, checked, strict) in
+            [(Bounds::Checked, true, false), (Bounds::Validate, true, false), (Bounds::Unchecked, false, false)]
+        {
+            // The other modes of a part of the kernels.
+            if bounds == Bounds::Checked || n % 4 == 0 {
+                let text = translate(&entry, bounds, &Options { checked, strict, ..options(&HIP) });
+                jobs.push((format!("{name}-{bounds:?}"), architecture, text));
+            }
+        }
+    }
+    for_each(&jobs, |(name, architecture, text)| {
+        let file = folder.file(&format!("{name}.hip"), &text.source);
+        let mut command = Command::new(CLANG);
+        command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w", "-O1", "-emit-llvm", "-c"]);
+        command
+            .arg(format!("--offload-arch={architecture}"))
+            .args(&text.options)
+            .arg(&file)
+            .arg("-o")
+            .arg(folder.path(&format!("{name}.bc")));
+        if let Err(error) = run(&mut command, &[]) {
+            panic!("{name} for {architecture}: {error}\n{}", text.source.split("// The kernel.").last().unwrap_or_default());
+        }
+    });
+    println!("{} texts compiled as HIP", jobs.len());
+}
+
+#[test]
+fn nvrtc_takes_every_kernel_as_cuda() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/nvrtc.py");
+    let wheel =
+        std::env::var("COMPUTE_NVRTC").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/nvrtc").to_owned());
+    if !std::path::Path::new(&wheel).is_dir() || !is_there("python3") {
+        println!("NOT TESTED: no NVRTC in {wheel}, so no text was compiled as CUDA (scripts/nvrtc.py fetch {wheel})");
+        return;
+    }
+    let folder = Folder::new();
+    let mut list = String::new();
+    for (n, (name, source)) in all().into_iter().enumerate() {
+        let entry = entry(&source);
+        let architecture = ["sm_90", "sm_80", "sm_120"][n % 3];
+        for (bounds, checked) in [(Bounds::Checked, true), (Bounds::Validate, true), (Bounds::Unchecked, false)] {
+            if bounds == Bounds::Checked || n % 4 == 0 {
+                let text = translate(&entry, bounds, &Options { checked, ..options(&CUDA) });
+                let file = folder.file(&format!("{name}-{bounds:?}.cu"), &text.source);
+                list.push_str(&format!("{}\t{architecture}\t{}\n", file.display(), text.options.join("\t")));
+            }
+        }
+    }
+    let count = list.lines().count();
+    if let Err(error) = run(Command::new("python3").args([script, "compile", &wheel]), list.as_bytes()) {
+        panic!("{error}");
+    }
+    println!("{count} texts compiled as CUDA");
+}
