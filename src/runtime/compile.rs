@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
-use compute_kernel::EntryPoint;
 use compute_kernel::reflection::Bounds;
+use compute_kernel::{Diagnostics, EntryPoint, Module, Source};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
@@ -58,6 +58,9 @@ pub(super) struct Job {
 /// The kernels of a device: those compiled, by content, and those queued to be.
 #[derive(Default)]
 pub(crate) struct Cache {
+    /// Parsed sources by their content, for as long as a kernel of theirs lives: the next entry point of a module, or the same one with other
+    /// constants, need not parse it again.
+    modules: Mutex<HashMap<[u8; 32], Weak<Module>>>,
     table: Mutex<Slots>,
     queue: Mutex<Queued>,
     /// Told whenever a compilation ends, however it ends.
@@ -92,6 +95,23 @@ struct Queued {
 }
 
 impl Cache {
+    /// The module of a source, parsed now unless a kernel has it. Includes are asked for each time.
+    pub(super) fn module(&self, source: &Source<'_>) -> std::result::Result<Arc<Module>, Diagnostics> {
+        let Some(content) = source.content() else { return Module::parse(source) };
+        let found = self.modules.lock().get(&content).and_then(Weak::upgrade);
+        if let Some(module) = found {
+            return Ok(module);
+        }
+        // Without the lock: two who come at once both parse, and the later module is found from then on.
+        let module = Module::parse(source)?;
+        let mut modules = self.modules.lock();
+        if modules.len() == modules.capacity() {
+            modules.retain(|_, module| module.strong_count() > 0);
+        }
+        modules.insert(content, Arc::downgrade(&module));
+        Ok(module)
+    }
+
     pub(super) fn slot(&self, key: Key, device: &Arc<Device>) -> Arc<Slot> {
         let mut table = self.table.lock();
         let slots = &mut table.by_content;
@@ -299,4 +319,60 @@ pub fn compile_queued(device: &Arc<Device>) -> Result<()> {
         device.kernels.ended.wait(&mut queue);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "ends at the first thing that is wrong")]
+
+    use compute_kernel::Included;
+
+    use super::*;
+
+    const SOURCE: &str = "@compute @workgroup_size(1) fn a() {} @compute @workgroup_size(1) fn b() {}";
+
+    #[test]
+    fn a_source_is_parsed_once_while_somebody_has_it() {
+        let cache = Cache::default();
+        let first = cache.module(&Source::wgsl(SOURCE)).unwrap();
+        let again = cache.module(&Source { name: "another label", ..Source::new(SOURCE.as_bytes()) }).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        let other = cache.module(&Source::wgsl(&format!("{SOURCE} "))).unwrap();
+        assert!(!Arc::ptr_eq(&first, &other));
+        let gone = Arc::downgrade(&first);
+        drop((first, again));
+        assert!(gone.upgrade().is_none(), "the cache keeps nothing alive");
+        assert_eq!(cache.module(&Source::wgsl(SOURCE)).unwrap().entry_points(), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_is_refused_in_one_language_is_not_found_for_another() {
+        let cache = Cache::default();
+        let _module = cache.module(&Source::wgsl(SOURCE)).unwrap();
+        assert!(cache.module(&Source::glsl(SOURCE)).is_err());
+    }
+
+    #[test]
+    fn includes_are_asked_for_each_time() {
+        let cache = Cache::default();
+        let asked = std::cell::Cell::new(0);
+        let include = |_: &compute_kernel::IncludeRequest<'_>| {
+            asked.set(asked.get() + 1);
+            Ok(Included { name: String::new(), text: format!("const n = {};", asked.get()).into_bytes() })
+        };
+        let text = format!("#include \"n\"\n{SOURCE}");
+        let source = Source { include: Some(&include), ..Source::wgsl(&text) };
+        let _both = [cache.module(&source).unwrap(), cache.module(&source).unwrap()];
+        assert_eq!(asked.get(), 2);
+    }
+
+    #[test]
+    fn the_table_of_sources_is_bounded_by_what_is_alive() {
+        let cache = Cache::default();
+        let _kept = cache.module(&Source::wgsl(SOURCE)).unwrap();
+        for n in 0..64 {
+            cache.module(&Source::wgsl(&format!("{SOURCE} // {n}"))).unwrap();
+        }
+        assert!(cache.modules.lock().len() <= 8, "{}", cache.modules.lock().len());
+    }
 }

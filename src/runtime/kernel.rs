@@ -61,6 +61,8 @@ pub struct Kernel {
     /// Bytes of room for what a launch prints; 0 when it prints nothing, or nobody listened when it was made.
     pub(crate) print_room: u32,
     job: Job,
+    /// What it was made of, for the next kernel of the same source.
+    _module: Arc<Module>,
 }
 
 impl Kernel {
@@ -77,7 +79,7 @@ impl Kernel {
     fn made(device: &Arc<Device>, options: &KernelOptions, include: Option<&Include<'_>>) -> Result<Arc<Self>> {
         device.check()?;
         let source = Source { language: options.language, bytes: &options.source, name: &options.label, include };
-        let module = Module::parse(&source).map_err(|found| Failed::of(from_diagnostics(found)))?;
+        let module = device.kernels.module(&source).map_err(|found| Failed::of(from_diagnostics(found)))?;
         let entry = module
             .entry_point(options.entry.as_deref(), &options.constants)
             .map_err(|found| Failed::of(from_diagnostics(found)))?;
@@ -108,6 +110,7 @@ impl Kernel {
             fails_late: cancellable || options.bounds == Bounds::Validate,
             job,
             entry,
+            _module: module,
         });
         match options.compile {
             Compile::Now => drop(kernel.compiled().map_err(|made| Failed::of(*made))?),

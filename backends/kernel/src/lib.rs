@@ -21,7 +21,7 @@ pub mod math;
 mod parse;
 mod pointers;
 mod print;
-mod range;
+pub mod range;
 mod reflect;
 pub mod reflection;
 mod remap;

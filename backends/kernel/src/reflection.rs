@@ -163,6 +163,9 @@ pub struct LinearStore {
     pub guard: Guard,
     /// Guards of the form `gid.x < w`, `gid.y < h`, `gid.z < d`, one per axis.
     pub axis_guards: [Guard; 3],
+    /// Indices or guards may be numbers with a sign: all numbers of the launch must be below 2^31, so that no index is negative and every comparison is the one of
+    /// numbers without a sign.
+    pub signed: bool,
 }
 
 /// A number known from the kernel, the grid, or the inline bytes of the launch.

@@ -343,11 +343,51 @@ fn t6a_extreme_numbers_never_wrap_into_a_yes() {
         for (row, plane, guard) in
             [(extent, Extent::Unused, Guard::None), (Extent::Unused, extent, Guard::None), (extent, extent, Guard::Below(extent))]
         {
-            let odd = LinearStore { stride: 1, offset: 0, elements: Some(u64::MAX), row, plane, guard, axis_guards: [guard; 3] };
+            let elements = Some(u64::MAX);
+            let odd = LinearStore { stride: 1, offset: 0, elements, row, plane, guard, axis_guards: [guard; 3], signed: false };
             let _ = odd.covers(k.reflection(), [u32::MAX, u32::MAX, u32::MAX], u64::MAX, &[1; 8], &|_| Some(&[]));
             let _ = odd.covers(k.reflection(), [1 << 20, 1 << 20, 1 << 20], 1 << 40, &[1; 8], &|_| None);
         }
     }
+}
+
+#[test]
+fn t6a_indices_with_a_sign_are_understood_below_two_to_the_31() {
+    for (body, guard) in [
+        ("o[i32(gid.x)] = 1u;", Guard::None),
+        ("let i = i32(gid.x); o[i] = 1u;", Guard::None),
+        ("let i = i32(wid.x) * 64 + i32(lid.x); o[i] = 1u;", Guard::None),
+        ("let id = vec3<i32>(gid); o[u32(id.x)] = 1u;", Guard::None),
+        ("let i = i32(gid.x); if (i < i32(arrayLength(&o))) { o[i] = 1u; }", Guard::OwnLength),
+        ("let i = bitcast<i32>(gid.x); if (i >= i32(im.n)) { return; } o[i] = 1u;", Guard::Below(Extent::Immediate(0))),
+        ("let i = i32(gid.x); if (i < 100) { o[i] = 1u; }", Guard::Below(Extent::Constant(100))),
+    ] {
+        let store = proven(body);
+        assert_eq!((store.guard, store.signed), (guard, true), "{body}");
+    }
+    for body in [
+        "o[-i32(gid.x)] = 1u;",
+        "o[i32(gid.x) - 1] = 1u;",
+        "o[i32(gid.x) / 1] = 1u;",
+        "o[abs(i32(gid.x))] = 1u;",
+        "o[i32(f32(gid.x))] = 1u;",
+        "let i = i32(gid.x); if (i > 3) { o[i] = 1u; }",
+        "let i = i32(gid.x); if (i != 3) { o[i] = 1u; }",
+    ] {
+        not_proven(body);
+    }
+    let k = entry("64", "let i = i32(gid.x); if (i < i32(im.n)) { o[i] = 1u; }");
+    let store = k.coverage().stores[0].clone().expect("found");
+    let with = |groups: u32, elements: u64, n: u32| {
+        store.covers(k.reflection(), [groups, 1, 1], elements * 4, &[n.to_le_bytes(), [0; 4], [0; 4]].concat(), &|_| None)
+    };
+    assert!(with(2, 128, 128) && with(2, 100, i32::MAX as u32) && !with(2, 100, 99));
+    // Negative for the kernel, which then stores nothing.
+    assert!(!with(2, 128, 0x8000_0000) && !with(2, 128, u32::MAX));
+    let free = entry("64", "o[i32(gid.x)] = 1u;");
+    let store = free.coverage().stores[0].clone().expect("found");
+    let with = |groups: u32, elements: u64| store.covers(free.reflection(), [groups, 1, 1], elements * 4, &[], &|_| None);
+    assert!(with(1 << 25, (1 << 31) - 1) && !with((1 << 25) + 1, 1 << 31) && !with(1 << 26, (1 << 31) + 64));
 }
 
 /// The store that covers the only binding, an array of `ty`.

@@ -104,7 +104,7 @@ pub(super) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     pub(super) fn build(program: &mut Program<'a>, layout: &Layout<'a>) -> Result<Self> {
-        let ranges = Ranges::find(program, program.entry.workgroup_size);
+        let ranges = Ranges::find(program);
         let mut body = std::mem::take(&mut program.body);
         let targets = program.targets as usize;
         let exit = program.exit;

@@ -1,16 +1,14 @@
 //! Upper bounds of index expressions that are known when the code is made, so that their checks can be left out.
 //!
-//! A bound is exclusive and holds for the index read as an unsigned number. Whoever needs proof of more keeps the check. Only numbers of 32 bits have
-//! bounds: what is known here of wrapping and signs is known of them.
+//! What operators do to bounds is `compute_kernel::range`'s. Here is what the inlined program says of its loops: a bound is exclusive and holds for the index read as an
+//! unsigned number, and whoever needs proof of more keeps the check.
 
 use std::collections::HashMap;
 
-use naga::{BinaryOperator, BuiltIn, Expression, Literal, MathFunction, ScalarKind, Statement};
+use compute_kernel::range::{self, Code};
+use naga::{BinaryOperator, BuiltIn, Expression, Handle, Statement};
 
 use super::program::{Kind, LocalId, Node, Program, Resolved, TargetId, ValueRef};
-
-/// Operators that a bound is followed through.
-const DEPTH: u32 = 8;
 
 /// Bounds that follow from where an expression stands.
 pub(super) struct Ranges {
@@ -18,12 +16,11 @@ pub(super) struct Ranges {
     counters: HashMap<u32, u64>,
     /// By the end of a loop: passes that it makes at most.
     passes: HashMap<TargetId, u64>,
-    workgroup_size: [u32; 3],
 }
 
 impl Ranges {
-    pub(super) fn find(program: &Program<'_>, workgroup_size: [u32; 3]) -> Self {
-        let mut ranges = Self { counters: HashMap::new(), passes: HashMap::new(), workgroup_size };
+    pub(super) fn find(program: &Program<'_>) -> Self {
+        let mut ranges = Self { counters: HashMap::new(), passes: HashMap::new() };
         ranges.loops(program, &program.body);
         ranges
     }
@@ -72,80 +69,52 @@ impl Ranges {
 
     /// The exclusive bound of an index.
     pub(super) fn bound(&self, program: &Program<'_>, index: ValueRef) -> Option<u64> {
-        self.follow(program, index, DEPTH)
-    }
-
-    fn follow(&self, program: &Program<'_>, value: ValueRef, depth: u32) -> Option<u64> {
-        let depth = depth.checked_sub(1)?;
-        if !is_word(program, value) {
-            return None;
-        }
-        if let Resolved::Value(number) = program.resolve(value)
-            && let Some(bound) = self.counters.get(&number)
-        {
-            return Some(*bound);
-        }
-        let at = program.origin(value);
-        let operand = |expr| ValueRef { expr, ..at };
-        match *program.expression(at) {
-            Expression::Binary { op, left, right } => self.binary(program, op, operand(left), operand(right), depth),
-            Expression::AccessIndex { base, index } => match built_in(program, operand(base))? {
-                BuiltIn::LocalInvocationId => self.workgroup_size.get(index as usize).map(|n| u64::from(*n)),
-                _ => None,
-            },
-            Expression::FunctionArgument(_) => match built_in(program, at)? {
-                BuiltIn::LocalInvocationIndex => Some(self.workgroup_size.iter().map(|n| u64::from(*n)).product()),
-                _ => None,
-            },
-            // Reinterpretation and conversion between integers change nothing.
-            Expression::As { expr, kind: ScalarKind::Sint | ScalarKind::Uint, .. } => {
-                let from = program.frame(at.frame).info[expr].ty.inner_with(&program.module.types).scalar_kind()?;
-                matches!(from, ScalarKind::Sint | ScalarKind::Uint).then(|| self.follow(program, operand(expr), depth))?
-            }
-            Expression::Select { accept, reject, .. } => {
-                let (a, b) = (self.follow(program, operand(accept), depth)?, self.follow(program, operand(reject), depth)?);
-                Some(a.max(b))
-            }
-            Expression::Math { fun: MathFunction::Min, arg, arg1: Some(other), .. } if is_unsigned(program, at) => {
-                let bounds = [arg, other].map(|expr| self.follow(program, operand(expr), depth));
-                bounds.into_iter().flatten().min()
-            }
-            _ => number(program, at)?.checked_add(1),
-        }
-    }
-
-    fn binary(&self, program: &Program<'_>, op: BinaryOperator, left: ValueRef, right: ValueRef, depth: u32) -> Option<u64> {
-        let (a, b) = (self.follow(program, left, depth), self.follow(program, right, depth));
-        let most = |bound: u64| (bound <= 1 << 31).then_some(bound);
-        match op {
-            // A number below 2^31 has no sign, and what is masked with it neither.
-            BinaryOperator::And => a.and_then(most).into_iter().chain(b.and_then(most)).min(),
-            BinaryOperator::Add => most((a? - 1).checked_add(b? - 1)? + 1),
-            BinaryOperator::Multiply => most((a? - 1).checked_mul(b? - 1)? + 1),
-            BinaryOperator::Modulo => {
-                let divisor = number(program, right).filter(|d| *d > 0)?;
-                let fits = is_unsigned(program, left) || a.and_then(most).is_some();
-                fits.then(|| a.map_or(divisor, |a| a.min(divisor)))
-            }
-            BinaryOperator::Divide => {
-                let divisor = number(program, right).filter(|d| *d > 0)?;
-                Some((dividend(program, left, a)? - 1) / divisor + 1)
-            }
-            BinaryOperator::ShiftRight => {
-                let count = number(program, right).filter(|c| *c < 32)?;
-                Some(((dividend(program, left, a)? - 1) >> count) + 1)
-            }
-            _ => None,
-        }
+        range::bound(&Known { program, ranges: Some(self) }, index)
     }
 }
 
-/// The bound of something that is divided or shifted down: known, or that of its type; never negative.
-fn dividend(program: &Program<'_>, at: ValueRef, bound: Option<u64>) -> Option<u64> {
-    if is_unsigned(program, at) {
-        return Some(bound.unwrap_or(1 << 32));
+/// The program with what is known of its loops.
+struct Known<'r, 'p> {
+    program: &'r Program<'p>,
+    /// Nothing for constants, to which it does not matter.
+    ranges: Option<&'r Ranges>,
+}
+
+impl Code for Known<'_, '_> {
+    type At = ValueRef;
+
+    fn module(&self) -> &naga::Module {
+        self.program.module
     }
-    bound.filter(|b| *b <= 1 << 31)
+    fn origin(&self, at: ValueRef) -> ValueRef {
+        self.program.origin(at)
+    }
+    fn expression(&self, at: ValueRef) -> &Expression {
+        self.program.expression(at)
+    }
+    fn operand(&self, of: ValueRef, operand: Handle<Expression>) -> ValueRef {
+        ValueRef { expr: operand, ..of }
+    }
+    fn scalar(&self, at: ValueRef) -> Option<naga::Scalar> {
+        scalar(self.program, at)
+    }
+    fn built_in(&self, at: ValueRef) -> Option<BuiltIn> {
+        built_in(self.program, at)
+    }
+    fn known(&self, at: ValueRef) -> Option<u64> {
+        match self.program.resolve(at) {
+            Resolved::Value(number) => self.ranges?.counters.get(&number).copied(),
+            _ => None,
+        }
+    }
+    fn workgroup_size(&self) -> [u32; 3] {
+        self.program.entry.workgroup_size
+    }
+}
+
+/// A constant that is an integer and not negative.
+fn number(program: &Program<'_>, at: ValueRef) -> Option<u64> {
+    range::number(&Known { program, ranges: None }, at)
 }
 
 /// The counter and bound of a loop whose body begins with `if (counter < bound) {} else { break; }`, for an unsigned counter that is
@@ -236,31 +205,9 @@ fn for_each_emit(nodes: &[Node<'_>], f: &mut dyn FnMut(ValueRef)) {
     }
 }
 
-/// A constant that is an integer and not negative.
-fn number(program: &Program<'_>, at: ValueRef) -> Option<u64> {
-    let literal = match *program.expression(program.origin(at)) {
-        Expression::Literal(literal) => literal,
-        Expression::Constant(handle) => match program.module.global_expressions[program.module.constants[handle].init] {
-            Expression::Literal(literal) => literal,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    match literal {
-        Literal::U32(v) => Some(u64::from(v)),
-        Literal::I32(v) => u64::try_from(v).ok(),
-        _ => None,
-    }
-}
-
 /// Whether an expression is a u32, or a vector of them.
 fn is_unsigned(program: &Program<'_>, at: ValueRef) -> bool {
     scalar(program, at) == Some(naga::Scalar::U32)
-}
-
-/// Whether an expression is an integer of 32 bits, or a vector of them.
-fn is_word(program: &Program<'_>, at: ValueRef) -> bool {
-    matches!(scalar(program, at), Some(naga::Scalar::U32 | naga::Scalar::I32))
 }
 
 fn scalar(program: &Program<'_>, at: ValueRef) -> Option<naga::Scalar> {

@@ -274,6 +274,8 @@ impl Writer<'_> {
             "if (gid.x < arrayLength(&line)) { line[gid.x] = gid.x * 3u; }",
             "line[gid.x + gid.y * im.w] = (gid.x + gid.y * im.w) * 3u;",
             "if (gid.x < im.w) { line[gid.x] = gid.x * 3u; }",
+            "line[i32(gid.x)] = gid.x * 3u;",
+            "if (i32(gid.x) < i32(im.w)) { line[i32(gid.x)] = gid.x * 3u; }",
         ]))
     }
 

@@ -140,6 +140,7 @@ impl<'a> Values<'a> {
     fn constant(&self, arena: &naga::Arena<Expression>, handle: Handle<Expression>) -> Option<Value> {
         match &arena[handle] {
             Expression::Literal(Literal::U32(value)) => Some(Value::Scalar(Poly::constant(*value))),
+            Expression::Literal(Literal::I32(value)) => Some(Value::Scalar(Poly::constant(value.cast_unsigned()))),
             Expression::Constant(constant) => self.global_constant(self.module.constants[*constant].init),
             Expression::ZeroValue(ty) => self.zero(*ty),
             _ => None,
@@ -207,8 +208,9 @@ impl<'a> Values<'a> {
             }
             Expression::Compose { ty, ref components } if self.vector_size(ty).is_some() => self.compose(components),
             Expression::Binary { op, left, right } => self.binary(op, left, right),
-            // From u32 to u32 only: nothing else has a value here, and other widths wrap elsewhere.
-            Expression::As { expr, kind: ScalarKind::Uint, convert: None | Some(4) } => {
+            // Of 32 bits only: nothing else has a value here, and other widths wrap elsewhere. What is below zero is large here, and the decision
+            // for a launch refuses numbers that are.
+            Expression::As { expr, kind: ScalarKind::Uint | ScalarKind::Sint, convert: None | Some(4) } => {
                 self.get(expr).filter(|v| matches!(v, Value::Scalar(_) | Value::Vector(_))).cloned()
             }
             Expression::ArrayLength(pointer) => self.length(pointer),

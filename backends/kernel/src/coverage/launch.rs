@@ -4,10 +4,14 @@ use crate::reflection::{Extent, Guard, LinearStore, Reflection};
 
 /// One more than the largest u32: ids and indices of the language are below it.
 const LIMIT: u64 = 1 << 32;
+/// The same of i32.
+const SIGNED_LIMIT: u64 = 1 << 31;
 
 /// What the launch gives.
 struct Given<'a> {
     threads: [u64; 3],
+    /// All numbers are below.
+    limit: u64,
     immediates: &'a [u8],
     inline_uniform: &'a dyn Fn(u32) -> Option<&'a [u8]>,
 }
@@ -30,12 +34,13 @@ impl LinearStore {
         let [gx, gy, gz] = grid.map(u64::from);
         // Two factors below 2^32 each: no overflow.
         let threads = [gx * u64::from(x), gy * u64::from(y), gz * u64::from(z)];
-        let given = Given { threads, immediates, inline_uniform };
+        let limit = if self.signed { SIGNED_LIMIT } else { LIMIT };
+        let given = Given { threads, limit, immediates, inline_uniform };
         self.decide(&given, view_size).unwrap_or(false)
     }
 
     fn decide(&self, given: &Given<'_>, view_size: u64) -> Option<bool> {
-        if self.offset != 0 || self.stride == 0 || given.threads.iter().any(|&n| n == 0 || n > LIMIT) {
+        if self.offset != 0 || self.stride == 0 || given.threads.iter().any(|&n| n == 0 || n > given.limit) {
             return None;
         }
         // How many elements the store can reach at all, and how many the view has. What is past a fixed number is never written.
@@ -43,7 +48,7 @@ impl LinearStore {
             Some(count) if view_size > count.checked_mul(self.stride)? => return None,
             _ => view_size / self.stride,
         };
-        if length == 0 || length >= LIMIT {
+        if length == 0 || length >= given.limit {
             return None;
         }
         let (row, plane) = (factor(given, self.row)?, factor(given, self.plane)?);
@@ -60,7 +65,7 @@ impl LinearStore {
         }
         // The largest index must be one: past 2^32 the language would start again at 0, at another place than this count says.
         let last = (x - 1).checked_add((y - 1).checked_mul(row)?)?.checked_add((z - 1).checked_mul(plane)?)?;
-        if last >= LIMIT {
+        if last >= given.limit {
             return None;
         }
         // Elements from 0 without a gap: along x, then rows that touch, then planes that touch.
@@ -94,7 +99,7 @@ fn number(given: &Given<'_>, extent: Extent) -> Option<u64> {
         Extent::Immediate(offset) => read(given.immediates, offset)?,
         Extent::Uniform(binding, offset) => read((given.inline_uniform)(binding)?, offset)?,
     };
-    (value < LIMIT).then_some(value)
+    (value < given.limit).then_some(value)
 }
 
 fn read(bytes: &[u8], offset: u32) -> Option<u64> {

@@ -10,7 +10,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use naga::{AddressSpace, ArraySize, Expression, GlobalVariable, Handle, Module, Type, TypeInner};
+use naga::{AddressSpace, ArraySize, Expression, GlobalVariable, Handle, Module, ScalarKind, Type, TypeInner};
 
 use crate::reflect::Layout;
 use crate::reflection::{Coverage, Extent, Guard, LinearStore};
@@ -87,11 +87,18 @@ impl<'p> Prove<'p> {
             plane,
             guard: Guard::None,
             axis_guards: [Guard::None; 3],
+            signed: self.signed(),
         };
         for guard in &found.guards {
             self.guard(&target, guard, &mut store)?;
         }
         Some((target.global, store))
+    }
+
+    /// Whether any number of the function may be one with a sign: ids have none, so there is a cast then.
+    fn signed(&self) -> bool {
+        let cast = |e: &Expression| matches!(e, Expression::As { kind: ScalarKind::Sint, .. });
+        self.function.expressions.iter().any(|(_, expression)| cast(expression))
     }
 
     /// The store must be to a whole element of an array that is the whole binding, or to the whole binding.

@@ -86,6 +86,21 @@ impl<'a> Source<'a> {
         self.language.unwrap_or_else(|| detect::language(self.bytes))
     }
 
+    /// A digest of what a module that is made of it depends on; `None` when that is also what its includes give.
+    pub fn content(&self) -> Option<[u8; 32]> {
+        if self.include.is_some() {
+            return None;
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(match self.language() {
+            Language::Wgsl => b"wgsl ",
+            Language::Glsl => b"glsl ",
+            Language::Spirv => b"spirv",
+        });
+        hasher.update(self.bytes);
+        Some(*hasher.finalize().as_bytes())
+    }
+
     /// The bytes as text, without a byte order mark.
     pub(crate) fn text(&self) -> Result<&'a str, Diagnostics> {
         let text = std::str::from_utf8(self.bytes).map_err(|error| {

@@ -154,6 +154,7 @@ fn checks_that_cannot_fail_are_left_out() {
         "var l: array<u32, 16>; l[I[0] & 15u] = 1u; O[0] = l[I[0] % 16u] + l[(I[0] >> 30u) * 4u + 2u];",
         "var l: array<u32, 16>; for (var k = 0u; k < 16u; k++) { l[k] = I[0]; } O[0] = l[min(I[0], 15u)];",
         "var l: array<u32, 16>; l[i32(I[0] & 7u) + 8] = 1u; O[0] = l[select(3u, I[0] / 0x20000000u, I[0] == 1u)];",
+        "var l: array<u32, 16>; l[max(I[0] & 7u, 9u)] = 1u; O[0] = l[clamp(I[0], 2u, 15u)] + l[clamp(i32(I[0]), 1, 15)];",
     ];
     for body in bodies {
         let size = |bounds| Kernel::new(&one(body), bounds).compiled.code_size();
@@ -187,6 +188,9 @@ fn checks_that_may_fail_are_kept() {
         "l[bitcast<i32>(I[3]) % 4] = 1u;",
         "l[bitcast<i32>(I[3]) >> 31u] = 1u;",
         "l[I[0] & 15u] = 1u;",
+        "l[max(I[1], I[0])] = 1u;",
+        "l[max(bitcast<i32>(I[3]), -3)] = 1u;",
+        "l[clamp(bitcast<i32>(I[3]), -3, 3)] = 1u;",
         "l[I[0] % (I[1] + 4u + I[4])] = 1u;",
     ];
     for body in bodies {

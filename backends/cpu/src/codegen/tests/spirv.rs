@@ -163,6 +163,19 @@ fn a_message_about_spir_v_names_the_instruction_its_word_and_the_line_that_it_ca
 }
 
 #[test]
+fn pointers_to_buffers_are_parameters_of_functions_of_a_module() {
+    let mut a = head(false);
+    // add(p, n) { *p = *p + n }, for O[0], O[1] and once more O[0].
+    a.op(33, &[42, 2, 11, 4]);
+    begin(&mut a);
+    a.op(65, &[11, 45, 10, 12, 13]).op(57, &[2, 43, 44, 40, 31]).op(57, &[2, 51, 44, 45, 14]).op(57, &[2, 52, 44, 40, 13]);
+    a.op(253, &[]).op(56, &[]);
+    a.op(54, &[2, 44, 0, 42]).op(55, &[11, 46]).op(55, &[4, 47]).op(248, &[48]);
+    a.op(61, &[4, 49, 46]).op(128, &[4, 53, 49, 47]).op(62, &[46, 53]).op(253, &[]).op(56, &[]);
+    assert_eq!(run(&a.finish(60), 1, &[5], 2), [6, 9]);
+}
+
+#[test]
 fn strides_of_arrays_are_those_of_the_module_and_overlapping_ones_are_refused() {
     let made = |stride| {
         let mut a = head_with(false, stride);

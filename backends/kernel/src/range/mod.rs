@@ -3,19 +3,16 @@
 //! A bound is exclusive and holds for the index read as an unsigned number. Whoever needs proof of more keeps the check. Nothing here
 //! looks at memory, and nothing depends on a device.
 
+mod rules;
+
 use std::collections::HashMap;
 
 use naga::valid::{FunctionInfo, ModuleInfo};
-use naga::{
-    BinaryOperator, Block, BuiltIn, Expression, Function, Handle, Literal, LocalVariable, MathFunction, ScalarKind, Statement,
-};
+use naga::{BinaryOperator, Block, BuiltIn, Expression, Function, Handle, LocalVariable, Statement};
 
 use crate::walk;
-
-/// Operators that a bound is followed through.
-const DEPTH: u32 = 8;
-/// Below this a number has no sign, however it is read.
-const SIGNLESS: u64 = 1 << 31;
+use rules::SIGNLESS;
+pub use rules::{Code, bound, is_unsigned, number};
 
 /// Bounds of one function's expressions.
 pub(crate) struct Ranges<'a> {
@@ -125,7 +122,7 @@ impl<'a> Ranges<'a> {
 
     /// The exclusive bound of an index.
     pub(crate) fn bound(&self, index: Handle<Expression>) -> Option<u64> {
-        self.follow(index, DEPTH)
+        rules::bound(self, index)
     }
 
     /// What the passes of a loop stay below, when its counter goes up in every pass and ends it at a constant: then it ends.
@@ -133,91 +130,6 @@ impl<'a> Ranges<'a> {
         let guard = self.guard(body).filter(|guard| !self.writes(body, guard.counter))?;
         (guard.unsigned || self.never_negative(guard.counter)).then_some(())?;
         self.steps_up(continuing, guard.counter, guard.bound).then_some(guard.bound)
-    }
-
-    fn follow(&self, at: Handle<Expression>, depth: u32) -> Option<u64> {
-        let depth = depth.checked_sub(1)?;
-        if let Some(bound) = self.counters.get(&at) {
-            return Some(*bound);
-        }
-        match self.function.expressions[at] {
-            Expression::Binary { op, left, right } => self.binary(op, left, right, depth),
-            Expression::AccessIndex { base, index } => match self.built_in(base)? {
-                BuiltIn::LocalInvocationId => self.workgroup_size.get(index as usize).map(|n| u64::from(*n)),
-                _ => None,
-            },
-            Expression::FunctionArgument(index) => match self.built_in(at) {
-                Some(BuiltIn::LocalInvocationIndex) => Some(self.workgroup_size.iter().map(|n| u64::from(*n)).product()),
-                Some(_) => None,
-                None => self.arguments.get(index as usize).copied().flatten(),
-            },
-            Expression::As { expr, kind: ScalarKind::Sint | ScalarKind::Uint, convert } => {
-                // Reinterpretation, and conversion between integers of the same size, change nothing.
-                let from = self.scalar(expr)?;
-                let integer = matches!(from.kind, ScalarKind::Sint | ScalarKind::Uint);
-                let bound = (integer && convert.is_none_or(|width| width == from.width)).then(|| self.follow(expr, depth))??;
-                (from.width == 4).then_some(bound)
-            }
-            Expression::Select { accept, reject, .. } => Some(self.follow(accept, depth)?.max(self.follow(reject, depth)?)),
-            Expression::Math { fun, arg, arg1, arg2, .. } => self.math(at, fun, [Some(arg), arg1, arg2], depth),
-            _ => self.number(at)?.checked_add(1),
-        }
-    }
-
-    fn math(
-        &self,
-        at: Handle<Expression>,
-        fun: MathFunction,
-        arguments: [Option<Handle<Expression>>; 3],
-        depth: u32,
-    ) -> Option<u64> {
-        let bound = |n: usize| arguments.get(n).copied().flatten().and_then(|at| self.follow(at, depth));
-        match fun {
-            MathFunction::Min if self.is_unsigned(at) => [bound(0), bound(1)].into_iter().flatten().min(),
-            MathFunction::Max if self.is_unsigned(at) => bound(0).zip(bound(1)).map(|(a, b)| a.max(b)),
-            // The larger of a number and one without a sign has none either.
-            MathFunction::Clamp => {
-                let (low, high) = (bound(1)?, bound(2)?);
-                (low <= SIGNLESS && high <= SIGNLESS).then_some(low.max(high))
-            }
-            _ => None,
-        }
-    }
-
-    fn binary(&self, op: BinaryOperator, left: Handle<Expression>, right: Handle<Expression>, depth: u32) -> Option<u64> {
-        if self.scalar(left)?.width != 4 {
-            return None;
-        }
-        let (a, b) = (self.follow(left, depth), self.follow(right, depth));
-        let most = |bound: u64| (bound <= SIGNLESS).then_some(bound);
-        match op {
-            // What is masked with a number that has no sign has none.
-            BinaryOperator::And => a.and_then(most).into_iter().chain(b.and_then(most)).min(),
-            BinaryOperator::Add => most((a?.checked_sub(1)?).checked_add(b?.checked_sub(1)?)? + 1),
-            BinaryOperator::Multiply => most((a?.checked_sub(1)?).checked_mul(b?.checked_sub(1)?)? + 1),
-            BinaryOperator::Modulo => {
-                let divisor = self.number(right).filter(|d| *d > 0)?;
-                let fits = self.is_unsigned(left) || a.and_then(most).is_some();
-                fits.then(|| a.map_or(divisor, |a| a.min(divisor)))
-            }
-            BinaryOperator::Divide => {
-                let divisor = self.number(right).filter(|d| *d > 0)?;
-                Some(self.dividend(left, a)?.checked_sub(1)? / divisor + 1)
-            }
-            BinaryOperator::ShiftRight => {
-                let count = self.number(right).filter(|c| *c < 32)?;
-                Some((self.dividend(left, a)?.checked_sub(1)? >> count) + 1)
-            }
-            _ => None,
-        }
-    }
-
-    /// The bound of something that is divided or shifted down: known, or that of its type; never negative.
-    fn dividend(&self, at: Handle<Expression>, bound: Option<u64>) -> Option<u64> {
-        if self.is_unsigned(at) {
-            return Some(bound.unwrap_or(1 << 32));
-        }
-        bound.filter(|b| *b <= SIGNLESS)
     }
 
     /// The counter and bound of a loop whose body begins with `if (counter < bound) {} else { break; }`, for a counter that is
@@ -330,36 +242,45 @@ impl<'a> Ranges<'a> {
         found
     }
 
-    /// A constant that is an integer and not negative.
     fn number(&self, at: Handle<Expression>) -> Option<u64> {
-        let literal = match self.function.expressions[at] {
-            Expression::Literal(literal) => literal,
-            Expression::ZeroValue(_) => return matches!(self.scalar(at)?.kind, ScalarKind::Sint | ScalarKind::Uint).then_some(0),
-            Expression::Constant(handle) => match self.module.global_expressions[self.module.constants[handle].init] {
-                Expression::Literal(literal) => literal,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        match literal {
-            Literal::U32(v) => Some(u64::from(v)),
-            Literal::I32(v) => u64::try_from(v).ok(),
-            _ => None,
-        }
+        rules::number(self, at)
     }
 
-    fn scalar(&self, at: Handle<Expression>) -> Option<naga::Scalar> {
+    fn is_unsigned(&self, at: Handle<Expression>) -> bool {
+        rules::is_unsigned(self, at)
+    }
+}
+
+impl Code for Ranges<'_> {
+    type At = Handle<Expression>;
+
+    fn module(&self) -> &naga::Module {
+        self.module
+    }
+    fn origin(&self, at: Self::At) -> Self::At {
+        at
+    }
+    fn expression(&self, at: Self::At) -> &Expression {
+        &self.function.expressions[at]
+    }
+    fn operand(&self, _: Self::At, operand: Handle<Expression>) -> Self::At {
+        operand
+    }
+    fn scalar(&self, at: Self::At) -> Option<naga::Scalar> {
         match *self.info[at].ty.inner_with(&self.module.types) {
             naga::TypeInner::Scalar(scalar) => Some(scalar),
             _ => None,
         }
     }
-
-    fn is_unsigned(&self, at: Handle<Expression>) -> bool {
-        self.scalar(at) == Some(naga::Scalar::U32)
+    fn known(&self, at: Self::At) -> Option<u64> {
+        match self.function.expressions[at] {
+            Expression::FunctionArgument(index) => self.arguments.get(index as usize).copied().flatten(),
+            _ => self.counters.get(&at).copied(),
+        }
     }
-
-    /// The built-in input that an expression is.
+    fn workgroup_size(&self) -> [u32; 3] {
+        self.workgroup_size
+    }
     fn built_in(&self, at: Handle<Expression>) -> Option<BuiltIn> {
         let binding = match self.function.expressions[at] {
             Expression::FunctionArgument(index) => self.function.arguments.get(index as usize)?.binding.as_ref()?,
