@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 pub(crate) static POINTERS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// Statements and expressions of one launch.
-const STEPS: u64 = 400_000;
+pub(crate) const STEPS: u64 = 400_000;
 
 /// Checks a source with one setup. `bounds` is tried beside the checked mode where the kernel allows it.
 pub(crate) fn check(bench: &mut Bench, source: &str, setup: &Setup, bounds: Bounds) -> Verdict {
@@ -71,7 +71,7 @@ fn with_pointers(source: &str, entry: &EntryPoint, setup: &Setup) -> Option<bool
 }
 
 /// The bytes of each binding in the order of the reflection.
-fn bindings(entry: &EntryPoint, setup: &Setup) -> Vec<Vec<u8>> {
+pub(crate) fn bindings(entry: &EntryPoint, setup: &Setup) -> Vec<Vec<u8>> {
     let of = |b: &compute_kernel::reflection::BindingInfo| {
         let mut bytes = setup.bindings.get(b.slot as usize).cloned().unwrap_or_default();
         bytes.resize(bytes.len().max(b.min_size as usize), 0x11);
@@ -84,7 +84,7 @@ fn bindings(entry: &EntryPoint, setup: &Setup) -> Vec<Vec<u8>> {
     entry.reflection().bindings.iter().map(of).collect()
 }
 
-fn immediates(entry: &EntryPoint, setup: &Setup) -> Vec<u8> {
+pub(crate) fn immediates(entry: &EntryPoint, setup: &Setup) -> Vec<u8> {
     let mut bytes = setup.immediates.clone();
     bytes.resize(entry.reflection().immediate_size as usize, 0);
     bytes

@@ -21,6 +21,7 @@ const CHANGES: [Change; 8] = [
     Change::Remove,
 ];
 
+/// What is left of a kernel that is wrong, and what is wrong with it.
 pub(crate) fn minimise(
     bench: &mut Bench,
     program: Program,
@@ -28,6 +29,14 @@ pub(crate) fn minimise(
     bounds: Bounds,
     wrong: &'static str,
 ) -> (Program, String) {
+    smaller(program, |program| match check(bench, &program.source(), setup, bounds) {
+        Verdict::Wrong(same, text) if same == wrong => Some(text),
+        _ => None,
+    })
+}
+
+/// The same by any measure: `goes_wrong` says in which way.
+pub(crate) fn smaller(program: Program, mut goes_wrong: impl FnMut(&Program) -> Option<String>) -> (Program, String) {
     let end = Instant::now() + Duration::from_secs(60);
     let (mut best, mut detail) = (program, String::new());
     loop {
@@ -38,9 +47,9 @@ pub(crate) fn minimise(
                 if Instant::now() > end {
                     return (best, detail);
                 }
-                match check(bench, &next.source(), setup, bounds) {
-                    Verdict::Wrong(same, text) if same == wrong => (best, detail, smaller) = (next, text, true),
-                    _ => at += 1,
+                match goes_wrong(&next) {
+                    Some(text) => (best, detail, smaller) = (next, text, true),
+                    None => at += 1,
                 }
             }
         }

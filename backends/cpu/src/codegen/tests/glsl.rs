@@ -343,7 +343,7 @@ fn floats_vectors_and_matrices_compute_as_written() {
             mat2 d = mat2(2.0) + 1.0; put(20, d[0][1] + d[0][0]);
             put(21, atan(1.0, -1.0)); put(22, ldexp(x, 3)); put(23, clamp(x, 3.0, 4.0)); put(24, (-m)[1][0]);
             uvec2 u = uvec2(vec2(3.7, 5)); O[25] = u.x * 10u + u.y;
-            put(26, mix(1.0, 2.0, x > 1.0)); put(27, step(2.0, x)); put(28, float(I[1]));
+            const float three = 3.0; x.x += x.xxx.y; x.r -= three.x - 1.0; put(26, mix(1.0, 2.0, x > 1.0)); put(27, step(2.0, x)); put(28, float(I[1]));
         }";
     let found = run(1, body, &[2.0f32.to_bits(), 3_000_000_000], 29);
     let f = |v: f32| v.to_bits();
@@ -507,6 +507,12 @@ fn what_is_not_supported_is_refused_by_name_with_its_place() {
         ("void main() { uint a[2]; O[0] = a[2]; }", "out of range", (5, 35)),
         ("void main() { atomicAdd(1u, 2u); }", "cannot be assigned", (5, 25)),
         ("uniform sampler2D t; void main() {}", "samplers", (5, 9)),
+        (
+            "layout(binding = 3, rgba8) uniform writeonly image2D t;\nvoid main() { imageStore(t, ivec2(0), vec4(1)); }",
+            "textures are not supported yet",
+            (5, 46),
+        ),
+        ("void main() {\n  vec4 v = texelFetch(O, ivec2(0), 0);\n}", "textures are not supported yet", (6, 12)),
         ("layout(binding = 3, packed) buffer B { float x; }; void main() {}", "`packed`", (5, 21)),
         ("layout(binding = 3) buffer B { float x; } b[2]; void main() {}", "arrays of bindings", (5, 28)),
         ("#extension GL_NV_thing : require\nvoid main() {}", "GL_NV_thing", (5, 1)),

@@ -296,3 +296,58 @@ fn a_dozen_kernels_give_the_same_bytes_in_three_languages() {
         assert_eq!(run(&from_wgsl(&wgsl), 1, &input, 8), expected, "{wgsl}");
     }
 }
+
+/// Changes instructions: those with an opcode, and of extended ones a number.
+fn respelled(words: &[u32], from: (u16, Option<u32>), to: (u16, Option<u32>)) -> Vec<u32> {
+    let mut words = words.to_vec();
+    let (mut at, mut changed) = (5, 0);
+    while at < words.len() {
+        let length = (words[at] >> 16) as usize;
+        if words[at] & 0xffff == u32::from(from.0) && from.1.is_none_or(|number| words[at + 4] == number) {
+            words[at] = (length as u32) << 16 | u32::from(to.0);
+            if let Some(number) = to.1 {
+                words[at + 4] = number;
+            }
+            changed += 1;
+        }
+        at += length;
+    }
+    assert!(changed > 0, "{from:?} is not there");
+    words
+}
+
+#[test]
+fn kt_17_instructions_that_say_the_sign_are_believed_over_the_types_of_their_operands() {
+    let on = |expression: &str| {
+        from_wgsl(&one(&format!("let a = bitcast<i32>(I[0]); let b = bitcast<i32>(I[1]); O[0] = {expression};")))
+    };
+    let input = [-5i32 as u32, 3];
+    let min = on("bitcast<u32>(min(a, b))");
+    assert_eq!(run(&min, 1, &input, 1), [-5i32 as u32]);
+    // SMin, UMin; SMax, UMax; SClamp, UClamp; FindSMsb, FindUMsb.
+    assert_eq!(run(&respelled(&min, (12, Some(39)), (12, Some(38))), 1, &input, 1), [3]);
+    let max = on("bitcast<u32>(max(vec2(a), vec2(b)).y)");
+    assert_eq!(run(&respelled(&max, (12, Some(42)), (12, Some(41))), 1, &input, 1), [-5i32 as u32]);
+    let msb = on("bitcast<u32>(firstLeadingBit(a))");
+    assert_eq!(run(&msb, 1, &input, 1), [2]);
+    assert_eq!(run(&respelled(&msb, (12, Some(74)), (12, Some(75))), 1, &input, 1), [31]);
+    // OpConvertSToF, OpConvertUToF.
+    let float = on("bitcast<u32>(f32(a))");
+    assert_eq!(run(&float, 1, &input, 1), [(-5f32).to_bits()]);
+    assert_eq!(run(&respelled(&float, (111, None), (112, None)), 1, &input, 1), [4_294_967_296f32.to_bits()]);
+    let unsigned = from_wgsl(&one("O[0] = bitcast<u32>(f32(I[0]));"));
+    assert_eq!(run(&respelled(&unsigned, (112, None), (111, None)), 1, &input, 1), [(-5f32).to_bits()]);
+    // What the writer makes of these goes through unsigned instructions on signed numbers.
+    assert_eq!(run(&on("bitcast<u32>(countLeadingZeros(a))"), 1, &input, 1), [0]);
+    assert_eq!(run(&on("bitcast<u32>(countTrailingZeros(b - 3))"), 1, &input, 1), [32]);
+    assert_eq!(run(&on("bitcast<u32>(countLeadingZeros(vec2(b, a).yxx).x)"), 1, &input, 1), [0]);
+    assert_eq!(run(&on("bitcast<u32>(countTrailingZeros(vec3(a + 1)).z)"), 1, &input, 1), [2]);
+    // Atomics cannot be cast: OpAtomicUMin.
+    let atomic = from_wgsl(&format!(
+        "{} var<workgroup> s: atomic<i32>; @compute @workgroup_size(1) fn main() {{ atomicMin(&s, -3); O[0] = bitcast<u32>(atomicLoad(&s)); }}",
+        HEAD
+    ));
+    assert_eq!(run(&atomic, 1, &input, 1), [-3i32 as u32]);
+    let found = entry(&respelled(&atomic, (236, None), (237, None)), &[]).map(|_| ()).unwrap_err();
+    assert!(found.text.contains("by another sign than their type has"), "{found}");
+}

@@ -9,6 +9,7 @@ mod flow;
 mod module;
 mod repair;
 mod rewrite;
+mod signs;
 mod types;
 
 use crate::diagnostics::{self, Diagnostics, Finding};

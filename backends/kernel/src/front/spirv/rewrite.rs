@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::Wrong;
 use super::constants::Constants;
 use super::module::{Instruction, Words};
+use super::signs::Signs;
 use super::types::{Kind, Types};
 
 /// A rewritten module.
@@ -24,6 +25,7 @@ struct Rewriter<'a> {
     /// Result types of the values of functions, as far as the module was read.
     values: HashMap<u32, u32>,
     names: HashSet<u32>,
+    signs: Signs<'a>,
 }
 
 /// Rewrites a module.
@@ -37,9 +39,13 @@ pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Re
         debug_sets: sets.filter_map(|i| i.operand(0)).collect(),
         values: HashMap::new(),
         names: HashSet::new(),
+        signs: Signs::new(words, types),
     };
     for instruction in words.instructions() {
         rewriter.instruction(&instruction)?;
+    }
+    if let Some(bound) = rewriter.out.words.get_mut(3) {
+        *bound = rewriter.signs.bound();
     }
     Ok(rewriter.out)
 }
@@ -111,9 +117,24 @@ impl Rewriter<'_> {
             (251, [selector, ..]) if self.values.get(selector).is_none_or(|ty| !self.is_word(*ty)) => {
                 return Err(("OpSwitch: only 32-bit selectors are supported".to_owned(), at));
             }
-            _ => self.copy(instruction),
+            (opcode, [ty, ..]) if self.signs.contradicts(opcode, *ty) => {
+                let message =
+                    "an atomic or subgroup operation that takes integers by another sign than their type has is not supported";
+                return Err((message.to_owned(), at));
+            }
+            // The first function: types that casts need stand before it.
+            (54, _) => {
+                for (opcode, operands) in std::mem::take(&mut self.signs.missing) {
+                    self.emit(at, opcode, &operands);
+                }
+                self.copy(instruction);
+            }
+            _ => match self.signs.spell(instruction) {
+                Some(list) => list.iter().for_each(|(opcode, operands)| self.emit(at, *opcode, operands)),
+                None => self.copy(instruction),
+            },
         }
-        if let (12 | 41..=52 | 55 | 57 | 61 | 80..=400, [ty, id, ..]) = (instruction.opcode, operands)
+        if let (1 | 12 | 41..=52 | 55 | 57 | 61 | 77..=400, [ty, id, ..]) = (instruction.opcode, operands)
             && self.types.kind(*ty).is_some()
         {
             self.values.insert(*id, *ty);

@@ -182,6 +182,10 @@ impl Lower<'_> {
             let width = u8::try_from(components.len()).ok()?;
             return Some(Const { ty: Ty::of(scalar, width), parts: parts?.into() });
         }
+        if let (Ty::Scalar(scalar), Some(part)) = (&base.ty, base.parts.first()) {
+            let width = u8::try_from(super::expression::components(name, 1)?.len()).ok()?;
+            return Some(Const { ty: Ty::of(*scalar, width), parts: vec![*part; usize::from(width)].into() });
+        }
         let Ty::Struct(index) = base.ty else { return None };
         let mut from = 0;
         for member in &self.structs.get(index)?.members {

@@ -38,14 +38,19 @@ pub(super) fn components(name: &str, width: u8) -> Option<Vec<u8>> {
 impl Lower<'_> {
     /// The value of an expression.
     pub(super) fn rvalue(&mut self, expr: &Expr) -> Lowered<Value> {
-        let made = match self.operand(expr)? {
-            Operand::Place(place) => self.load(&place, expr.at)?,
-            Operand::Value(value) => value,
-        };
+        let operand = self.operand(expr)?;
+        let made = self.loaded(operand, expr.at)?;
         if made.ty == Ty::Void {
             return Err(Wrong::new("this has no value".to_owned(), expr.at));
         }
         Ok(made)
+    }
+
+    fn loaded(&mut self, operand: Operand, at: At) -> Lowered<Value> {
+        match operand {
+            Operand::Place(place) => self.load(&place, at),
+            Operand::Value(value) => Ok(value),
+        }
     }
 
     /// An expression for what it does; its value may be none.
@@ -148,6 +153,18 @@ impl Lower<'_> {
                     Operand::Place(place) => Operand::Place(self.swizzle(&place, &components, at)?),
                     Operand::Value(value) => Operand::Value(self.choose_components(&value, &components, at)?),
                 })
+            }
+            // A number counts as a vector of one.
+            Ty::Scalar(_) => {
+                let Some(components) = components(text, 1) else { return unknown(self, operand.ty()) };
+                match operand {
+                    Operand::Place(place) if components.len() == 1 => Ok(Operand::Place(place)),
+                    operand => {
+                        let value = self.loaded(operand, at)?;
+                        let width = u8::try_from(components.len()).unwrap_or(1);
+                        Ok(Operand::Value(self.splat(value, width, at)))
+                    }
+                }
             }
             Ty::Struct(structure) => {
                 let found = self.structs.get(structure).and_then(|s| s.members.iter().position(|m| m.name == name));
