@@ -1,8 +1,9 @@
 //! Rows of a tensor in a buffer, as the trust of its bytes sees them.
 //!
-//! Few rows are ranges of their own, exact to the byte in everything, where anything is known of the buffer but that all of it is trusted. Else a [`Touch`] names the range around them and the rows in it: what is read
-//! is still looked up by row, and what lands is marked by row, but never-written bytes between them are filled rather than remembered,
-//! a failed write claims the whole range, and to the journal (T13) the range is read, or written in part. Each takes a bounded number of steps, whatever the number of rows.
+//! Few rows are ranges of their own, exact to the byte in everything, where anything else is known of the buffer than that all of it is trusted.
+//! Otherwise a [`Touch`] names the range around them and the rows in it: what is read is still looked up by row, what lands is marked by row, and few
+//! rows are claimed by row. Of many, a failed write claims the whole range, never-written bytes between them are filled rather than remembered, and
+//! to the journal (T13) the range is read, or written in part. Each takes a bounded number of steps, whatever the number of rows.
 
 use std::ops::Range;
 use std::sync::Arc;
