@@ -166,6 +166,92 @@ static compute_status odd_transfer(void)
     return status;
 }
 
+static compute_status odd_strided(void)
+{
+    compute_stream on = (compute_stream)handle(stream);
+    compute_view a = some_view(), b = some_view();
+    unsigned char bytes[ROOM];
+    uint64_t shape[8], size = chance(ROOM + 1);
+    int64_t strides[2][8], next[2];
+    compute_event made = NULL;
+    compute_status status;
+    compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+    desc.rank = chance(9) ? chance(4) : small();
+    desc.element_size = chance(5) ? 1 + chance(8) : odd_number();
+    next[0] = next[1] = (int64_t)desc.element_size;
+    for (int i = 7; i >= 0; i--) {
+        shape[i] = chance(9) ? chance(6) : odd_number();
+        for (int end = 0; end < 2; end++) {
+            strides[end][i] = chance(20) ? next[end] : (int64_t)odd_number();
+            if (i < (int)desc.rank) next[end] = (int64_t)((uint64_t)strides[end][i] * shape[i]) + (chance(3) ? 0 : chance(8));
+        }
+    }
+    desc.shape = chance(20) ? shape : NULL;
+    desc.from_strides = chance(4) ? strides[0] : NULL;
+    desc.to_strides = chance(4) ? strides[1] : NULL;
+    memset(bytes, 0x2a, sizeof bytes);
+    switch (chance(5)) {
+    case 0: return compute_stream_write_strided(on, &a, &desc, bytes, size, E);
+    case 1: return compute_stream_copy_strided(on, &a, &b, &desc, E);
+    case 2: status = compute_stream_read_strided(on, &a, &desc, bytes, size, E); break;
+    case 3:
+        status = compute_stream_read_strided_async(on, &a, &desc, bytes, size, &made, E);
+        if (made) CHECK(compute_event_wait(made, COMPUTE_FOREVER, NULL) <= 0);
+        compute_event_release(made);
+        break;
+    default: {
+        compute_tensor_desc tensors[2] = { COMPUTE_TENSOR_DESC_INIT, COMPUTE_TENSOR_DESC_INIT };
+        compute_tensor_place places[2] = { COMPUTE_TENSOR_PLACE_INIT, COMPUTE_TENSOR_PLACE_INIT };
+        for (int i = 0; i < 2; i++) {
+            tensors[i].rank = desc.rank;
+            tensors[i].shape = desc.shape;
+            tensors[i].element_size = chance(5) ? desc.element_size : odd_number();
+            tensors[i].arrangement = chance(9) ? chance(2) : small();
+        }
+        uint64_t alignment = chance(2) ? 0 : odd_number(), total = 0;
+        status = compute_device_layout_tensors((compute_device)handle(device), tensors, chance(3), 0, alignment, places, chance(9) ? 0 : odd_number(), &total, E);
+        CHECK(status != COMPUTE_OK || total >= places[0].size);
+        return status;
+    }
+    }
+    only_what_was_written(bytes, sizeof bytes);
+    return status;
+}
+
+static compute_status odd_shared(void)
+{
+    static compute_readback readback;
+    static compute_mapping mapping;
+    compute_view view = some_view();
+    const void *read = NULL;
+    void *pointer = NULL;
+    uint64_t size = 0;
+    compute_status status;
+    switch (chance(7)) {
+    case 0:
+        compute_readback_release(readback);
+        return compute_stream_read_lazy((compute_stream)handle(stream), &view, &readback, E);
+    case 1:
+        status = compute_readback_get((compute_readback)handle(readback), &read, &size, E);
+        if (status == COMPUTE_OK) only_what_was_written((const unsigned char *)read, size);
+        return status;
+    case 2:
+        compute_mapping_release(mapping);
+        return compute_buffer_map(&view, &mapping, E);
+    case 3: return compute_mapping_flush((compute_mapping)handle(NULL), odd_number(), odd_number(), E);
+    case 4: return compute_mapping_acquire((compute_mapping)handle(mapping), odd_number(), odd_number(), chance(4) ? 1 + chance(3) : small(), odd_number() % 1000, E);
+    default:
+        if (!mapping) return COMPUTE_OK;
+        OK(compute_mapping_get_pointer(mapping, &pointer, &size, E));
+        status = compute_mapping_acquire(mapping, 0, COMPUTE_WHOLE, COMPUTE_ACCESS_READ, COMPUTE_FOREVER, E);
+        if (status == COMPUTE_OK) only_what_was_written((const unsigned char *)pointer, size);
+        OK(compute_mapping_acquire(mapping, 0, COMPUTE_WHOLE, COMPUTE_ACCESS_WRITE, COMPUTE_FOREVER, E));
+        memset(pointer, 0x2a, size);
+        OK(compute_mapping_flush(mapping, 0, chance((uint32_t)size + 1), E));
+        return status;
+    }
+}
+
 static compute_status odd_question(void)
 {
     compute_view views[3] = { some_view(), some_view(), some_view() };
@@ -227,7 +313,7 @@ TEST(f1_calls_made_of_odd_numbers_neither_crash_nor_hand_out_what_nobody_wrote)
     /* The kernel that adds one would make other bytes: here it fills, too. */
     compute_kernel_release(kernel);
     kernel = make_kernel(device, IO "@compute @workgroup_size(4) fn fill(" ID ") { if id.x < arrayLength(&O) && I[0] != 1u { O[id.x] = 0x2a2a2a2au; } }");
-    for (size_t i = 0; i < COUNT_OF(buffers); i++) buffers[i] = make_buffer(device, BYTES, "b");
+    for (size_t i = 0; i < COUNT_OF(buffers); i++) buffers[i] = make_buffer_with(device, BYTES, "b", COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
     stale = make_buffer(device, BYTES, "stale");
     OK(compute_buffer_destroy(stale, E));
     OK(compute_stream_record(stream, &event, E));
@@ -238,7 +324,9 @@ TEST(f1_calls_made_of_odd_numbers_neither_crash_nor_hand_out_what_nobody_wrote)
         case 0: case 1: case 2: case 3: case 4: status = odd_launch(); break;
         case 5: status = odd_kernel(); break;
         case 6: status = odd_buffer(); break;
-        case 7: case 8: case 9: status = odd_question(); break;
+        case 7: case 8: status = odd_question(); break;
+        case 9: case 10: status = odd_strided(); break;
+        case 11: status = odd_shared(); break;
         default: status = odd_transfer(); break;
         }
         CHECK(status != COMPUTE_ERROR_INTERNAL && status != COMPUTE_ERROR_DEVICE_POISONED && status > -600);

@@ -150,12 +150,14 @@ TEST(m8_a_lazy_readback_that_was_started_completes_with_its_event)
     compute_readback_release(readback);
 }
 
-#define STORE_AT IO "@compute @workgroup_size(1) fn store_at() { O[0] = I[1]; O[I[0]] = I[1]; }\n"
+/* Spins I[2] times before it stores to where I[0] says. */
+#define STORE_AT IO "@compute @workgroup_size(1) fn store_at() { var x = I[1]; for (var n = 0u; n < I[2]; n += 1u) { x = x * 1664525u + 1013904223u; }\n" \
+    "O[0] = x; O[I[0]] = I[1]; }\n"
 
 TEST(t8_t13_a_lazy_readback_of_claimed_bytes_is_refused_until_they_are_repaired)
 {
     set_up();
-    compute_buffer buffer = make_buffer(device, 64, "claimed"), in = make_buffer(device, 8, "in");
+    compute_buffer buffer = make_buffer(device, 64, "claimed"), in = make_buffer(device, 12, "in");
     fill_words(stream, buffer, 1);
     compute_readback readback = lazy(buffer, 0, 64);
     uint64_t failure = claim(buffer, 8, 4);
@@ -169,10 +171,14 @@ TEST(t8_t13_a_lazy_readback_of_claimed_bytes_is_refused_until_they_are_repaired)
     compute_kernel kernel = make_kernel_from(device, &desc);
     put_word(stream, in, 0, 5000);
     put_word(stream, in, 1, 3);
+    put_word(stream, in, 2, 100000000);
     fill_words(stream, buffer, 2);
-    OK(launch_io(stream, kernel, "", in, buffer, 1)); /* fails late */
+    OK(launch_io(stream, kernel, "", in, buffer, 1)); /* fails late, after the copy was started */
+    OK(compute_readback_start(readback, &event, E));
     IS(COMPUTE_ERROR_UNWRITTEN, compute_readback_get(readback, &bytes, NULL, E));
     CHECK(root_info().status == COMPUTE_ERROR_KERNEL_FAULT && bytes == NULL);
+    IS(COMPUTE_ERROR_UNWRITTEN, compute_event_poll(event, E));
+    compute_event_release(event);
     fill_words(stream, buffer, 4);
     CHECK_EQ(words_of(readback, 64)[2], 4);
     compute_readback_release(readback);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::*;
 use compute::registry;
 use compute::runtime::{self, Device, DeviceOptions, Stream, Tensor, code};
-use compute_fault::{Calls, FaultPlan};
+use compute_fault::{Calls, FaultPlan, How};
 use compute_hal::HostTarget;
 
 const SIZE: usize = 1 << 14;
@@ -73,4 +73,30 @@ fn m3_more_rows_than_a_device_without_pitches_can_be_asked_for_are_unsupported()
     assert!(refused.error.message.contains("1048577 rows"), "{}", refused.error.message);
     assert_eq!(plan.calls(), before, "nothing reached the device");
     many(1 << 10).unwrap();
+}
+
+#[test]
+fn t2_a_strided_write_that_a_driver_fails_claims_its_rows_and_leaves_what_lies_between_them() {
+    let plan = Arc::new(FaultPlan::never_late(Calls::WORK));
+    let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
+    let device = Device::new(compute_fault::wrap(native, Arc::clone(&plan)), &DeviceOptions::default()).unwrap();
+    let stream = Stream::new(&device, "rows").unwrap();
+    let a = buffer(&device, 4096, "a");
+    let tensor = Tensor { shape: &[50, 8], element_size: 1, from: None, to: Some(&[64, 1]) };
+    // Clean, and with a claim elsewhere.
+    for claimed_elsewhere in [false, true] {
+        runtime::fill(Some(&stream), whole(&a), &[1]).unwrap();
+        if claimed_elsewhere {
+            runtime::refuse_write(code::INVALID_ARGUMENT, String::new(), &part(&a, 4000, 96));
+        }
+        plan.arm(1, How::Driver).unwrap();
+        let refused = runtime::write_strided(Some(&stream), whole(&a), &tensor, &[7; 400]).unwrap_err();
+        assert_eq!(refused.error.code, code::DRIVER);
+        for row in 0..50_u64 {
+            let claimed = |offset, size| runtime::check(&[a.view(row * 64 + offset, size).unwrap()]).is_err();
+            assert!(claimed(0, 1) && claimed(7, 1) && !claimed(8, 50), "row {row}");
+        }
+        runtime::write_strided(Some(&stream), whole(&a), &tensor, &[7; 400]).unwrap();
+        runtime::check(&[a.view(0, 4000).unwrap()]).unwrap();
+    }
 }

@@ -1,8 +1,9 @@
 //! Rows of a tensor in a buffer, as the trust of its bytes sees them.
 //!
-//! Few rows are ranges of their own, exact to the byte in everything. Of many, a [`Touch`] names the range around them and the rows in it: what is read
-//! is still looked up by row, and what lands is marked by row, but never-written bytes between them are filled rather than remembered,
-//! a failed write claims the whole range, and to the journal (T13) the range is read, or written in part. Each takes a bounded number of steps, whatever the number of rows.
+//! Few rows are ranges of their own, exact to the byte in everything, where anything else is known of the buffer than that all of it is trusted.
+//! Otherwise a [`Touch`] names the range around them and the rows in it: what is read is still looked up by row, what lands is marked by row, and few
+//! rows are claimed by row. Of many, a failed write claims the whole range, never-written bytes between them are filled rather than remembered, and
+//! to the journal (T13) the range is read, or written in part. Each takes a bounded number of steps, whatever the number of rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,21 +12,33 @@ use compute_memory::Footprint;
 use compute_trust::{Failure, MAX_RANGES, Map};
 
 use super::buffer::View;
+use super::late;
 use super::place::Span;
 use super::section::{Touch, Write};
 
 /// Up to so many rows are ranges of their own: a few tensors of that many leave a buffer within its number of ranges (T3).
 pub(crate) const EXACT: usize = 256;
 
-/// What work does to a tensor whose first byte is that of `span`.
+/// What work does to a tensor whose first byte is that of `span`. A clean buffer has nothing to look up or to fill, so that one range does there unless
+/// late failures are about (T13). Should it get dirty before the work has its mark, more is filled than has to be.
 pub(crate) fn touch<'a>(touches: &mut Vec<Touch<'a>>, span: Span<'a>, rows: &'a Footprint, reads: bool, write: Write) {
-    if rows.rows() > EXACT as u64 {
+    let exact = span.buffer.device.capabilities().fails_late || late::active() || span.buffer.mark.glance().dirty;
+    if !exact || rows.rows() > EXACT as u64 {
         return touches.push(Touch { span, reads, write, rows: Some(rows) });
     }
     for row in rows.each() {
         let span = Span { offset: span.offset + row.start, size: row.end - row.start, ..span };
         touches.push(Touch { span, reads, write, rows: None });
     }
+}
+
+/// What is claimed when the work fails: its rows, or the range around them when there are too many.
+pub(crate) fn ranges<'a>(touch: &'a Touch<'_>) -> impl Iterator<Item = Range<u64>> + 'a {
+    let offset = touch.span.offset;
+    let rows = touch.rows.filter(|rows| rows.rows() <= EXACT as u64);
+    let whole = rows.is_none().then(|| touch.span.range());
+    let each = rows.into_iter().flat_map(Footprint::each);
+    whole.into_iter().chain(each.map(move |row| offset + row.start..offset + row.end))
 }
 
 /// The first claim on bytes that are read.

@@ -515,8 +515,10 @@ impl<'a> Section<'a> {
             if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) {
                 held.changed = true;
             }
-            touch.span.buffer.map.lock().claim(touch.span.range(), failure);
-            late::claimed(touch.span.buffer.id, &touch.span.range(), failure);
+            for range in rows::ranges(touch) {
+                touch.span.buffer.map.lock().claim(range.clone(), failure);
+                late::claimed(touch.span.buffer.id, &range, failure);
+            }
         }
         // Gaps that count as written, but that no fill has reached.
         for (index, range) in self.fills.get(self.filled..self.compacted).unwrap_or_default() {
@@ -622,7 +624,7 @@ fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
 
 fn outputs(touches: &[Touch<'_>]) -> Vec<(Arc<Buffer>, Range<u64>)> {
     let written = touches.iter().filter(|touch| touch.write != Write::No);
-    written.map(|touch| (Arc::clone(touch.span.buffer), touch.span.range())).collect()
+    written.flat_map(|touch| rows::ranges(touch).map(|range| (Arc::clone(touch.span.buffer), range))).collect()
 }
 
 /// Under a dry run nothing is enqueued (M5); a host read has nothing to answer with.
