@@ -16,7 +16,7 @@ ARCHIVE := $(TARGET)/release/libcompute.a
 # What the static library needs besides itself.
 STATIC_LIBS := -lpthread -ldl -lm
 
-.PHONY: all needs lib archive header test rust-test c-test demo bench lint fmt install install-files packages clean setup
+.PHONY: all needs lib archive header test rust-test c-test demo bench bench-peers lint fmt install install-files packages clean setup
 
 all: lib
 
@@ -90,6 +90,10 @@ bench: needs lib
 	$(BUILD)/c_tests/host_cost
 	$(BUILD)/c_tests/strided
 	$(CARGO) bench --locked
+
+# Other runtimes' pools on our traces. Not part of `bench`, as it fetches them.
+bench-peers:
+	$(CARGO) run --release --locked --manifest-path benches/peers/Cargo.toml
 
 lint:
 	scripts/lint

@@ -337,6 +337,35 @@ TEST(s1_threads_that_compact_move_nothing_away_from_those_that_work)
     }
 }
 
+static void *compact_twice(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        if (compute_stream_compact(stream, NULL, NULL) != COMPUTE_OK) return "no compaction";
+    }
+    return NULL;
+}
+
+TEST(s1_whoever_holds_the_device_may_compact_while_others_wait_to)
+{
+    set_up();
+    compute_buffer keep = stream_buffer(stream, 4096);
+    fill_words(stream, keep, 3);
+    OK(compute_device_lock(device, E));
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, compact_twice, NULL) == 0);
+    struct timespec moment = { 0, 20000000 };
+    nanosleep(&moment, NULL);
+    for (int i = 0; i < 20; i++) OK(compute_stream_compact(stream, NULL, E));
+    CHECK_EQ(get_word(stream, keep, 0), 3);
+    OK(compute_device_unlock(device, E));
+    for (int i = 0; i < 2; i++) {
+        void *wrong = NULL;
+        CHECK(pthread_join(threads[i], &wrong) == 0);
+        CHECK(wrong == NULL);
+    }
+}
+
 TEST(f1_whichever_call_of_the_device_fails_a_compaction_leaves_every_buffer_its_bytes)
 {
     static const uint32_t ways[] = { COMPUTE_FAULT_ERROR, COMPUTE_FAULT_OUT_OF_MEMORY, COMPUTE_FAULT_LOST, COMPUTE_FAULT_PANIC, COMPUTE_FAULT_LATE };
@@ -391,6 +420,7 @@ int main(int argc, char **argv)
     RUN(l8_work_of_another_stream_waits_for_a_move_that_is_not_over);
     RUN(m1_random_programs_find_their_bytes_whatever_is_moved);
     RUN(s1_threads_that_compact_move_nothing_away_from_those_that_work);
+    RUN(s1_whoever_holds_the_device_may_compact_while_others_wait_to);
     RUN(f1_whichever_call_of_the_device_fails_a_compaction_leaves_every_buffer_its_bytes);
     return finish();
 }

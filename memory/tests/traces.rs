@@ -54,6 +54,37 @@ fn a_loop_that_repeats_itself_asks_the_driver_for_nothing_more() {
     assert_eq!(taken.pages_made_late, 0, "{taken:?}");
 }
 
+/// A program that allocates and releases at random, of all sizes.
+fn random_program(seed: u64) -> Vec<Event> {
+    let (mut state, mut events, mut live) = (seed, Vec::new(), Vec::new());
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    for id in 0..4000 {
+        let bits = 4 + below(24);
+        events.push(Event::Allocate { id, size: 1 + below(1 << bits), persistent: below(10) == 0 });
+        live.push(id);
+        while live.len() > 10 && below(100) < if id / 400 % 2 == 0 { 40 } else { 55 } {
+            let index = below(live.len() as u64) as usize;
+            events.push(Event::Release { id: live.swap_remove(index) });
+        }
+    }
+    events
+}
+
+#[test]
+fn m5_random_programs_run_again_in_the_caps_of_their_dry_run() {
+    for seed in 1..60 {
+        let (layout, trace) = (Layout::standard(1 << (17 + seed % 10)), random_program(seed));
+        let (dry, pools) = replay(&trace, layout.clone(), settings());
+        let plan = layout.capped(&pools.report());
+        plan.check(256).unwrap();
+        let (capped, _) = replay(&trace, plan, settings());
+        assert_eq!((capped.peak_live, capped.peak_reserved), (dry.peak_live, dry.peak_reserved), "seed {seed}");
+    }
+}
+
 #[test]
 fn m5_a_dry_run_gives_caps_in_which_the_same_work_runs_again() {
     for trace in [same_steps(4), frames(300)] {

@@ -28,6 +28,7 @@ const NULL: &[&str] = &[
     "m7_what_was_written_is_read_back",
     "m7_a_write_has_copied_its_bytes_when_it_returns",
     "m7_a_borrowed_write_arrives",
+    "m7_a_read_lands_in_staging_memory_that_is_held_until_it_is_over",
     "tx01_copies_of_odd_sizes_and_offsets_touch_nothing_else",
     "m7_fills_repeat_patterns_of_every_size",
     "m2_too_big_for_ever_is_told_from_out_of_memory",

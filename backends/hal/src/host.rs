@@ -145,3 +145,41 @@ impl HostTarget {
         unsafe { std::ptr::copy(staged.pointer, self.pointer, staged.size.min(self.size)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m7_memory_that_is_lent_comes_back_with_the_last_clone_and_only_ours_is_lent() {
+        let piece = HostTarget::staging(64).unwrap();
+        let lease = Arc::new(());
+        let told = Arc::downgrade(&lease);
+        let lent = piece.lend(10, lease).unwrap();
+        assert_eq!((lent.size(), lent.pointer()), (10, piece.pointer()));
+        let again = lent.clone();
+        drop(lent);
+        assert_eq!(told.strong_count(), 1);
+        drop(again);
+        assert_eq!(told.strong_count(), 0);
+        assert!(piece.lend(65, Arc::new(())).is_none());
+        let mut mine = [0_u8; 8];
+        // SAFETY: `mine` outlives it, and nobody writes there.
+        let mine = unsafe { HostTarget::new(mine.as_mut_ptr(), mine.len()) };
+        assert!(mine.lend(8, Arc::new(())).is_none());
+    }
+
+    #[test]
+    fn memory_of_a_driver_goes_with_its_owner() {
+        let owner = Arc::new([0_u8; 16]);
+        let told = Arc::downgrade(&owner);
+        let pointer = owner.as_ptr().cast_mut();
+        // SAFETY: nobody writes there, and the owner goes with the last clone.
+        let pinned = unsafe { HostTarget::owned(pointer, 16, Box::new(owner)) };
+        let lent = pinned.lend(16, Arc::new(())).unwrap();
+        drop(pinned);
+        assert_eq!(told.strong_count(), 1);
+        drop(lent);
+        assert_eq!(told.strong_count(), 0);
+    }
+}

@@ -3,7 +3,7 @@
 //! What may be moved: a buffer that the caller names, that nothing holds in place, and whose every use is over. Which of them to move is planned by
 //! `compute_memory`; here the plan is carried out. A move is a copy in order on the stream's queue, made under the submission lock and the buffer's exclusive
 //! mark: whoever takes the mark next finds the new place, and the copy as its last write. What is known of the bytes (T1) belongs to the buffer, not to the
-//! place, and so goes along. Lock order: the device's compaction lock comes before the submission lock.
+//! place, and so goes along. Lock order: submission lock → the device's compaction lock → marks, which are only tried.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,102 +61,99 @@ impl Stream {
 
     /// Enqueues the copies; the position after which the pages are idle.
     fn compact_set(&self, set: &Arc<PoolSet>, buffers: &[Arc<Buffer>], done: &mut Compacted) -> Result<Option<Use>> {
-        let _one_at_a_time = self.device.memory.compacting.lock();
         let mut places = Places::new();
-        places.try_reserve(buffers.len()).map_err(|_| no_host_memory(0))?;
+        let mut left = Vec::new();
+        let room = places.try_reserve(buffers.len()).is_ok() && left.try_reserve(buffers.len()).is_ok();
+        if !room {
+            return Err(no_host_memory(0));
+        }
+        let mut submit = self.queue.lock(&self.device)?;
+        // Behind the submission lock: whoever holds the device exclusively (S1) must not wait for one who waits for that to end.
+        let one_at_a_time = self.device.memory.compacting.lock();
         let mine = buffers.iter().filter(|buffer| Arc::ptr_eq(&buffer.device, &self.device));
         places.extend(mine.filter_map(|buffer| Some((buffer.home.place_in(set)?, buffer))));
         let may_move = |memory, offset| places.get(&(memory, offset)).is_some_and(|buffer| self.may_move(buffer));
         let moves = set.pools.lock().compact(may_move);
-        let mut last = None;
-        let mut moves = moves.into_iter();
-        for planned in moves.by_ref() {
-            let to = Block { set: Arc::clone(set), placement: planned.to, charge: None };
-            let Some(buffer) = places.get(&(planned.memory, planned.offset)) else { continue };
-            match self.relocate(buffer, (planned.memory, planned.offset), to) {
+        let (mut last, mut failed) = (None, None);
+        for Move { memory, offset, to } in moves {
+            let to = Block { set: Arc::clone(set), placement: to, charge: None };
+            let buffer = places.get(&(memory, offset)).filter(|_| failed.is_none());
+            let moved = match buffer {
+                Some(buffer) => self.relocate(&mut submit, buffer, (memory, offset), to),
+                None => Moved { left: to, at: Ok(None) },
+            };
+            let used = match moved.at {
                 Ok(Some(at)) => {
                     last = Some(at);
                     done.buffers += 1;
-                    done.bytes += buffer.size;
+                    done.bytes += buffer.map_or(0, |buffer| buffer.size);
+                    LastUses::from(at)
                 }
-                // Somebody uses it after all. Its page stays.
-                Ok(None) => {}
-                Err(failed) => {
-                    moves.for_each(|planned| self.forget(set, planned));
-                    return Err(failed);
+                Ok(None) => LastUses::default(),
+                Err(error) => {
+                    failed = Some(error);
+                    LastUses::default()
                 }
-            }
+            };
+            left.push((moved.left, used));
         }
-        Ok(last)
-    }
-
-    fn forget(&self, set: &Arc<PoolSet>, planned: Move) {
-        self.device.block_gone(Block { set: Arc::clone(set), placement: planned.to, charge: None }, LastUses::default());
+        drop(one_at_a_time);
+        drop(submit);
+        for (block, used) in left {
+            self.device.block_gone(block, used);
+        }
+        match failed {
+            Some(error) => Err(self.device.broken(error)),
+            None => Ok(last),
+        }
     }
 
     fn may_move(&self, buffer: &Buffer) -> bool {
         !buffer.home.is_fixed() && !buffer.mark.glance().pending && buffer.is_idle()
     }
 
-    /// Moves one buffer. `None`: it may not be moved any more, and `to` has been given back.
-    fn relocate(&self, buffer: &Arc<Buffer>, from: (u64, u64), to: Block) -> Result<Option<Use>> {
-        let locked = match self.queue.lock(&self.device) {
-            Ok(locked) => locked,
-            Err(failed) => {
-                self.device.block_gone(to, LastUses::default());
-                return Err(failed);
-            }
-        };
-        let mut marked = Marked::take(buffer);
-        let may = marked.is_some() && buffer.home.place_in(&to.set) == Some(from) && self.may_move(buffer);
-        let Some(marked) = marked.as_mut().filter(|_| may) else {
-            drop(locked);
-            self.device.block_gone(to, LastUses::default());
-            return Ok(None);
-        };
-        let (at, copied) = self.copy_to(locked, buffer, &to, marked);
-        match copied {
-            Ok(()) => {
-                buffer.uses.note_write(at);
-                if let Some(old) = buffer.home.move_to(to) {
-                    self.device.block_gone(old, at.into());
-                }
-                Ok(Some(at))
-            }
-            Err(failed) => {
-                self.device.block_gone(to, LastUses::default());
-                Err(self.device.broken(failed))
-            }
+    /// Moves one buffer, if it may still be moved.
+    fn relocate(&self, submit: &mut Submit, buffer: &Arc<Buffer>, from: (u64, u64), to: Block) -> Moved {
+        let Some(mut marked) = Marked::take(buffer) else { return Moved { left: to, at: Ok(None) } };
+        if buffer.home.place_in(&to.set) != Some(from) || !self.may_move(buffer) {
+            return Moved { left: to, at: Ok(None) };
         }
+        let at = Use { queue: self.queue.index, position: self.queue.advance(submit, 1) };
+        if let Err(failed) = self.enqueue_move(at.position, buffer, &to, &mut marked) {
+            // Its position completes all the same.
+            self.queue.native.mark(at.position);
+            return Moved { left: to, at: Err(failed) };
+        }
+        buffer.uses.note_write(at);
+        Moved { left: buffer.home.move_to(to), at: Ok(Some(at)) }
     }
 
-    /// Enqueues the copy. The position completes in any case.
-    fn copy_to(
+    fn enqueue_move(
         &self,
-        mut submit: parking_lot::MutexGuard<'_, Submit>,
+        at: u64,
         buffer: &Arc<Buffer>,
         to: &Block,
         marked: &mut Marked<'_>,
-    ) -> (Use, std::result::Result<(), DeviceError>) {
-        let at = self.queue.advance(&mut submit, 1);
-        let position = Use { queue: self.queue.index, position: at };
+    ) -> std::result::Result<(), DeviceError> {
         let span = Span { buffer, offset: 0, size: buffer.size };
-        let copied = (|| {
-            if self.device.capabilities().fails_late {
-                let subject = Subject { name: &NAME, label: buffer.label(), fails_late: true, calls: 1 };
-                let touches = [Touch { span, reads: true, write: Write::Whole, rows: None }];
-                let about = subject.about((self.queue.id << 40) | at, self.id);
-                let recorded = late::record(&self.queue, at..=at, true, about, &touches, [].into_iter(), None);
-                recorded.map_err(|_| DeviceError::OutOfMemory { asked: 0, free: 0 })?;
-                marked.found.pending = late::is_pending(buffer.id);
-            }
-            self.queue.native.copy(at, section::region(&span)?, to.region(0, buffer.size))
-        })();
-        if copied.is_err() {
-            self.queue.native.mark(at);
+        if self.device.capabilities().fails_late {
+            let subject = Subject { name: &NAME, label: buffer.label(), fails_late: true, calls: 1 };
+            let touches = [Touch { span, reads: true, write: Write::Whole, rows: None }];
+            let about = subject.about((self.queue.id << 40) | at, self.id);
+            let recorded = late::record(&self.queue, at..=at, true, about, &touches, [].into_iter(), None);
+            recorded.map_err(|_| DeviceError::OutOfMemory { asked: 0, free: 0 })?;
+            marked.found.pending = late::is_pending(buffer.id);
         }
-        (position, copied)
+        self.queue.native.copy(at, section::region(&span)?, to.region(0, buffer.size))
     }
+}
+
+/// What came of a move.
+struct Moved {
+    /// The block to give back, with no lock held: the old one, or the new one when nothing came of it.
+    left: Block,
+    /// When the copy is over. `None`: somebody uses the buffer after all.
+    at: std::result::Result<Option<Use>, DeviceError>,
 }
 
 /// The exclusive mark of a buffer, taken only if nobody has to be waited for.

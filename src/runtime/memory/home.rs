@@ -139,12 +139,12 @@ impl Home {
     }
 
     /// Another block instead of its own, which takes over what that was charged. The caller holds the mark alone, and gives the old one back.
-    pub(super) fn move_to(&self, mut to: Block) -> Option<Block> {
+    pub(super) fn move_to(&self, mut to: Block) -> Block {
         let mut held = self.held.lock();
-        let Held::Block(from) = &mut *held else { return Some(to) };
+        let Held::Block(from) = &mut *held else { return to };
         std::mem::swap(&mut to.charge, &mut from.charge);
         self.show(&to);
-        Some(std::mem::replace(from, to))
+        std::mem::replace(from, to)
     }
 
     /// Its block, at the end of the buffer.

@@ -1,5 +1,8 @@
 //! Blocks, and moving bytes in, out and between them.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use super::bench::{Bench, ensure, part, pattern, same, whole};
 use super::{Failed, Outcome, Subject};
 use crate::{DeviceError, HostRows, HostSource, HostTarget, Pitched};
@@ -43,6 +46,35 @@ pub(super) fn m7_a_borrowed_write_arrives(subject: &Subject<'_>) -> Outcome {
         let source = unsafe { HostSource::new(bytes.as_ptr(), bytes.len()) };
         bench.queue.write_borrowed(bench.at(), block, source)?;
         same(&bench.read(block)?, &bytes, &format!("{size} bytes"))?;
+        bench.device.free(block.memory);
+    }
+    Ok(())
+}
+
+pub(super) fn m7_a_read_lands_in_staging_memory_that_is_held_until_it_is_over(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    for size in SIZES {
+        let (bytes, room) = (pattern(size, 8), usize::try_from(size).unwrap_or(usize::MAX));
+        let block = bench.block(&bytes)?;
+        let piece = bench.device.allocate_staging(room.next_power_of_two())?;
+        ensure!(piece.size() >= room, "{} bytes of staging memory for {room}", piece.size());
+        let lease = Arc::new(());
+        let told = Arc::downgrade(&lease);
+        let lent = piece.lend(room, lease).ok_or_else(|| Failed("staging memory that cannot be lent".into()))?;
+        let at = bench.at();
+        bench.queue.read(at, block, lent.clone())?;
+        bench.wait()?;
+        // SAFETY: `lent` keeps the memory, and the read is over.
+        let landed = unsafe { std::slice::from_raw_parts(lent.pointer(), room) };
+        same(landed, &bytes, &format!("{size} bytes"))?;
+        ensure!(told.strong_count() > 0, "the lease ended before its memory was given back");
+        drop(lent);
+        // Whoever finished the read may be about to let go of its clone.
+        let patience = Instant::now() + Duration::from_secs(5);
+        while told.strong_count() > 0 && Instant::now() < patience {
+            std::thread::yield_now();
+        }
+        ensure!(told.strong_count() == 0, "the device kept staging memory after its read");
         bench.device.free(block.memory);
     }
     Ok(())
