@@ -127,9 +127,25 @@
 /* `compute_stream_compact` leaves this buffer where it is. */
 #define COMPUTE_BUFFER_FLAG_FIXED (UINT64_C(1) << 5)
 
+/* Never-written bytes of this buffer read as zeros, on a device with `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` too. Costs nothing: bytes are zeroed when
+ * something would read them. */
+#define COMPUTE_BUFFER_FLAG_ZEROED (UINT64_C(1) << 2)
+
+/* This buffer can be mapped (`compute_buffer_map`). Refused on devices without `COMPUTE_CAPABILITY_HOST_VISIBLE`. */
+#define COMPUTE_BUFFER_FLAG_HOST_VISIBLE (UINT64_C(1) << 3)
+
 /* Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
  * there again at once for what the stream does next; under a budget, when its use is over. */
 #define COMPUTE_BUFFER_FLAG_SCRATCH (UINT64_C(1) << 6)
+
+/* Most dimensions of a tensor. */
+#define COMPUTE_MOST_DIMENSIONS 8
+
+/* The rows of a tensor follow each other without gaps. */
+#define COMPUTE_ARRANGEMENT_CONTIGUOUS 0
+
+/* Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding. */
+#define COMPUTE_ARRANGEMENT_OPTIMIZED 1
 
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
@@ -265,6 +281,10 @@ typedef struct compute_error_s compute_error_s;
 typedef struct compute_event_s compute_event_s;
 
 typedef struct compute_kernel_s compute_kernel_s;
+
+typedef struct compute_mapping_s compute_mapping_s;
+
+typedef struct compute_readback_s compute_readback_s;
 
 typedef struct compute_stream_s compute_stream_s;
 
@@ -548,6 +568,39 @@ typedef struct compute_launch_desc {
     const void *next;
 } compute_launch_desc;
 
+/* A tensor to be placed in a buffer, by `compute_device_layout_tensors`. */
+typedef struct compute_tensor_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element. */
+    uint32_t rank;
+    /* Elements of each dimension, the slowest first. A 0 makes an empty tensor. */
+    const uint64_t *shape;
+    /* Bytes of an element, more than 0. */
+    uint64_t element_size;
+    /* `COMPUTE_ARRANGEMENT_...` */
+    uint32_t arrangement;
+    /* Zero. */
+    uint32_t reserved;
+} compute_tensor_desc;
+
+/* The elements that a strided transfer moves, and how they lie at both ends. Strides are in bytes, one for each dimension, not negative, and such that
+ * no elements overlap or interleave: sorted by size, each is at least what the dimensions inside it span. */
+typedef struct compute_strided_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions, at most `COMPUTE_MOST_DIMENSIONS`; 0: a single element. */
+    uint32_t rank;
+    /* Elements of each dimension, the slowest first. A 0: there is nothing to move. */
+    const uint64_t *shape;
+    /* Bytes of an element, more than 0. */
+    uint64_t element_size;
+    /* Strides at the source (host memory of a write, the view of a read); NULL: without gaps. */
+    const int64_t *from_strides;
+    /* Strides at the destination; NULL: without gaps. */
+    const int64_t *to_strides;
+} compute_strided_desc;
+
 /* What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`. */
 typedef struct compute_device_info {
     /* Size of the caller's struct. */
@@ -720,6 +773,28 @@ typedef struct compute_budget_info {
     /* The most that was charged at once. */
     uint64_t charged_peak;
 } compute_budget_info;
+
+/* Where a tensor lies in a buffer. All in bytes. */
+typedef struct compute_tensor_place {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Number of dimensions. */
+    uint32_t rank;
+    /* Of its first element. */
+    uint64_t offset;
+    /* From its first to behind its last element; 0 for an empty tensor. */
+    uint64_t size;
+    /* From the start of a row to that of the next. */
+    uint64_t pitch;
+    /* Of each dimension, for `compute_strided_desc`; 0 beyond the rank. */
+    int64_t strides[8];
+} compute_tensor_place;
+
+/* Bytes of a view that are copied to the host when they are asked for. */
+typedef struct compute_readback_s *compute_readback;
+
+/* A host-visible buffer in the host's memory. */
+typedef struct compute_mapping_s *compute_mapping;
 
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
@@ -1152,6 +1227,82 @@ typedef struct compute_table {
     compute_status (*stream_freeze_pools)(compute_stream stream, uint32_t frozen, compute_error *out_error);
     /* `compute_stream_compact` */
     compute_status (*stream_compact)(compute_stream stream, struct compute_compaction_info *info, compute_error *out_error);
+    /* `compute_device_layout_tensors` */
+    compute_status (*device_layout_tensors)(compute_device device,
+                                            const struct compute_tensor_desc *tensors,
+                                            size_t tensor_count,
+                                            size_t tensor_stride,
+                                            uint64_t alignment,
+                                            struct compute_tensor_place *places,
+                                            size_t place_stride,
+                                            uint64_t *size,
+                                            compute_error *out_error);
+    /* `compute_stream_write_strided` */
+    compute_status (*stream_write_strided)(compute_stream stream,
+                                           const struct compute_view *to,
+                                           const struct compute_strided_desc *desc,
+                                           const void *bytes,
+                                           uint64_t size,
+                                           compute_error *out_error);
+    /* `compute_stream_read_strided` */
+    compute_status (*stream_read_strided)(compute_stream stream,
+                                          const struct compute_view *from,
+                                          const struct compute_strided_desc *desc,
+                                          void *bytes,
+                                          uint64_t size,
+                                          compute_error *out_error);
+    /* `compute_stream_read_strided_async` */
+    compute_status (*stream_read_strided_async)(compute_stream stream,
+                                                const struct compute_view *from,
+                                                const struct compute_strided_desc *desc,
+                                                void *bytes,
+                                                uint64_t size,
+                                                compute_event *out_event,
+                                                compute_error *out_error);
+    /* `compute_stream_copy_strided` */
+    compute_status (*stream_copy_strided)(compute_stream stream,
+                                          const struct compute_view *from,
+                                          const struct compute_view *to,
+                                          const struct compute_strided_desc *desc,
+                                          compute_error *out_error);
+    /* `compute_tensor_desc_init` */
+    void (*tensor_desc_init)(struct compute_tensor_desc *desc);
+    /* `compute_strided_desc_init` */
+    void (*strided_desc_init)(struct compute_strided_desc *desc);
+    /* `compute_stream_read_lazy` */
+    compute_status (*stream_read_lazy)(compute_stream stream,
+                                       const struct compute_view *from,
+                                       compute_readback *out,
+                                       compute_error *out_error);
+    /* `compute_readback_retain` */
+    compute_status (*readback_retain)(compute_readback readback, compute_error *out_error);
+    /* `compute_readback_release` */
+    void (*readback_release)(compute_readback readback);
+    /* `compute_readback_destroy` */
+    compute_status (*readback_destroy)(compute_readback readback, compute_error *out_error);
+    /* `compute_readback_start` */
+    compute_status (*readback_start)(compute_readback readback, compute_event *out_event, compute_error *out_error);
+    /* `compute_readback_get` */
+    compute_status (*readback_get)(compute_readback readback, const void **bytes, uint64_t *size, compute_error *out_error);
+    /* `compute_buffer_map` */
+    compute_status (*buffer_map)(const struct compute_view *view, compute_mapping *out, compute_error *out_error);
+    /* `compute_mapping_retain` */
+    compute_status (*mapping_retain)(compute_mapping mapping, compute_error *out_error);
+    /* `compute_mapping_release` */
+    void (*mapping_release)(compute_mapping mapping);
+    /* `compute_mapping_destroy` */
+    compute_status (*mapping_destroy)(compute_mapping mapping, compute_error *out_error);
+    /* `compute_mapping_get_pointer` */
+    compute_status (*mapping_get_pointer)(compute_mapping mapping, void **pointer, uint64_t *size, compute_error *out_error);
+    /* `compute_mapping_acquire` */
+    compute_status (*mapping_acquire)(compute_mapping mapping,
+                                      uint64_t offset,
+                                      uint64_t size,
+                                      uint32_t access,
+                                      uint64_t timeout_ns,
+                                      compute_error *out_error);
+    /* `compute_mapping_flush` */
+    compute_status (*mapping_flush)(compute_mapping mapping, uint64_t offset, uint64_t size, compute_error *out_error);
     /* `compute_stream_set_scratch_limit` */
     compute_status (*stream_set_scratch_limit)(compute_stream stream, uint64_t bytes, compute_error *out_error);
 } compute_table;
@@ -1221,6 +1372,9 @@ typedef struct compute_table {
 
 /* A layout of pools that cannot be; the message says why. */
 #define COMPUTE_ERROR_INVALID_LAYOUT -116
+
+/* Strides that no transfer here can have: negative, or so scattered that it would take too many calls of the device. */
+#define COMPUTE_ERROR_UNSUPPORTED_STRIDES -117
 
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
@@ -1292,6 +1446,9 @@ typedef struct compute_table {
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
+#define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
+#define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
+#define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
@@ -1372,6 +1529,16 @@ void compute_include_desc_init(struct compute_include_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_launch_desc_init(struct compute_launch_desc *desc);
+
+/* Makes `*desc` a `compute_tensor_desc` of a single element without bytes.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_tensor_desc_init(struct compute_tensor_desc *desc);
+
+/* Makes `*desc` a `compute_strided_desc` of a single element without bytes.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_strided_desc_init(struct compute_strided_desc *desc);
 
 /* Lists the devices that can be opened, without initialising a driver: limits and capabilities are zero until a device is open.
  *
@@ -1630,7 +1797,7 @@ compute_status compute_stream_sync(compute_stream stream,
 /* Makes a buffer. The caller releases it. No byte counts as written: what is read of it is zeros, or with `COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN` refused.
  *
  * Errors: `OUT_OF_MEMORY` and `POOL_FULL` (reclaimable: asked again after the library has reclaimed what it can), `POOLS_FROZEN`, `BUDGET`, `TOO_LARGE` (can never work), `FOREIGN_HANDLE` (a stream of another device),
- * `DEVICE_POISONED`.
+ * `UNSUPPORTED` (host-visible memory where there is none), `DEVICE_POISONED`.
  *
  * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
 compute_status compute_buffer_create(compute_device device,
@@ -1819,6 +1986,159 @@ compute_status compute_stream_get_plan(compute_stream stream,
 compute_status compute_stream_freeze_pools(compute_stream stream,
                                            uint32_t frozen,
                                            compute_error *out_error);
+
+/* Places several tensors in one buffer of a device (M3), which the caller then makes with `*size` bytes: offset, size, pitch and strides of each, at
+ * multiples of `alignment` (0: what views of any kind need on this device). Tensors are `tensor_stride` bytes apart, places `place_stride` (0: the size of the
+ * struct), each as large as the `struct_size` of the first one says. `places` may be NULL, to ask for the size alone. Allocates nothing.
+ *
+ * Errors: `TOO_LARGE` (more bytes than 64 bits can count), `MISALIGNED` (an alignment that is no power of two), `LIMIT` (an alignment beyond that of buffers, too
+ * many dimensions), `INVALID_ARGUMENT` (elements of 0 bytes), `INVALID_ENUM`.
+ *
+ * Pointers: The pointers are valid as described; `size` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_layout_tensors(compute_device device,
+                                             const struct compute_tensor_desc *tensors,
+                                             size_t tensor_count,
+                                             size_t tensor_stride,
+                                             uint64_t alignment,
+                                             struct compute_tensor_place *places,
+                                             size_t place_stride,
+                                             uint64_t *size,
+                                             compute_error *out_error);
+
+/* Writes the elements of a tensor from host memory into a view (M3): the first from the first byte of `bytes` to the first of the view, the others where the
+ * strides say; what lies between them is left alone at both ends. `size` and the view are at least as large as the tensor spans. The bytes are copied before
+ * this returns. Repairs what it covers (T4): up to some hundred rows to the byte; of more, never-written bytes between them are filled.
+ *
+ * Errors, which leave the destination claimed (T2): `OVERLAP`, `UNSUPPORTED_STRIDES`, `OUT_OF_RANGE`, `TOO_LARGE`, `LIMIT`, and those of `compute_stream_write`.
+ *
+ * Pointers: `to` and `desc` and what it points to are readable; `bytes` is readable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_write_strided(compute_stream stream,
+                                            const struct compute_view *to,
+                                            const struct compute_strided_desc *desc,
+                                            const void *bytes,
+                                            uint64_t size,
+                                            compute_error *out_error);
+
+/* Reads the elements of a tensor from a view into host memory, and waits for it (T8); otherwise as `compute_stream_write_strided`. Bytes of host memory between the
+ * elements are left alone, and all of it is when the answer is an error.
+ *
+ * Pointers: `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_strided(compute_stream stream,
+                                           const struct compute_view *from,
+                                           const struct compute_strided_desc *desc,
+                                           void *bytes,
+                                           uint64_t size,
+                                           compute_error *out_error);
+
+/* As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller
+ * releases the event; doing so early does not end the borrowing.
+ *
+ * Pointers: `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over;
+ * `out_event` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_strided_async(compute_stream stream,
+                                                 const struct compute_view *from,
+                                                 const struct compute_strided_desc *desc,
+                                                 void *bytes,
+                                                 uint64_t size,
+                                                 compute_event *out_event,
+                                                 compute_error *out_error);
+
+/* Copies the elements of a tensor between two views of one device; no byte of the source may be one of the destination (L9), but their rows may lie between
+ * each other's. Claimed bytes among those that it reads skip the copy (`COMPUTE_SKIPPED`). Otherwise as `compute_stream_write_strided`.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
+compute_status compute_stream_copy_strided(compute_stream stream,
+                                           const struct compute_view *from,
+                                           const struct compute_view *to,
+                                           const struct compute_strided_desc *desc,
+                                           compute_error *out_error);
+
+/* Promises the bytes of a view without copying them: that happens at the first access, and then what is there at that moment is given. Keeps the view's memory
+ * alive. The caller releases the readback.
+ *
+ * Pointers: `from` is readable; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_lazy(compute_stream stream,
+                                        const struct compute_view *from,
+                                        compute_readback *out,
+                                        compute_error *out_error);
+
+/* Counts one more reference to a readback.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_readback_retain(compute_readback readback, compute_error *out_error);
+
+/* Gives one reference to a readback back; with the last one its handle ends as by `compute_readback_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_readback_release(compute_readback readback);
+
+/* Ends a readback's handle and the bytes that it gave, whatever its references.
+ *
+ * Pointers: `out_error` is writable, or NULL; nobody uses the bytes any more. */
+compute_status compute_readback_destroy(compute_readback readback, compute_error *out_error);
+
+/* Starts the copy, unless an access has, and gives the event that tells how it ends. The caller releases the event.
+ *
+ * Pointers: `out_event` is writable; `out_error` is writable, or NULL. */
+compute_status compute_readback_start(compute_readback readback, compute_event *out_event, compute_error *out_error);
+
+/* The bytes: starts the copy unless an access has, and waits for it. `*bytes` is the library's memory, the same at every access, readable until the readback's handle
+ * has ended. Bytes that a failure claims answer as by `compute_stream_read` (T8); the next access then tries anew, so that they can be repaired in between.
+ *
+ * Pointers: `bytes` is writable; `size` and `out_error` are writable, or NULL. */
+compute_status compute_readback_get(compute_readback readback,
+                                    const void **bytes,
+                                    uint64_t *size,
+                                    compute_error *out_error);
+
+/* Maps a view of a buffer that was made with `COMPUTE_BUFFER_FLAG_HOST_VISIBLE` (T14). Waits for the work that uses the buffer, and zeroes in memory what is neither
+ * trusted nor reinstatable; claims stay. The caller releases the mapping, which keeps the buffer's memory alive; its address stays the same until then.
+ *
+ * The order is the caller's: `compute_mapping_acquire` before the host reads or writes through the address, `compute_mapping_flush` after it has written and before
+ * work uses the bytes, and no access by the host while work that writes there (or for writing, reads) is under way.
+ *
+ * Pointers: `view` is readable; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_map(const struct compute_view *view,
+                                  compute_mapping *out,
+                                  compute_error *out_error);
+
+/* Counts one more reference to a mapping.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_retain(compute_mapping mapping, compute_error *out_error);
+
+/* Gives one reference to a mapping back; with the last one its handle ends as by `compute_mapping_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_mapping_release(compute_mapping mapping);
+
+/* Ends a mapping, whatever its references. Its address is no longer the caller's to use.
+ *
+ * Pointers: `out_error` is writable, or NULL; nobody uses the address any more. */
+compute_status compute_mapping_destroy(compute_mapping mapping, compute_error *out_error);
+
+/* The address of a mapping's first byte, and how many bytes there are.
+ *
+ * Pointers: `pointer` is writable; `size` and `out_error` are writable, or NULL. */
+compute_status compute_mapping_get_pointer(compute_mapping mapping, void **pointer, uint64_t *size, compute_error *out_error);
+
+/* Waits until the host may access bytes of a mapping (`access`: `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`), counted from its start; `size` may be `COMPUTE_WHOLE`. For reading,
+ * the device's writes to the buffer are over then, and the bytes can be trusted, or the answer is that of `compute_stream_read` (T8). For writing, its reads are over, too.
+ * `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_acquire(compute_mapping mapping,
+                                       uint64_t offset,
+                                       uint64_t size,
+                                       uint32_t access,
+                                       uint64_t timeout_ns,
+                                       compute_error *out_error);
+
+/* Says that the host has written all of these bytes of a mapping: work that is enqueued later sees them, and their claims are released (T4).
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_mapping_flush(compute_mapping mapping,
+                                     uint64_t offset,
+                                     uint64_t size,
+                                     compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *
