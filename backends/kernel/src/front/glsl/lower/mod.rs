@@ -12,6 +12,7 @@ mod convert;
 mod declarations;
 mod expression;
 mod functions;
+mod matrices;
 mod operators;
 pub(super) mod prints;
 mod recover;
