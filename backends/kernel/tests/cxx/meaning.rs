@@ -115,6 +115,23 @@ fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<V
     case.bindings.iter().map(&mut take).collect()
 }
 
+/// Writes what `scripts/run_texts.py` runs on an NVIDIA device: the text, what it is launched with, and what has to come out.
+fn dump(place: &std::path::Path, case: &Case, bounds: Bounds, checked: bool, expected: &compute_interpreter::Outcome) {
+    let entry = entry_with(&case.source, &case.constants);
+    let text = translate(&entry, bounds, &Options { checked, strict: true, ..options(&compute_kernel::cxx::CUDA) });
+    let (parameters, addresses) = parameters(&text, &case.bindings, &case.immediates);
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let mut out = format!("{}\t{}\n", text.entry, text.options.join("\t"));
+    let _ = writeln!(out, "{:?}\t{:?}\t{}", case.grid, text.workgroup_size, text.dynamic_workgroup_memory);
+    let _ = writeln!(out, "{}\t{addresses:?}", hex(&parameters));
+    for (given, wanted) in case.bindings.iter().zip(&expected.bindings) {
+        let _ = writeln!(out, "{}\t{}", hex(given), hex(&wanted.data));
+    }
+    let stem = format!("{}-{bounds:?}", case.name);
+    std::fs::write(place.join(format!("{stem}.launch")), out).unwrap();
+    std::fs::write(place.join(format!("{stem}.cu")), text.source).unwrap();
+}
+
 fn check(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) {
     let entry = entry_with(&case.source, &case.constants);
     let launch = Launch {
@@ -125,6 +142,10 @@ fn check(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) {
         reversed: false,
     };
     let expected = compute_interpreter::run(&entry, launch).unwrap_or_else(|stop| panic!("{}: {stop}", case.name));
+    if let Some(place) = std::env::var_os("COMPUTE_CXX_DUMP") {
+        dump(std::path::Path::new(&place), case, bounds, checked, &expected);
+        return;
+    }
     let got = execute(folder, case, bounds, checked);
     for (n, (got, expected)) in got.iter().zip(&expected.bindings).enumerate() {
         let expected = &expected.data;
