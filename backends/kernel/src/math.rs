@@ -14,6 +14,7 @@ mod half;
 mod trigonometric;
 pub mod wide;
 
+pub(crate) use exponential::{LOGARITHMS, POWERS};
 pub use half::{f16_bits, f16_from_bits, f16_from_f64, fma_f16, ldexp_f16, round_to_f16};
 
 /// Defines functions of one f32 by those in [`wide`].

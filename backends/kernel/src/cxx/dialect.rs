@@ -4,6 +4,7 @@ use super::functions::Body;
 use super::globals::Globals;
 use super::types::Types;
 use super::{Options, Refusal, Result};
+use crate::math;
 
 /// A language that kernels are written in: what differs from the others.
 #[derive(Debug)]
@@ -71,6 +72,7 @@ const NUMBERS: &str = include_str!("library/numbers.h");
 pub(super) enum Part {
     Matrix,
     Math,
+    Strict,
     Bits,
     Atomic,
     Subgroup,
@@ -81,6 +83,7 @@ impl Part {
         match self {
             Self::Matrix => include_str!("library/matrix.h"),
             Self::Math => include_str!("library/math.h"),
+            Self::Strict => include_str!("library/strict.h"),
             Self::Bits => include_str!("library/bits.h"),
             Self::Atomic => include_str!("library/atomic.h"),
             Self::Subgroup => include_str!("library/subgroup.h"),
@@ -123,6 +126,9 @@ pub(super) fn assemble(
     }
     out.push_str("C_FN u32 c_local_index() { return C_THREAD_X + C_SIZE_X * (C_THREAD_Y + C_SIZE_Y * C_THREAD_Z); }\n");
     for part in &body.parts {
+        if *part == Part::Strict {
+            out.push_str(&tables());
+        }
         out.push_str(part.text());
     }
     out.push_str(KERNEL);
@@ -136,3 +142,13 @@ pub(super) fn assemble(
 
 /// The line behind which a text is about the kernel and nothing else.
 pub(super) const KERNEL: &str = "// The kernel.\n";
+
+/// The tables of [`Part::Strict`], as the bits of their numbers.
+fn tables() -> String {
+    let list = |numbers: &mut dyn Iterator<Item = f64>| {
+        numbers.map(|x| format!("{:#018x}ull", x.to_bits())).collect::<Vec<_>>().join(", ")
+    };
+    let powers = list(&mut math::POWERS.iter().copied());
+    let logarithms = list(&mut math::LOGARITHMS.iter().flat_map(|(c, log)| [*c, *log]));
+    format!("C_TABLE u64 c_powers[] = {{{powers}}};\nC_TABLE u64 c_logarithms[] = {{{logarithms}}};\n")
+}

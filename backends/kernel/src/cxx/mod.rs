@@ -21,8 +21,6 @@ mod globals;
 mod operations;
 mod places;
 mod statements;
-#[cfg(test)]
-mod tests;
 mod types;
 mod uses;
 

@@ -67,10 +67,8 @@ impl Writer<'_> {
         let arguments = operands.iter().map(|operand| self.value(*operand)).collect::<Result<Vec<_>>>()?.join(", ");
         if let Some(name) = transcendental(fun) {
             if self.context.options.strict {
-                return Err(Refusal::unsupported(format_args!(
-                    "the function `{}` of kernels with the same bits everywhere",
-                    &name[2..]
-                )));
+                self.strict(fun, &name[2..], operands)?;
+                return Ok(format!("{name}({arguments})"));
             }
             self.parts.insert(Part::Math);
             return Ok(format!("{name}({arguments})"));
@@ -83,6 +81,19 @@ impl Writer<'_> {
         let (name, part) = function(fun).ok_or_else(|| Refusal::unsupported(format_args!("the function {fun:?}")))?;
         self.parts.extend(part);
         Ok(format!("{name}({arguments})"))
+    }
+
+    /// Notes a function whose bits are the same everywhere, if it is there.
+    fn strict(&mut self, fun: MathFunction, name: &str, operands: &[Handle<Expression>]) -> Result<()> {
+        use MathFunction as F;
+        let scalar = operands.first().and_then(|operand| self.inner(*operand).scalar());
+        let inverse = matches!(fun, F::Acos | F::Asin | F::Atan | F::Atan2 | F::Acosh | F::Asinh | F::Atanh);
+        if inverse || scalar.is_none_or(|scalar| scalar.width == 8) {
+            let of = if inverse { "" } else { " of `f64`" };
+            return Err(Refusal::unsupported(format_args!("`{name}`{of} with the same bits on every device")));
+        }
+        self.parts.insert(Part::Strict);
+        Ok(())
     }
 
     /// A structure of the results of two functions.

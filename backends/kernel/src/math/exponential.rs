@@ -5,10 +5,10 @@ use core::f64::consts::{LN_2, LOG2_E};
 use super::power_of_two;
 
 /// Steps that the range from one power of two to the next is cut into.
-const STEPS: usize = 32;
+pub(crate) const STEPS: usize = 32;
 
 /// `2^(i / STEPS)`
-const POWERS: [f64; STEPS] = {
+pub(crate) const POWERS: [f64; STEPS] = {
     let mut table = [1.0; STEPS];
     let mut i = 1;
     while i < STEPS {
@@ -22,7 +22,7 @@ const POWERS: [f64; STEPS] = {
 const CUT: u32 = 0x3f33_0000;
 
 /// For each step behind [`CUT`] a number `c` of few bits near the inverse of the step's middle, and `-ln(c)`.
-const LOGARITHMS: [(f64, f64); STEPS] = {
+pub(crate) const LOGARITHMS: [(f64, f64); STEPS] = {
     let mut table = [(1.0, 0.0); STEPS];
     let mut i = 0;
     while i < STEPS {

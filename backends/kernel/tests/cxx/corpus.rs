@@ -129,6 +129,25 @@ fn expressions(ty: Type) -> Vec<(String, &'static str)> {
             add(own, &["quantizeToF16(x)", "bitcast<#f32>(bitcast<#u32>(x) ^ bitcast<#u32>(y))"]);
             add("i32", &["frexp(x).exp", "bitcast<#i32>(x)"]);
         }
+        if own != "f64" {
+            add(
+                own,
+                &[
+                    "sin(x)",
+                    "cos(x)",
+                    "tan(x)",
+                    "sinh(x)",
+                    "cosh(x)",
+                    "tanh(x)",
+                    "exp(x)",
+                    "exp2(x)",
+                    "log(x)",
+                    "log2(x)",
+                    "pow(x, y)",
+                ],
+            );
+            add(own, &["sin(x + y)", "cos(x * y)", "tan(x * y)", "exp(x * z)", "pow(abs(x), y * z)"]);
+        }
     } else {
         add(own, &["x & y", "x | y", "x ^ y", "~x", "x << #u32(y)", "x >> #u32(y)", "countOneBits(x)", "countLeadingZeros(x)"]);
         add(own, &["countTrailingZeros(x)", "reverseBits(x)", "firstLeadingBit(x)", "firstTrailingBit(x)"]);
@@ -224,5 +243,34 @@ pub(crate) fn generated() -> Vec<(String, String)> {
         [false, true]
             .map(|vectors| (format!("{}-{}", ty.name, if vectors { "vectors" } else { "scalars" }), kernel(*ty, vectors).0))
     };
-    TYPES.iter().flat_map(both).collect()
+    let more = [("sweep", SWEEP), ("own", OWN)].map(|(name, source)| (name.to_owned(), source.to_owned()));
+    TYPES.iter().flat_map(both).chain(more).collect()
 }
+
+/// Every function of f32 whose bits are the same everywhere, on any bits: one value for each function and word of the input.
+pub(crate) const SWEEP: &str = "
+    @group(0) @binding(0) var<storage, read> A: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> O: array<u32>;
+    fn keep(at: u32, v: f32) { O[at] = select(bitcast<u32>(v), 0x7fc00000u, v != v); }
+    @compute @workgroup_size(1) fn main(@builtin(workgroup_id) w: vec3<u32>) {
+        let x = bitcast<f32>(A[w.x]);
+        let y = bitcast<f32>((A[w.x] * 747796405u + 2891336453u) % 0x10000000u + 0x38000000u);
+        let at = w.x * 16u;
+        keep(at, sin(x)); keep(at + 1u, cos(x)); keep(at + 2u, tan(x)); keep(at + 3u, sinh(x)); keep(at + 4u, cosh(x));
+        keep(at + 5u, tanh(x)); keep(at + 6u, exp(x)); keep(at + 7u, exp2(x)); keep(at + 8u, log(x)); keep(at + 9u, log2(x));
+        keep(at + 10u, pow(y, x)); keep(at + 11u, sin(y)); keep(at + 12u, tan(y)); keep(at + 13u, log(y)); keep(at + 14u, pow(x, round(y)));
+    }";
+
+/// Functions that only a device's own library has.
+pub(crate) const OWN: &str = "
+    enable f16;
+    @group(0) @binding(0) var<storage, read_write> A: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> D: array<f64>;
+    @group(0) @binding(2) var<storage, read_write> H: array<vec4<f16>>;
+    @compute @workgroup_size(1) fn main() {
+        let x = A[0]; let y = D[0]; let z = H[0];
+        A[1] = asin(x) + acos(x) + atan(x) + asinh(x) + acosh(x) + atanh(x) + atan2(x, 2.0);
+        D[1] = asin(y) + acos(y) + atan(y) + asinh(y) + acosh(y) + atanh(y) + atan2(y, y) + pow(y, y);
+        D[2] = sin(y) + cos(y) + tan(y) + sinh(y) + cosh(y) + tanh(y) + exp(y) + exp2(y) + log(y) + log2(y);
+        H[1] = asin(z) + acos(z) + atan(z) + asinh(z) + acosh(z) + atanh(z) + atan2(z, z);
+    }";

@@ -22,6 +22,7 @@
 static thread_local u32 host_thread[3];
 static u32 host_group[3], host_groups[3];
 static pthread_barrier_t host_barrier;
+static pthread_barrier_t host_subgroup_barriers[(C_INVOCATIONS + C_WAVE - 1u) / C_WAVE];
 static u32 host_words[C_INVOCATIONS];
 C_FN void c_barrier() { pthread_barrier_wait(&host_barrier); }
 C_FN void c_subgroup_barrier() { c_barrier(); }
@@ -105,20 +106,20 @@ template<class T> C_FN T c_atomic_max(T* at, T x) {
   for (T old = c_atomic_load(at);;) { T was = c_atomic_compare(at, old, x > old ? x : old); if (was == old) return old; old = was; }
 }
 C_FN u32 host_index() { return host_thread[0] + C_SIZE_X * (host_thread[1] + C_SIZE_Y * host_thread[2]); }
-// The whole workgroup arrives at each.
+C_FN void host_meet() { pthread_barrier_wait(&host_subgroup_barriers[host_index() / C_WAVE]); }
 C_FN u32 c_word_from(u32 word, u32 lane, u32 lanes) {
   u32 first = host_index() & ~(C_WAVE - 1u);
   host_words[host_index()] = word;
-  c_barrier();
+  host_meet();
   u32 found = lane < lanes ? host_words[first + lane] : 0xdeadbeefu;
-  c_barrier();
+  host_meet();
   return found;
 }
 C_FN u64 c_ballot(bool x, u32 lanes) {
   u64 all = 0;
   host_words[host_index()] = x;
-  c_barrier();
+  host_meet();
   for (u32 n = 0; n < lanes; n++) all |= (u64)host_words[(host_index() & ~(C_WAVE - 1u)) + n] << n;
-  c_barrier();
+  host_meet();
   return all;
 }

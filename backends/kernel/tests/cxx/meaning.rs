@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use compute_interpreter::Launch;
+use compute_kernel::Constant;
 use compute_kernel::cxx::Parameter;
 use compute_kernel::reflection::Bounds;
 
@@ -28,6 +29,7 @@ const HOST: Dialect = Dialect {
 struct Case {
     name: String,
     source: String,
+    constants: Vec<Constant>,
     grid: [u32; 3],
     bindings: Vec<Vec<u8>>,
     immediates: Vec<u8>,
@@ -71,10 +73,10 @@ fn parameters(text: &Text, bindings: &[Vec<u8>], immediates: &[u8]) -> (Vec<u8>,
 
 /// Runs a text; the bindings afterwards.
 fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<Vec<u8>> {
-    let entry = entry(&case.source);
+    let entry = entry_with(&case.source, &case.constants);
     let text = translate(&entry, bounds, &Options { checked, strict: true, ..options(&HOST) });
     let main = include_str!("run.cpp").replace("ENTRY", &text.entry);
-    let head = "#include <math.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n";
+    let head = "#include <math.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n";
     let stem = format!("{}-{bounds:?}", case.name);
     let file = folder.file(
         &format!("{stem}.cpp"),
@@ -113,8 +115,25 @@ fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<V
     case.bindings.iter().map(&mut take).collect()
 }
 
+/// Writes what `scripts/run_texts.py` runs on an NVIDIA device: the text, what it is launched with, and what has to come out.
+fn dump(place: &std::path::Path, case: &Case, bounds: Bounds, checked: bool, expected: &compute_interpreter::Outcome) {
+    let entry = entry_with(&case.source, &case.constants);
+    let text = translate(&entry, bounds, &Options { checked, strict: true, ..options(&compute_kernel::cxx::CUDA) });
+    let (parameters, addresses) = parameters(&text, &case.bindings, &case.immediates);
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let mut out = format!("{}\t{}\n", text.entry, text.options.join("\t"));
+    let _ = writeln!(out, "{:?}\t{:?}\t{}", case.grid, text.workgroup_size, text.dynamic_workgroup_memory);
+    let _ = writeln!(out, "{}\t{addresses:?}", hex(&parameters));
+    for (given, wanted) in case.bindings.iter().zip(&expected.bindings) {
+        let _ = writeln!(out, "{}\t{}", hex(given), hex(&wanted.data));
+    }
+    let stem = format!("{}-{bounds:?}", case.name);
+    std::fs::write(place.join(format!("{stem}.launch")), out).unwrap();
+    std::fs::write(place.join(format!("{stem}.cu")), text.source).unwrap();
+}
+
 fn check(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) {
-    let entry = entry(&case.source);
+    let entry = entry_with(&case.source, &case.constants);
     let launch = Launch {
         grid: case.grid,
         bindings: case.bindings.clone(),
@@ -123,6 +142,10 @@ fn check(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) {
         reversed: false,
     };
     let expected = compute_interpreter::run(&entry, launch).unwrap_or_else(|stop| panic!("{}: {stop}", case.name));
+    if let Some(place) = std::env::var_os("COMPUTE_CXX_DUMP") {
+        dump(std::path::Path::new(&place), case, bounds, checked, &expected);
+        return;
+    }
     let got = execute(folder, case, bounds, checked);
     for (n, (got, expected)) in got.iter().zip(&expected.bindings).enumerate() {
         let expected = &expected.data;
@@ -137,6 +160,44 @@ fn check(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) {
     }
 }
 
+/// The kernel of a seed with one of its launches, where the kernel can be said with the same bits everywhere.
+fn random_case(seed: u64) -> Option<Case> {
+    use crate::types::{Palette, Scalar};
+    let palette = Palette {
+        stored: vec![Scalar::I32, Scalar::U32, Scalar::F32, Scalar::F16, Scalar::I64, Scalar::U64, Scalar::F64],
+        floats: vec![Scalar::F32, Scalar::F16, Scalar::F64],
+    };
+    let (program, setups) = crate::program::generate(seed, &palette);
+    let (source, setup) = (program.source(), setups.into_iter().next()?);
+    let entry = Module::parse(&Source::wgsl(&source)).ok()?.entry_point(None, &setup.constants).ok()?;
+    let lowered = entry.lower(&Lowering { bounds: Bounds::Checked, deferred: true, print_room: 0, names: None }).ok()?;
+    cxx::translate(&lowered, &Options { strict: true, ..options(&HOST) }).ok()?;
+    let reflection = entry.reflection();
+    let bindings = reflection.bindings.iter().map(|b| {
+        let mut bytes = setup.bindings.get(b.slot as usize).cloned().unwrap_or_default();
+        bytes.resize(bytes.len().max(b.min_size as usize), 0x11);
+        let enough = if b.name == "cells" { setup.cells * b.tail_stride as usize } else { 0 };
+        bytes.iter().copied().cycle().take(enough.max(bytes.len())).collect()
+    });
+    let bindings: Vec<Vec<u8>> = bindings.collect();
+    let mut immediates = setup.immediates.clone();
+    immediates.resize(reflection.immediate_size as usize, 0);
+    let launch =
+        Launch { grid: setup.grid, bindings: bindings.clone(), immediates: &immediates, steps: 400_000, reversed: false };
+    compute_interpreter::run(&entry, launch).ok()?;
+    Some(Case { name: format!("seed-{seed}"), source, constants: setup.constants, grid: setup.grid, bindings, immediates })
+}
+
+#[test]
+fn random_kernels_leave_the_same_bytes() {
+    let count = std::env::var("COMPUTE_CXX_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(24);
+    let cases: Vec<Case> = (1..).filter_map(random_case).take(count).collect();
+    let folder = Folder::new();
+    for_each(&cases, |case| {
+        check(&folder, case, if case.name.ends_with('3') { Bounds::Validate } else { Bounds::Checked }, true)
+    });
+}
+
 /// The launch of a kernel of a type.
 fn case_of(ty: corpus::Type, vectors: bool) -> Case {
     let (source, count) = corpus::kernel(ty, vectors);
@@ -149,6 +210,7 @@ fn case_of(ty: corpus::Type, vectors: bool) -> Case {
     Case {
         name: format!("{}-{kind}", ty.name),
         source,
+        constants: Vec::new(),
         grid: [launches as u32, 1, 1],
         bindings: vec![input, vec![0; launches * count * 8]],
         immediates: Vec::new(),
@@ -164,8 +226,14 @@ fn every_operator_and_function_means_the_same_for_every_type() {
 
 fn small() -> Vec<Case> {
     let source = |name: &str| corpus::SMALL.iter().find(|(n, _)| *n == name).expect("a kernel of that name").1.to_owned();
-    let case =
-        |name: &str, grid, bindings, immediates| Case { name: name.into(), source: source(name), grid, bindings, immediates };
+    let case = |name: &str, grid, bindings, immediates| Case {
+        name: name.into(),
+        source: source(name),
+        constants: vec![],
+        grid,
+        bindings,
+        immediates,
+    };
     vec![
         case("saxpy", [2, 1, 1], vec![floats(100), floats(90)], words([0x4020_0000])),
         case("layouts", [2, 1, 1], vec![floats(400), noise(64), vec![0xaa; 1200], vec![0xbb; 600]], vec![]),
@@ -194,4 +262,99 @@ fn small_kernels_leave_the_same_bytes_in_validate_mode() {
     let some: Vec<Case> =
         small().into_iter().filter(|case| ["pointers", "validate", "layouts", "control"].contains(&&*case.name)).collect();
     for_each(&some, |case| check(&folder, case, Bounds::Validate, true));
+}
+
+#[test]
+fn strict_functions_have_the_bits_of_the_math_module() {
+    const COUNT: u32 = 3000;
+    // All bits, and each exponent many times.
+    let input = words((0..COUNT).map(|i| i.wrapping_mul(2_654_435_761).rotate_left(7)));
+    let bindings = vec![input, vec![0; COUNT as usize * 64]];
+    let case = Case {
+        name: "sweep".into(),
+        source: corpus::SWEEP.into(),
+        constants: vec![],
+        grid: [COUNT, 1, 1],
+        bindings,
+        immediates: vec![],
+    };
+    check(&Folder::new(), &case, Bounds::Checked, true);
+}
+
+/// Words that a kernel of [`small`] wrote.
+fn written(name: &str, grid: [u32; 3], bindings: Vec<Vec<u8>>) -> Vec<u32> {
+    let source = corpus::SMALL.iter().find(|(n, _)| *n == name).map_or(name, |(_, source)| source).to_owned();
+    let case = Case { name: "written".into(), source, constants: vec![], grid, bindings, immediates: vec![] };
+    let all = execute(&Folder::new(), &case, Bounds::Checked, true);
+    let last = all.last().expect("a binding");
+    last.chunks(4).map(|w| u32::from_le_bytes(w.try_into().expect("a word"))).collect()
+}
+
+/// What lanes see in the kernel `subgroups`, for one subgroup: the interpreter knows no subgroups.
+fn expected_of_subgroup(x: &[u32]) -> Vec<Vec<u32>> {
+    let f: Vec<f32> = x.iter().map(|x| (x % 1000) as f32 * 0.37).collect();
+    let at = |lane: usize| x.get(lane).copied().unwrap_or(0);
+    let sum = x.iter().fold(0_u32, |a, b| a.wrapping_add(*b));
+    let float_sum = f.iter().copied().reduce(|a, b| a + b).expect("a lane");
+    let ballot = x.iter().enumerate().map(|(lane, x)| (x & 1) << lane).sum::<u32>();
+    let (xor, and, or) =
+        (x.iter().fold(0, |a, b| a ^ b), x.iter().fold(!0, |a, b| a & (b | 7)), x.iter().fold(0, |a, b| a | b & 0xff0f));
+    let one = |lane: usize| {
+        let before = x[..lane].iter().fold(0_u32, |a, b| a.wrapping_add(*b));
+        let product = f[..=lane].iter().map(|f| 1.0 + f * 0.001).reduce(|a, b| a * b).expect("a lane");
+        let votes = u32::from(x.iter().all(|x| *x > 5)) + 2 * u32::from(x.iter().any(|x| x % 13 == 0)) + 4 * u32::from(lane == 0);
+        vec![
+            sum,
+            before.wrapping_add(x[lane]),
+            before,
+            *x.iter().min().expect("a lane"),
+            *x.iter().max().expect("a lane"),
+            float_sum.to_bits(),
+            product.to_bits(),
+            x[..lane].iter().fold(1_u32, |a, b| a.wrapping_mul(b | 1)),
+            at((lane * 7 + 3) % 40),
+            lane.checked_sub(3).map_or(0, at),
+            at(lane + 5),
+            at(lane ^ 6),
+            at(9),
+            at(0),
+            at(lane / 4 * 4 + 2),
+            at(lane ^ 3).wrapping_add(at(lane ^ 1).wrapping_mul(3)).wrapping_add(at(lane ^ 2).wrapping_mul(5)),
+            ballot,
+            votes,
+            xor + and + or,
+            32,
+            (x.iter().map(|x| u64::from(*x) << 30).sum::<u64>() >> 32) as u32,
+            at(lane ^ 1).wrapping_neg(),
+        ]
+    };
+    (0..x.len()).map(one).collect()
+}
+
+#[test]
+fn subgroups_exchange_among_the_lanes_that_are_there() {
+    let input = noise(80);
+    let x: Vec<u32> = input.chunks(4).map(|w| u32::from_le_bytes(w.try_into().expect("a word"))).collect();
+    let got = written("subgroups", [1, 1, 1], vec![input, vec![0; 80 * 4 * 24]]);
+    let expected: Vec<Vec<u32>> = x.chunks(32).flat_map(expected_of_subgroup).collect();
+    for (lane, (got, expected)) in got.chunks(24).zip(&expected).enumerate() {
+        assert_eq!(&got[..22], expected, "invocation {lane}");
+    }
+}
+
+#[test]
+fn determinants_and_inverses_follow_the_minors() {
+    let source = "
+        @group(0) @binding(0) var<storage, read_write> out: array<f32>;
+        @compute @workgroup_size(1) fn main() {
+            var k = 0.0;
+            k += out[0];
+            let a = mat4x4<f32>(2.0 + k, 0.0, 1.0, 3.0, 1.0, 1.0, 0.0, 2.0, 4.0, 1.0, 3.0, 0.0, 0.0, 5.0, 1.0, 1.0);
+            let b = mat3x3<f32>(2.0 + k, 0.0, 1.0, 3.0, 1.0, 1.0, 0.0, 2.0, 4.0);
+            out[0] = determinant(a);
+            out[1] = determinant(b);
+        }";
+    let got = written(source, [1, 1, 1], vec![vec![0; 8]]);
+    // The sums over all permutations.
+    assert_eq!(got.iter().map(|w| f32::from_bits(*w)).collect::<Vec<_>>(), [41.0, 10.0]);
 }

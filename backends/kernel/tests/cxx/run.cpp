@@ -14,6 +14,7 @@ static std::vector<char*> read_all(std::vector<size_t>& sizes) {
   return all;
 }
 int main() {
+  alarm(100);
   std::vector<size_t> sizes, parameter_sizes;
   std::vector<char*> bindings = read_all(sizes);
   char* parameters = read_all(parameter_sizes)[0];
@@ -27,6 +28,10 @@ int main() {
   compute::Parameters c;
   memcpy(&c, parameters, sizeof c);
   pthread_barrier_init(&compute::host_barrier, 0, C_INVOCATIONS);
+  for (unsigned first = 0, n = 0; first < C_INVOCATIONS; first += C_WAVE, n++) {
+    unsigned rest = C_INVOCATIONS - first;
+    pthread_barrier_init(&compute::host_subgroup_barriers[n], 0, rest < C_WAVE ? rest : C_WAVE);
+  }
   unsigned* g = compute::host_group;
   unsigned* n = compute::host_groups;
   for (g[2] = 0; g[2] < n[2]; g[2]++) for (g[1] = 0; g[1] < n[1]; g[1]++) for (g[0] = 0; g[0] < n[0]; g[0]++) {

@@ -35,6 +35,12 @@ template<class T, int N, int C, int R> C_FN mat<T, C, R> c_mul(const mat<T, N, R
   C_UNROLL for (int i = 0; i < C; i++) out.c[i].v = c_mul(a, b.c[i].v);
   return out;
 }
+// Of two that are alike, or the product of two numbers would fit as well.
+template<class T, int N> C_FN mat<T, N, N> c_mul(const mat<T, N, N>& a, const mat<T, N, N>& b) {
+  mat<T, N, N> out = mat<T, N, N>{};
+  C_UNROLL for (int i = 0; i < N; i++) out.c[i].v = c_mul(a, b.c[i].v);
+  return out;
+}
 template<class T, int C, int R> C_FN mat<T, R, C> c_transpose(const mat<T, C, R>& a) {
   mat<T, R, C> out = mat<T, R, C>{};
   C_UNROLL for (int i = 0; i < C; i++) { C_UNROLL for (int k = 0; k < R; k++) out.c[k].v[i] = a.c[i].v[k]; }

@@ -64,14 +64,18 @@ C_KERNEL(1) kernel_main(C_PARAMETER Parameters c) {
   const u32 e95 = c_rem(e93, 5u);
   const vec<f32, 4> e96 = c_at(e92, (u64)e95);
   if (e86 < c.n1_out) c.b1_out[e86] = e96;
-  const u32 e99 = e54 + 5u;
-  const vec<f32, 3> e101 = e50.c[2].v;
-  const vec<f32, 4> e102 = e51.c[1].v;
-  const u32 e103 = a0_w.x;
-  const u32 e105 = c_rem(e103, 5u);
-  const f32 e106 = c_at(e102, (u64)e105);
-  const vec<f32, 4> e107 = vec<f32, 4>{e101.x, e101.y, e101.z, e106};
-  if (e99 < c.n1_out) c.b1_out[e99] = e107;
+  const u32 e99 = e54 + 6u;
+  const mat<f32, 4, 4> e101 = c_mul(e51, e51);
+  const vec<f32, 4> e102 = e101.c[1].v;
+  if (e99 < c.n1_out) c.b1_out[e99] = e102;
+  const u32 e105 = e54 + 5u;
+  const vec<f32, 3> e107 = e50.c[2].v;
+  const vec<f32, 4> e108 = e51.c[1].v;
+  const u32 e109 = a0_w.x;
+  const u32 e111 = c_rem(e109, 5u);
+  const f32 e112 = c_at(e108, (u64)e111);
+  const vec<f32, 4> e113 = vec<f32, 4>{e107.x, e107.y, e107.z, e112};
+  if (e105 < c.n1_out) c.b1_out[e105] = e113;
   return;
 }
 }

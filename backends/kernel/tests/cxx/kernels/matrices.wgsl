@@ -15,5 +15,6 @@ fn main(@builtin(workgroup_id) w: vec3<u32>) {
     out[at + 2u] = vec4(determinant(mat2x2<f32>(v.xy, u.xy)), 1.0, 2.0, 3.0);
     out[at + 3u] = vec4((transpose(a) * v).xyz, 2.0);
     out[at + 4u] = (c + c * 2.0 - a * b)[w.x % 5u];
+    out[at + 6u] = (c * c)[1];
     out[at + 5u] = vec4(b[2], c[1][w.x % 5u]);
 }
