@@ -9,9 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{
-    budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, shared, stream, tensor,
-};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, shared, stream, tensor};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]

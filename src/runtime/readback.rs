@@ -12,7 +12,7 @@ use super::error::{Failed, Result};
 use super::event::Event;
 use super::place::Place;
 use super::stream::{Stream, Wait};
-use super::transfer::{read_async, staging, usable};
+use super::transfer::{read_async, usable};
 use super::{code, error};
 
 /// A promise of bytes.
@@ -56,7 +56,7 @@ impl Readback {
             return Ok(copy.clone());
         }
         // With no lock held, as it may call back. Of two threads that come here at once, one enqueues a copy too many.
-        let bytes = staging(self.view.size).map_err(|failed| Failed::of(error::from_device(failed)))?;
+        let bytes = self.stream.stage(self.view.size)?;
         let from = Place::View { buffer: &self.view.buffer, offset: self.view.offset, size: self.view.size };
         let event = read_async(Some(&self.stream), from, bytes.clone())?;
         Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes }).clone())

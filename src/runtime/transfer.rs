@@ -238,9 +238,3 @@ pub(super) fn perform_read(
         }
     }
 }
-
-/// Host memory for bytes that wait aside.
-pub(super) fn staging(size: u64) -> std::result::Result<HostTarget, DeviceError> {
-    let memory = usize::try_from(size).ok().and_then(HostTarget::staging);
-    memory.ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
-}

@@ -218,19 +218,17 @@ impl Progress {
         let Load { batch, uploads, uniforms, downloads, aborted } = load;
         let mapped = |state: &Arc<AtomicU64>| state.load(Ordering::Acquire) == MAPPED;
         let mut late = Vec::new();
-        if let Some(Aborted { name, message }) = &aborted {
-            let cause = || LateCause::Driver { code: 0, name: name.clone(), message: message.clone() };
+        let failed = |name: &str, message: &str, late: &mut Vec<LateFailure>| {
+            let cause = || LateCause::Driver { code: 0, name: name.into(), message: message.into() };
             late.extend(batch.positions.iter().map(|position| LateFailure { position: *position, cause: cause() }));
-        } else {
-            let lost = downloads.iter().any(|state| !mapped(state));
-            if lost {
-                let cause =
-                    || LateCause::Driver { code: 0, name: "MAP".into(), message: "memory for reads cannot be mapped".into() };
-                late.extend(batch.positions.iter().map(|position| LateFailure { position: *position, cause: cause() }));
-            } else {
-                batch.landings.iter().for_each(|landing| land_bytes(landing, &batch.downloads));
-                for told in &batch.told {
-                    self.hear(told, &batch.downloads, &mut late);
+        };
+        match &aborted {
+            Some(Aborted { name, message }) => failed(name, message, &mut late),
+            None => {
+                // Bytes that did not arrive must not be taken for those that were asked for.
+                let arrived = downloads.iter().all(mapped) && self.deliver(&batch, &mut late).is_some();
+                if !arrived {
+                    failed("MAP", "memory for reads cannot be mapped", &mut late);
                 }
             }
         }
@@ -251,12 +249,16 @@ impl Progress {
         }
     }
 
+    /// Brings what was read, and what launches reported, to its place. `None`: some of it is not there.
+    fn deliver(&self, batch: &Batch, late: &mut Vec<LateFailure>) -> Option<()> {
+        batch.landings.iter().try_for_each(|landing| land_bytes(landing, &batch.downloads))?;
+        batch.told.iter().try_for_each(|told| self.hear(told, &batch.downloads, late))
+    }
+
     /// What a launch reported.
-    fn hear(&self, told: &Told, chunks: &[Download], late: &mut Vec<LateFailure>) {
+    fn hear(&self, told: &Told, chunks: &[Download], late: &mut Vec<LateFailure>) -> Option<()> {
         let end = told.start + told.size.next_multiple_of(4);
-        let Some(view) = chunks.get(told.chunk).and_then(|chunk| chunk.buffer.get_mapped_range(told.start..end).ok()) else {
-            return;
-        };
+        let view = chunks.get(told.chunk)?.buffer.get_mapped_range(told.start..end).ok()?;
         if let Some(violation) = told.reports.violation(&view) {
             late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
         }
@@ -264,6 +266,7 @@ impl Progress {
         if !output.lines.is_empty() || output.lost > 0 {
             self.printed.lock().push(Printed { position: told.position, output });
         }
+        Some(())
     }
 }
 
@@ -273,16 +276,14 @@ fn out_of_bounds(found: compute_hal::kernel::lower::Violation) -> LateCause {
 }
 
 /// Moves read bytes to their place.
-fn land_bytes(landing: &Landing, chunks: &[Download]) {
+fn land_bytes(landing: &Landing, chunks: &[Download]) -> Option<()> {
     let size = (landing.skip + landing.size).next_multiple_of(4) as u64;
-    let Some(chunk) = chunks.get(landing.chunk) else { return };
-    let Ok(view) = chunk.buffer.get_mapped_range(landing.start..landing.start + size) else { return };
-    let Some(bytes) = view.get(landing.skip..landing.skip + landing.size) else { return };
-    if landing.at.checked_add(landing.size).is_none_or(|end| end > landing.into.size()) {
-        return;
-    }
+    let view = chunks.get(landing.chunk)?.buffer.get_mapped_range(landing.start..landing.start + size).ok()?;
+    let bytes = view.get(landing.skip..landing.skip + landing.size)?;
+    landing.at.checked_add(landing.size).filter(|end| *end <= landing.into.size())?;
     // SAFETY: the target is writable for its size until the position of the read completes, which happens after this; the bytes end within it.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), landing.into.pointer().add(landing.at), bytes.len()) }
+    Some(())
 }
 
 /// Waits for a submission, or has a look. An error is the end of the device.
