@@ -205,8 +205,16 @@ fn compilation() {
     }
 }
 
-fn speed(case: &Case, bounds: Bounds) -> f64 {
-    let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
+/// A software Vulkan driver, to compare with; processor time counts for both.
+fn lavapipe() -> Option<u32> {
+    let found: Vec<_> = registry::probe(Some("wgpu")).into_iter().flat_map(|found| found.probe.devices).collect();
+    let index = found.iter().position(|device| device.kind == compute_hal::DeviceKind::Cpu)?;
+    println!("beside {} ({})", found[index].name, found[index].driver);
+    u32::try_from(index).ok()
+}
+
+fn speed(case: &Case, bounds: Bounds, (backend, index): (&str, u32)) -> f64 {
+    let (native, _) = registry::open(Some(backend), index, &Default::default()).unwrap().unwrap();
     let device = Device::new(native, &DeviceOptions::default()).unwrap();
     let stream = Stream::new(&device, "").unwrap();
     let kernel = Kernel::new(&device, &options(case.source, bounds)).unwrap();
@@ -252,10 +260,14 @@ fn speed(case: &Case, bounds: Bounds) -> f64 {
 
 fn main() {
     compilation();
-    println!("speed on the cpu device, ns of processor time per unit of work (medians of 9): checked, unchecked, validate");
+    println!(
+        "speed on the cpu device, ns of processor time per unit of work (medians of 9): checked, unchecked, validate, and a software Vulkan driver's to checked"
+    );
+    let lavapipe = lavapipe();
     for case in &CASES {
         let [checked, unchecked, validate] =
-            [Bounds::Checked, Bounds::Unchecked, Bounds::Validate].map(|bounds| speed(case, bounds));
-        println!("{:12} {checked:.3} {unchecked:.3} {validate:.3} per {}", case.name, case.unit);
+            [Bounds::Checked, Bounds::Unchecked, Bounds::Validate].map(|bounds| speed(case, bounds, ("cpu", 0)));
+        let other = lavapipe.map_or(f64::NAN, |index| speed(case, Bounds::Checked, ("wgpu", index)));
+        println!("{:12} {checked:.3} {unchecked:.3} {validate:.3} {:.2} per {}", case.name, other / checked, case.unit);
     }
 }

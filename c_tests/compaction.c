@@ -126,6 +126,40 @@ TEST(m1_what_is_in_use_held_in_place_or_in_frozen_pools_is_not_moved)
     for (int i = 0; i < 2; i++) CHECK_EQ(get_word(other, keep[i], 0), 42);
 }
 
+TEST(m5_m7_deferred_memory_is_there_once_it_is_mapped_and_stays_where_it_is)
+{
+    set_up();
+    const compute_pool_desc pools[2] = { pool(COMPUTE_POOL_SLICED, 8192, 16384, 0, 0), pool(COMPUTE_POOL_EXCLUSIVE, COMPUTE_WHOLE, 0, 0, 0) };
+    OK(set_pools(stream, pools, 2));
+    compute_buffer keep[2], gone[2];
+    compute_mapping mapped[2];
+    unsigned char *first[2];
+    for (int i = 0; i < 2; i++) {
+        uint64_t size = 0;
+        void *pointer = NULL;
+        compute_buffer_desc desc = buffer_desc(stream, 8192, COMPUTE_BUFFER_FLAG_HOST_VISIBLE | COMPUTE_BUFFER_FLAG_DEFERRED);
+        OK(compute_buffer_create(device, &desc, &keep[i], E));
+        CHECK_EQ(usage().bytes_in_use, i * 16384);
+        compute_view whole = range(keep[i], 0, COMPUTE_WHOLE);
+        OK(compute_buffer_map(&whole, &mapped[i], E));
+        OK(compute_mapping_get_pointer(mapped[i], &pointer, &size, E));
+        CHECK_EQ(size, 8192);
+        first[i] = pointer;
+        gone[i] = stream_buffer(stream, 8192);
+        fill_words(stream, gone[i], 0xeeeeeeeeu);
+    }
+    for (int i = 0; i < 2; i++) compute_buffer_release(gone[i]);
+    wait_for(stream);
+    CHECK_EQ(compact(stream).buffers, 0);
+    for (int i = 0; i < 2; i++) {
+        memset(first[i], i + 1, 8192);
+        OK(compute_mapping_flush(mapped[i], 0, COMPUTE_WHOLE, E));
+        CHECK_EQ(get_word(stream, keep[i], 2047), (uint32_t)(i + 1) * 0x01010101u);
+        compute_mapping_release(mapped[i]);
+        compute_buffer_release(keep[i]);
+    }
+}
+
 TEST(l8_work_of_other_streams_finds_what_was_moved)
 {
     set_up();
