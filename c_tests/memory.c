@@ -15,7 +15,7 @@ TEST(m1_memory_released_on_its_stream_is_there_again_at_once_and_other_streams_w
         OK(compute_stream_copy(stream, &from, &to, E));
         compute_buffer_release(busy);
         compute_buffer next = stream_buffer(stream, 60000);
-        CHECK_EQ(report(stream), 6);
+        CHECK_EQ(report(stream), usual_pools());
         CHECK_EQ(reports[1].pages_peak, 1);
         CHECK_EQ(reports[1].bytes_in_use_peak, 60160); /* so `next` is where `busy` was */
         CHECK_EQ(reports[1].bytes_pending, 0);
@@ -59,7 +59,7 @@ TEST(t1_memory_that_a_pool_hands_out_again_is_never_written)
         fill_words(stream, dirty, 0xffffffffu);
         compute_buffer_release(dirty);
     }
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK(reports[0].pages_peak <= 1 && reports[1].pages_peak <= 1);
 }
 
@@ -85,7 +85,7 @@ TEST(m1_neighbours_in_a_page_do_not_touch_each_other)
     CHECK_EQ(get_word(stream, all[4], 255), 4);
     CHECK_EQ(get_word(stream, all[5], 255), 0);
     CHECK_EQ(get_word(stream, all[6], 0), 6);
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK_EQ(reports[0].pages, 1);
     CHECK_EQ(reports[0].allocations, COUNT);
 }
@@ -96,16 +96,16 @@ TEST(m1_persistent_buffers_have_pages_of_their_own_kind)
     compute_buffer_desc desc = buffer_desc(stream, 5000, COMPUTE_BUFFER_FLAG_PERSISTENT);
     compute_buffer weights = NULL, brief = stream_buffer(stream, 5000);
     OK(compute_buffer_create(device, &desc, &weights, E));
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK_EQ(reports[0].allocations, 1);
     CHECK_EQ(reports[0].persistent, 0);
-    CHECK_EQ(reports[4].allocations, 1);
-    CHECK_EQ(reports[4].persistent, 1);
+    CHECK_EQ(reports[usual_pools() - 2].allocations, 1);
+    CHECK_EQ(reports[usual_pools() - 2].persistent, 1);
     compute_buffer_release(brief);
     OK(compute_stream_cleanup(stream, E));
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK_EQ(reports[0].pages, 0);
-    CHECK_EQ(reports[4].pages, 1);
+    CHECK_EQ(reports[usual_pools() - 2].pages, 1);
     desc.flags = UINT64_C(1) << 40;
     IS(COMPUTE_ERROR_INVALID_ENUM, compute_buffer_create(device, &desc, &weights, E));
 }
@@ -193,11 +193,11 @@ TEST(m4_a_stream_that_never_allocated_has_no_pools_and_reports_come_as_far_as_th
     CHECK_EQ(count, 0);
     compute_buffer buffer = stream_buffer(stream, 10);
     OK(compute_stream_memory_report(stream, NULL, 0, 0, &count, E));
-    CHECK_EQ(count, 6);
+    CHECK_EQ(count, usual_pools());
     reports[0].struct_size = sizeof reports[0];
     reports[2].pages = 77;
     IS(COMPUTE_INCOMPLETE, compute_stream_memory_report(stream, reports, 0, 2, &count, E));
-    CHECK_EQ(count, 6);
+    CHECK_EQ(count, usual_pools());
     CHECK_EQ(reports[2].pages, 77);
     IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_memory_report(stream, reports, 8, 6, &count, E));
     IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_memory_report(stream, NULL, 0, 6, &count, E));
@@ -227,7 +227,7 @@ TEST(m4_a_layout_that_cannot_be_is_refused_with_the_reason)
     const compute_pool_desc kind = pool(9, 4096, 4096, 0, 0);
     IS(COMPUTE_ERROR_INVALID_ENUM, set_pools(stream, &kind, 1));
     compute_buffer buffer = stream_buffer(stream, 100);
-    CHECK_EQ(report(stream), 6); /* nothing changed */
+    CHECK_EQ(report(stream), usual_pools()); /* nothing changed */
     compute_buffer_release(buffer);
 }
 
@@ -240,7 +240,7 @@ TEST(m4_pools_in_use_are_not_replaced_and_later_streams_get_the_layout_all_the_s
     OK(compute_buffer_create(device, &desc, &weights, E));
     fill_words(stream, buffer, 5);
     IS(COMPUTE_ERROR_POOLS_IN_USE, set_pools(stream, mine, 2));
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK_EQ(get_word(stream, buffer, 1249), 5);
     compute_stream later = make_stream(device);
     compute_buffer other = stream_buffer(later, 5000);
@@ -430,7 +430,7 @@ TEST(m6_a_charge_stays_until_the_use_is_over_and_an_allocation_that_needs_it_wai
     fill_words(stream, next, 5);
     CHECK_EQ(get_word(stream, next, 0), 5);
     IS(COMPUTE_ERROR_BUDGET, try_buffer(stream, 60000, &busy)); /* the stream keeps its budget */
-    CHECK_EQ(report(stream), 6);
+    CHECK_EQ(report(stream), usual_pools());
     CHECK_EQ(reports[1].pages_peak, 1);
 }
 

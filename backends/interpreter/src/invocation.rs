@@ -300,7 +300,8 @@ impl<'a> Invocation<'a> {
         let value = self.value(shared, value)?.scalar()?;
         let (new, exchanged) = match fun {
             AtomicFunction::Exchange { compare: Some(compare) } => {
-                let equal = self.value(shared, *compare)?.scalar()? == old;
+                // Out of range nothing is exchanged, also where 0 is compared with the 0 that was read there.
+                let equal = self.value(shared, *compare)?.scalar()? == old && pointer.inside;
                 (equal.then_some(value), Some(equal))
             }
             other => (Some(combine(other, old, value)?), None),
