@@ -450,6 +450,7 @@ int main(int argc, char **argv)
     RUN(m1_a_compaction_empties_the_least_used_pages_and_gives_them_back);
     RUN(t1_t2_what_is_known_of_bytes_moves_along);
     RUN(m1_what_is_in_use_held_in_place_or_in_frozen_pools_is_not_moved);
+    RUN(m5_m7_deferred_memory_is_there_once_it_is_mapped_and_stays_where_it_is);
     RUN(l8_work_of_other_streams_finds_what_was_moved);
     RUN(l8_work_of_another_stream_waits_for_a_move_that_is_not_over);
     RUN(m1_random_programs_find_their_bytes_whatever_is_moved);
