@@ -185,9 +185,14 @@ TEST(t8_t13_a_lazy_readback_of_claimed_bytes_is_refused_until_they_are_repaired)
 }
 
 static compute_readback shared_readback;
+struct got {
+    compute_status status;
+    const void *bytes;
+};
 static void *get_it(void *to)
 {
-    *(int *)to = compute_readback_get(shared_readback, (const void **)((void **)to + 1), NULL, NULL);
+    struct got *got = to;
+    got->status = compute_readback_get(shared_readback, &got->bytes, NULL, NULL);
     return NULL;
 }
 
@@ -197,13 +202,13 @@ TEST(m8_threads_that_ask_at_once_get_the_same_bytes)
     compute_buffer buffer = make_buffer(device, 1 << 20, "source");
     fill_words(stream, buffer, 6);
     for (int round = 0; round < 20; round++) {
-        void *results[8][2];
+        struct got results[8];
         pthread_t threads[8];
         shared_readback = lazy(buffer, 0, COMPUTE_WHOLE);
-        for (int i = 0; i < 8; i++) CHECK(pthread_create(&threads[i], NULL, get_it, results[i]) == 0);
+        for (int i = 0; i < 8; i++) CHECK(pthread_create(&threads[i], NULL, get_it, &results[i]) == 0);
         for (int i = 0; i < 8; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-        for (int i = 0; i < 8; i++) CHECK(*(int *)results[i] == COMPUTE_OK && results[i][1] == results[0][1]);
-        CHECK_EQ(((const uint32_t *)results[0][1])[1000], 6);
+        for (int i = 0; i < 8; i++) CHECK(results[i].status == COMPUTE_OK && results[i].bytes == results[0].bytes);
+        CHECK_EQ(((const uint32_t *)results[0].bytes)[1000], 6);
         compute_readback_release(shared_readback);
     }
 }
