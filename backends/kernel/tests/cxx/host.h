@@ -24,6 +24,7 @@ static u32 host_group[3], host_groups[3];
 static pthread_barrier_t host_barrier;
 static pthread_barrier_t host_subgroup_barriers[(C_INVOCATIONS + C_WAVE - 1u) / C_WAVE];
 static u32 host_words[C_INVOCATIONS];
+C_FN u32 c_kept(u32 x) { return x; }
 C_FN void c_barrier() { pthread_barrier_wait(&host_barrier); }
 C_FN void c_subgroup_barrier() { c_barrier(); }
 C_FN void c_fence_workgroup() { __sync_synchronize(); }

@@ -65,6 +65,8 @@ template<class T> C_FN T c_add(T a, T b) { return (T)((C_WIDE)a + (C_WIDE)b); }
 template<class T> C_FN T c_sub(T a, T b) { return (T)((C_WIDE)a - (C_WIDE)b); }
 template<class T> C_FN T c_mul(T a, T b) { return (T)((C_WIDE)a * (C_WIDE)b); }
 template<class T> C_FN T c_neg(T a) { return (T)((C_WIDE)0 - (C_WIDE)a); }
+// NVIDIA's compiler takes the least of them, negated in 16 bits and widened again, for a positive number.
+C_FN i16 c_neg(i16 a) { return (i16)c_kept(0u - (u32)a); }
 C_FN f32 c_neg(f32 a) { return -a; }
 C_FN f64 c_neg(f64 a) { return -a; }
 C_FN f16 c_neg(f16 a) { return -a; }

@@ -21,6 +21,8 @@
 #define C_GROUPS_Y gridDim.y
 #define C_GROUPS_Z gridDim.z
 C_FN void c_barrier() { __syncthreads(); }
+// A number that the compiler knows nothing about.
+C_FN u32 c_kept(u32 x) { asm("" : "+r"(x)); return x; }
 C_FN void c_subgroup_barrier() { __syncwarp(); }
 C_FN void c_fence_workgroup() { __threadfence_block(); }
 C_FN void c_fence_device() { __threadfence(); }

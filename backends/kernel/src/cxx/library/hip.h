@@ -20,6 +20,7 @@
 #define C_GROUPS_X ((u32)__builtin_amdgcn_grid_size_x() / C_SIZE_X)
 #define C_GROUPS_Y ((u32)__builtin_amdgcn_grid_size_y() / C_SIZE_Y)
 #define C_GROUPS_Z ((u32)__builtin_amdgcn_grid_size_z() / C_SIZE_Z)
+C_FN u32 c_kept(u32 x) { return x; }
 C_FN void c_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
   __builtin_amdgcn_s_barrier();

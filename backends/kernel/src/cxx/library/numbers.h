@@ -2,7 +2,7 @@
 template<class T> C_FN T c_min(T a, T b) { return b < a ? b : a; }
 template<class T> C_FN T c_max(T a, T b) { return b > a ? b : a; }
 template<class T> C_FN T c_clamp(T x, T low, T high) { return c_min(c_max(x, low), high); }
-template<class T> C_FN T c_abs(T x) { return x < 0 ? (T)((C_WIDE)0 - (C_WIDE)x) : x; }
+template<class T> C_FN T c_abs(T x) { return x < 0 ? c_neg(x) : x; }
 C_FN f32 c_abs(f32 x) { return c_bits_as<f32>(c_bits_as<u32>(x) & 0x7fffffffu); }
 C_FN f64 c_abs(f64 x) { return c_bits_as<f64>(c_bits_as<u64>(x) & 0x7fffffffffffffffull); }
 C_FN f16 c_abs(f16 x) { return f16{(u16)(x.bits & 0x7fffu)}; }
