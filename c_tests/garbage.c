@@ -209,7 +209,10 @@ static compute_status odd_strided(void)
             tensors[i].arrangement = chance(9) ? chance(2) : small();
         }
         uint64_t alignment = chance(2) ? 0 : odd_number(), total = 0;
-        status = compute_device_layout_tensors((compute_device)handle(device), tensors, chance(3), 0, alignment, places, chance(9) ? 0 : odd_number(), &total, E);
+        uint64_t count = chance(3);
+        /* With two places a stride is either too small and refused, or within `places`. */
+        uint64_t stride = chance(9) ? 0 : count > 1 ? chance(sizeof places[0] + 1) : odd_number();
+        status = compute_device_layout_tensors((compute_device)handle(device), tensors, count, 0, alignment, places, stride, &total, E);
         CHECK(status != COMPUTE_OK || total >= places[0].size);
         return status;
     }
