@@ -1,5 +1,6 @@
 //! What is not there, as code of the kernel, for targets that leave it open: an access whose index may be out of range is only made when it is in
-//! range; else a read gives zero and a write is dropped (L5). What comes from a lane that is not there is zero (`lanes`, L12).
+//! range; else a read gives zero and a write is dropped (L5). What comes from a lane that is not there is zero (`lanes`, L12). And functions are handed pointers to
+//! whole variables only, for naga's writers do not know any others.
 //!
 //! Expressions keep their handles, since what uses them comes after them. So the value of an access that is cut off takes the place of the access by way of a
 //! function that gives back its argument: the result of a call depends on no other expression.
@@ -68,9 +69,9 @@ impl Cut {
                 *callee = moved;
             }
         }
-        // A function that is not reached has no view, and is only kept.
+        let Some(view) = view else { return never_called(function) };
         let body = std::mem::take(&mut function.body);
-        let mut rewriter = Rewriter { cut: self, view, out: function };
+        let mut rewriter = Rewriter { cut: self, view: Some(view), out: function };
         let body = rewriter.block(&body);
         Function { body, ..rewriter.out }
     }
@@ -102,6 +103,16 @@ impl Cut {
         };
         self.out.global_variables.append(variable, Span::UNDEFINED)
     }
+}
+
+/// What stands for a function that nothing calls: its calls need not be rewritten.
+fn never_called(function: Function) -> Function {
+    let Function { name, arguments, result, .. } = function;
+    let mut out = Function { name, arguments, result, ..Function::default() };
+    let zero = out.result.as_ref().map(|result| Expression::ZeroValue(result.ty));
+    let value = zero.map(|zero| out.expressions.append(zero, Span::UNDEFINED));
+    out.body.push(Statement::Return { value }, Span::UNDEFINED);
+    out
 }
 
 /// Rewrites the body of one function.
@@ -304,7 +315,8 @@ impl Rewriter<'_, '_> {
         self.give(aside, ty, result, span, out);
     }
 
-    /// A pointer that may be out of range is handed on as one to a copy, which goes back when it is in range.
+    /// A pointer to a part of a variable is handed on as one to a copy, which goes back when it is in range. Nothing else leads to that part meanwhile:
+    /// the language forbids aliases.
     fn call(
         &mut self,
         callee: Handle<Function>,
@@ -317,7 +329,10 @@ impl Rewriter<'_, '_> {
         let mut back = Vec::new();
         for (position, argument) in arguments.iter_mut().enumerate() {
             let Some((ty, space)) = self.handed(callee, position, *argument) else { continue };
-            let Some(condition) = self.condition(*argument, span, out) else { continue };
+            let condition = self.condition(*argument, span, out);
+            if condition.is_none() && !self.is_part(*argument) {
+                continue;
+            }
             let aside = match space {
                 AddressSpace::Private => {
                     let variable = self.cut.private(ty);
@@ -326,21 +341,34 @@ impl Rewriter<'_, '_> {
                 _ => self.aside(ty),
             };
             let pointer = *argument;
-            self.set_aside(aside, ty, condition, span, out, |writer| writer.load(pointer));
+            match condition {
+                Some(condition) => self.set_aside(aside, ty, condition, span, out, |writer| writer.load(pointer)),
+                None => self.copy(pointer, aside, span, out),
+            }
             back.push((condition, aside, pointer));
             *argument = aside;
         }
         let function = self.cut.moved.get(callee.index()).copied().flatten().unwrap_or(callee);
         out.push(Statement::Call { function, arguments, result }, span);
         for (condition, aside, pointer) in back {
-            let mut writer = Writer::new(&mut self.out.expressions, span);
-            let accept = writer.nested(|writer| {
-                let value = writer.load(aside);
-                writer.store(pointer, value);
-            });
-            writer.if_(condition, accept, Block::new());
-            out.append(&mut writer.block);
+            let mut accept = Block::new();
+            self.copy(aside, pointer, span, &mut accept);
+            match condition {
+                Some(condition) => out.push(Statement::If { condition, accept, reject: Block::new() }, span),
+                None => out.append(&mut accept),
+            }
         }
+    }
+
+    fn copy(&mut self, from: Handle<Expression>, to: Handle<Expression>, span: Span, out: &mut Block) {
+        let mut writer = Writer::new(&mut self.out.expressions, span);
+        let value = writer.load(from);
+        writer.store(to, value);
+        out.append(&mut writer.block);
+    }
+
+    fn is_part(&self, pointer: Handle<Expression>) -> bool {
+        matches!(self.out.expressions[pointer], Expression::Access { .. } | Expression::AccessIndex { .. })
     }
 
     /// Type and place of what a pointer that is handed on leads to, if it can be copied.
