@@ -8,9 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 19] = [
     "status.rs",
     "types.rs",
+    "types/buffers.rs",
+    "types/kernels.rs",
+    "types/errors.rs",
     "library.rs",
     "descriptors.rs",
     "device.rs",
@@ -115,7 +118,7 @@ fn zero(ty: &str) -> String {
 /// The INIT macro of every struct that begins with its size.
 fn init_macros() -> String {
     let mut macros = String::from("/* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */\n");
-    let types = source("types.rs");
+    let types: String = SOURCES.iter().filter(|file| file.starts_with("types")).map(|file| source(file)).collect();
     for part in types.split("pub struct ").skip(1) {
         let (name, body) = part.split_once(" {").unwrap();
         let fields: Vec<(&str, &str)> = body

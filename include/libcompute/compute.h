@@ -115,6 +115,27 @@
 /* The call panics inside the library. */
 #define COMPUTE_FAULT_PANIC 5
 
+/* Nothing (the default). */
+#define COMPUTE_LOG_OFF 0
+
+/* Failures. */
+#define COMPUTE_LOG_ERROR 1
+
+/* Skips and repairs too. */
+#define COMPUTE_LOG_WARNING 2
+
+/* Launches too. */
+#define COMPUTE_LOG_LAUNCHES 3
+
+/* The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else. */
+#define COMPUTE_LOG_PRINT 64
+
+/* Call from the thread that polls or waits (the default). */
+#define COMPUTE_CALLBACK_ON_POLL 0
+
+/* Call from a thread of the library, as soon as it is known. */
+#define COMPUTE_CALLBACK_ON_WORKER 1
+
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
 #define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
@@ -146,6 +167,12 @@
 
 /* Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding. */
 #define COMPUTE_ARRANGEMENT_OPTIMIZED 1
+
+/* A pool whose pages hold many allocations. */
+#define COMPUTE_POOL_SLICED 1
+
+/* A pool whose pages hold one allocation each. */
+#define COMPUTE_POOL_EXCLUSIVE 2
 
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
@@ -236,33 +263,6 @@
 
 /* L6: queue the compilation; `compute_device_compile_queued` finishes all that is queued. */
 #define COMPUTE_LAUNCH_QUEUE_COMPILATION 2
-
-/* Nothing (the default). */
-#define COMPUTE_LOG_OFF 0
-
-/* Failures. */
-#define COMPUTE_LOG_ERROR 1
-
-/* Skips and repairs too. */
-#define COMPUTE_LOG_WARNING 2
-
-/* Launches too. */
-#define COMPUTE_LOG_LAUNCHES 3
-
-/* The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else. */
-#define COMPUTE_LOG_PRINT 64
-
-/* Call from the thread that polls or waits (the default). */
-#define COMPUTE_CALLBACK_ON_POLL 0
-
-/* Call from a thread of the library, as soon as it is known. */
-#define COMPUTE_CALLBACK_ON_WORKER 1
-
-/* A pool whose pages hold many allocations. */
-#define COMPUTE_POOL_SLICED 1
-
-/* A pool whose pages hold one allocation each. */
-#define COMPUTE_POOL_EXCLUSIVE 2
 
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
@@ -1449,6 +1449,10 @@ typedef struct compute_table {
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
 #define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
 #define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
+#define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
+#define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
@@ -1457,10 +1461,6 @@ typedef struct compute_table {
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
-#define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
-#define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 
