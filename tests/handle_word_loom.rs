@@ -77,7 +77,7 @@ impl Slot {
         // SAFETY: the word gave this thread the value; loom checks that nobody reads meanwhile.
         self.value.with_mut(|p| unsafe { *p = 0 });
         self.disposals.fetch_add(1, SeqCst);
-        assert!(self.word.recycle());
+        assert!(!self.word.is_retired());
     }
 }
 

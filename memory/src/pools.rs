@@ -66,6 +66,13 @@ pub struct Placement {
     slice: u32,
 }
 
+impl Placement {
+    /// Whether it is in a persistent pool.
+    pub fn is_persistent(&self) -> bool {
+        (self.pool as usize) < PERSISTENT
+    }
+}
+
 /// A page that is missing. The caller asks the driver and answers with [`Pools::add_page`], or drops this.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PageRequest {
@@ -246,6 +253,27 @@ impl<U> Pools<U> {
         main.iter().chain(persistent).map(PoolReport::of).collect()
     }
 
+    /// Whether an allocation could be made without a new mark of the most bytes in use.
+    pub fn is_below_peak(&self, size: u64, mode: Mode) -> bool {
+        let rounded = size.checked_next_multiple_of(self.settings.granule);
+        let pool = self.route(size, mode).and_then(|index| self.pools.get(index));
+        pool.zip(rounded).is_some_and(|(pool, size)| {
+            let counters = &pool.counters;
+            // An exclusive page may be larger than what it is for.
+            pool.spec.kind == Kind::Sliced
+                && counters.in_use.saturating_add(counters.pending).saturating_add(size) <= counters.peak_in_use
+        })
+    }
+
+    /// As [`Self::allocate`], but where a page is missing it only says so.
+    pub fn allocate_in_pages(&mut self, size: u64, alignment: u64, mode: Mode, progress: &impl Progress<U>) -> Option<Placement> {
+        let rounded =
+            size.checked_next_multiple_of(self.settings.granule).filter(|_| size > 0 && size <= self.settings.page_limit)?;
+        let index = self.route(size, mode).filter(|_| alignment.is_power_of_two())?;
+        self.reserve(index).ok()?;
+        self.try_place(index, rounded, alignment, progress)
+    }
+
     /// Finds a place for `size` bytes at a multiple of `alignment`, or says which page it takes.
     pub fn allocate(&mut self, size: u64, alignment: u64, mode: Mode, progress: &impl Progress<U>) -> Result<Answer, Refusal> {
         let refuse = |reason| Refusal { asked: size, reason, room: Room::default() };
@@ -260,15 +288,8 @@ impl<U> Pools<U> {
             return Err(refuse(Reason::TooLarge(self.most(mode))));
         };
         self.reserve(index).map_err(|NoHostMemory| refuse(Reason::NoHostMemory))?;
-        self.sweep(SWEEP, progress);
-        if let Some(placed) = self.place(index, rounded, alignment) {
+        if let Some(placed) = self.try_place(index, rounded, alignment, progress) {
             return Ok(Answer::Placed(placed));
-        }
-        if !self.pending.is_empty() {
-            self.sweep(SWEEP_MORE, progress);
-            if let Some(placed) = self.place(index, rounded, alignment) {
-                return Ok(Answer::Placed(placed));
-            }
         }
         self.request(index, rounded, alignment, progress).map(Answer::NeedPage).map_err(|reason| match reason {
             Reason::TooLarge(_) => refuse(Reason::TooLarge(self.most(mode))),
@@ -301,6 +322,17 @@ impl<U> Pools<U> {
             self.pending.try_reserve(wanted).map_err(|_| NoHostMemory)?;
         }
         Ok(())
+    }
+
+    /// A place in the pages that there are, also where something has to come back first.
+    fn try_place(&mut self, index: usize, size: u64, alignment: u64, progress: &impl Progress<U>) -> Option<Placement> {
+        self.sweep(SWEEP, progress);
+        let placed = self.place(index, size, alignment);
+        if placed.is_some() || self.pending.is_empty() {
+            return placed;
+        }
+        self.sweep(SWEEP_MORE, progress);
+        self.place(index, size, alignment)
     }
 
     fn place(&mut self, index: usize, size: u64, alignment: u64) -> Option<Placement> {

@@ -5,7 +5,7 @@ use std::ptr;
 use smallvec::SmallVec;
 
 use super::boundary::*;
-use super::objects::{Live, add, destroy, find, release, retain};
+use super::objects::{Live, add, destroy, find, release_buffer, retain, revive};
 use super::status::*;
 use super::types::*;
 use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
@@ -42,6 +42,10 @@ pub unsafe extern "C" fn compute_buffer_create(
         let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
         let desc = unsafe { read_struct(desc) }?;
+        if let Some(handle) = again(device, &desc) {
+            out.set(handle);
+            return Ok(COMPUTE_OK);
+        }
         check_zero(desc.reserved.into(), "reserved")?;
         check_zero(desc.next.addr() as u64, "next")?;
         check_flags(desc.flags, BUFFER_FLAGS, "buffer")?;
@@ -72,6 +76,12 @@ pub unsafe extern "C" fn compute_buffer_create(
     })
 }
 
+/// A buffer like one that the stream had before, where the descriptor asks for nothing but a size: most buffers of most programs.
+fn again(device: compute_device, desc: &compute_buffer_desc) -> Option<compute_buffer> {
+    let plain = desc.flags == 0 && desc.label.is_null() && desc.label_length == 0 && desc.next.is_null() && desc.reserved == 0;
+    if plain && !desc.stream.is_null() { revive(device, desc.stream, desc.size) } else { None }
+}
+
 /// Counts one more reference to a buffer.
 ///
 /// # Safety
@@ -85,7 +95,7 @@ pub unsafe extern "C" fn compute_buffer_retain(buffer: compute_buffer, out_error
 /// callback, or exit handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn compute_buffer_release(buffer: compute_buffer) {
-    guard_void(|| release(buffer));
+    guard_void(|| release_buffer(buffer));
 }
 
 /// Ends a buffer's handle at once, whatever its references. Its memory goes when the work that uses it is over (F7).

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 use compute_hal::{Capabilities, DeviceKind, Features, Limits, OpenOptions, Properties};
 use serde_json::json;
@@ -221,7 +222,10 @@ pub unsafe extern "C" fn compute_device_open(
         let desc = unsafe { read_struct(desc) }?;
         // SAFETY: as our own caller says.
         let opened = unsafe { open(&desc) }?;
-        out.set(add(opened.into())?);
+        let device = Arc::clone(&opened.device);
+        let handle: compute_device = add(opened.into())?;
+        device.set_handle(handle.addr() as u64);
+        out.set(handle);
         Ok(COMPUTE_OK)
     })
 }

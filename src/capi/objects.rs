@@ -4,11 +4,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::boundary::{Answer, Complaint, refuse};
-use super::handle::{Counted, Guard, Table, Tag};
+use super::handle::{Counted, GivenUp, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
 use crate::registry::Faults;
-use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Mapping, Readback, Stream};
+use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Mapping, Readback, Seat, Stream, take_kept};
 
 /// What a C handle type stands for.
 pub(crate) trait Noun: Sized + 'static {
@@ -133,6 +133,28 @@ fn bad<N: Noun>(handle: *mut N) -> Complaint {
 pub(crate) fn add<N: Noun>(object: Arc<N::Object>) -> Result<*mut N, Complaint> {
     let handle = N::table().insert(object)?;
     Ok(ptr::without_provenance_mut(handle as usize))
+}
+
+/// A new buffer with its handle, out of one of the stream that has ended. `None`: one has to be made, or something is wrong.
+pub(crate) fn revive(device: compute_device, stream: compute_stream, size: u64) -> Option<compute_buffer> {
+    let (device, stream) = (device.addr() as u64, stream.addr() as u64);
+    // Nothing of them is touched, so their handles have only to be good.
+    if !compute_stream_s::table().is_live(stream) || !compute_device_s::table().is_live(device) {
+        return None;
+    }
+    let (buffer, seat) = take_kept(stream, device, size)?;
+    // SAFETY: the seat is a slot that `give_up` left to `release_buffer`, and nobody has taken it since.
+    let handle = unsafe { compute_buffer_s::table().insert_at(seat.take(), buffer) }?;
+    Some(ptr::without_provenance_mut(handle as usize))
+}
+
+/// As [`release`]; the stream may keep a buffer that ends for its next one.
+pub(crate) fn release_buffer(handle: compute_buffer) {
+    match compute_buffer_s::table().give_up(handle.addr() as u64) {
+        GivenUp::Taken(buffer, Some(number)) => buffer.end(Seat::new(number, |number| compute_buffer_s::table().vacate(number))),
+        // It goes with what is left of it.
+        GivenUp::Taken(_, None) | GivenUp::Kept | GivenUp::Ended | GivenUp::Invalid => {}
+    }
 }
 
 /// One more reference.

@@ -6,6 +6,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::slice;
+use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::{HostSource, HostTarget};
@@ -48,7 +49,10 @@ pub unsafe extern "C" fn compute_stream_create(
         check_zero(desc.next.addr() as u64, "next")?;
         // SAFETY: as our own caller says.
         let label = unsafe { read_text(desc.label, desc.label_length, MOST_NAME, "label") }?;
-        out.set(add(Stream::new(&find(device)?.device, label.unwrap_or_default())?)?);
+        let stream = Stream::new(&find(device)?.device, label.unwrap_or_default())?;
+        let handle: compute_stream = add(Arc::clone(&stream))?;
+        stream.set_handle(handle.addr() as u64);
+        out.set(handle);
         Ok(COMPUTE_OK)
     })
 }

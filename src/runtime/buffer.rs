@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
-use super::memory::{AllocationMode, Home, Left, ScratchLease, of_no_stream};
+use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
 use super::section::alone;
 use super::stream::Stream;
 
@@ -72,6 +72,25 @@ pub struct View {
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
+/// Numbers for buffers, taken from the process's a few at a time.
+pub(crate) struct Numbers(Range<u64>);
+
+impl Numbers {
+    const TAKEN: u64 = 64;
+
+    pub(crate) const fn none() -> Self {
+        Self(0..0)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0.next().unwrap_or_else(|| {
+            let first = NEXT.fetch_add(Self::TAKEN, Ordering::Relaxed);
+            self.0 = first + 1..first + Self::TAKEN;
+            first
+        })
+    }
+}
+
 impl Buffer {
     /// Allocates. No byte counts as written.
     pub fn new(device: &Arc<Device>, options: &BufferOptions<'_>) -> Result<Arc<Self>> {
@@ -92,7 +111,7 @@ impl Buffer {
             None if options.scratch => return of_no_stream(options.label),
             _ => None,
         };
-        let home = device.find_home(options.stream, size, options.mode, options.deferred)?;
+        let mut home = device.find_home(options.stream, size, options.mode, options.deferred)?;
         // What the host has the address of stays where it is.
         if options.fixed || options.host_visible {
             home.fix();
@@ -124,6 +143,20 @@ impl Buffer {
             host_visible: options.host_visible,
             map: Mutex::new(map),
         }))
+    }
+
+    /// Ends a buffer whose handle has ended. It is kept whole for the next of its size, with the handle's `seat`, where nobody else has it and its memory
+    /// can serve again at once.
+    pub fn end(self: Arc<Self>, seat: Seat) {
+        keep(self, seat);
+    }
+
+    /// Readies it for its next life, if it has nothing that the next one must not have. False: it can only be dropped.
+    pub(crate) fn renew(&mut self, queue: u16) -> bool {
+        let plain = self.label.is_none() && self.scratch.is_none() && !self.host_visible && !self.home.is_fixed();
+        let renewed = plain && self.map.get_mut().renew() && self.uses.join(queue);
+        self.mark = Mark::new(true);
+        renewed
     }
 
     /// Length in bytes.

@@ -50,6 +50,7 @@ pub struct Device {
     pub(crate) memory: Store,
     kernels_out: Mutex<Retired>,
     ended: AtomicBool,
+    handle: AtomicU64,
     poison: OnceCell<hal::FaultCause>,
 }
 
@@ -92,6 +93,7 @@ impl Device {
             policy: Mutex::new(Policy { limit: allowed, streams_made: false }),
             kernels_out: Mutex::default(),
             ended: AtomicBool::new(false),
+            handle: AtomicU64::new(0),
             poison: OnceCell::new(),
         };
         device.set_queues(queues)?;
@@ -309,6 +311,16 @@ impl Device {
     /// Ends what [`Device::lock`] began.
     pub fn unlock(&self) -> Result<()> {
         self.exclusive.release()
+    }
+
+    /// By which number the owner of handles knows it; 0: by none yet. Nothing here depends on it.
+    pub fn handle(&self) -> u64 {
+        self.handle.load(Ordering::Relaxed)
+    }
+
+    /// Tells the number.
+    pub fn set_handle(&self, handle: u64) {
+        self.handle.store(handle, Ordering::Relaxed);
     }
 
     /// Whether its handle has ended.

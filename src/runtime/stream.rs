@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
-use super::memory::{Budget, DryRuns, PoolSet, ScratchUse};
+use super::memory::{Budget, DryRuns, Keeper, PoolSet, ScratchUse};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
 
@@ -34,6 +34,7 @@ pub struct Stream {
     pub(crate) is_dry: AtomicBool,
     pub(crate) dry_runs: Mutex<DryRuns>,
     pub(crate) scratch: Arc<ScratchUse>,
+    pub(crate) keeper: Arc<Keeper>,
 }
 
 /// How a wait ended that was no error.
@@ -55,6 +56,7 @@ impl Stream {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(Self {
             device: Arc::clone(device),
+            keeper: Keeper::new(queue.index),
             queue,
             id,
             label: label.into(),
@@ -65,6 +67,11 @@ impl Stream {
             dry_runs: Mutex::default(),
             scratch: Arc::default(),
         }))
+    }
+
+    /// Tells by which number the owner of handles knows it: from then on buffers that end may be kept for the next ([`take_kept`](super::take_kept)).
+    pub fn set_handle(&self, handle: u64) {
+        self.keeper.set_stream(handle);
     }
 
     /// The device that it is on.

@@ -22,6 +22,10 @@ impl Carried {
         self.entries.binary_search_by_key(&id, |entry| entry.failure.id())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub(crate) fn get(&self, id: u64) -> Option<&Arc<Failure>> {
         self.place(id).ok().and_then(|place| self.entries.get(place)).map(|entry| &entry.failure)
     }

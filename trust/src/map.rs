@@ -91,6 +91,19 @@ impl Map {
         Map::filled_with(size, None)
     }
 
+    /// Makes it the map of a fresh allocation of the same size: every byte is never written. False: a failure claims some of its bytes, and nothing has changed.
+    pub fn renew(&mut self) -> bool {
+        if !self.carried.is_empty() {
+            return false;
+        }
+        let fresh = Span { start: 0, end: self.size, state: State::Unwritten };
+        if self.size > 0 && *self.spans != [fresh] {
+            self.spans = SmallVec::from_buf([fresh]);
+        }
+        self.ceiling = SLACK * MAX_RANGES;
+        true
+    }
+
     /// In bytes.
     pub fn size(&self) -> u64 {
         self.size

@@ -268,6 +268,27 @@ impl Uses {
         LastUses { words, more: std::mem::take(&mut *self.more.lock()) }
     }
 
+    /// Makes one use of all of them, the last, if they are all on one queue: for memory that serves again in that queue's order. False: they are
+    /// not, and nothing has changed.
+    pub fn join(&mut self, queue: u16) -> bool {
+        let mut last = self.write.load(Ordering::Relaxed);
+        let mut elsewhere = self.spilled.load(Ordering::Relaxed) != 0 || last != 0 && last >> 48 != u64::from(queue) + 1;
+        for place in &self.reads {
+            let word = place.load(Ordering::Relaxed);
+            elsewhere |= word != 0 && word >> 48 != u64::from(queue) + 1;
+            last = last.max(word);
+        }
+        if elsewhere {
+            return false;
+        }
+        // A place that is only kept for a read is no use.
+        self.write.store(if last & MAX_POSITION == 0 { 0 } else { last }, Ordering::Relaxed);
+        for place in &self.reads {
+            place.store(0, Ordering::Relaxed);
+        }
+        true
+    }
+
     /// Notes a write: everything before it is ordered before it, so it alone remains.
     #[inline]
     pub fn note_write(&self, write: Use) {

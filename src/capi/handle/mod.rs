@@ -86,6 +86,19 @@ pub(crate) enum Counted {
     Full,
 }
 
+/// What giving up a reference came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum GivenUp<T> {
+    /// The handle goes on.
+    Kept,
+    /// That was the last one; the handle has ended, and the object goes with the last guard.
+    Ended,
+    /// That was the last one, and nobody looks at the object: it is the caller's, and so is the slot, unless that is used up.
+    Taken(T, Option<u32>),
+    /// The handle is not good.
+    Invalid,
+}
+
 /// A slot has a cache line of its own, so that threads at work on different objects do not disturb each other.
 #[repr(C, align(64))]
 struct Slot<T> {
@@ -95,6 +108,15 @@ struct Slot<T> {
     /// The next free slot. Touched under the lock of the free list only.
     next: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Slot<T> {
+    /// # Safety
+    /// The word has given this thread the value: the slot is dead, no guard is left, and nobody else was given it.
+    unsafe fn take_value(&self) -> T {
+        // SAFETY: as our own caller says.
+        unsafe { (*self.value.get()).assume_init_read() }
+    }
 }
 
 struct Free {
@@ -165,15 +187,37 @@ impl<T> Table<T> {
 
     /// Makes a handle with one reference. The value is dropped where there is no room for it.
     pub(crate) fn insert(&self, value: T) -> Result<u64, NoMemory> {
-        let secret = self.secret();
         let number = self.take_slot().ok_or(NoMemory)?;
         let slot = self.slot(number).ok_or(NoMemory)?;
-        // SAFETY: a slot that comes from the free list is neither live nor full, so nobody else touches its value.
+        // SAFETY: a slot that comes from the free list has no value, and is this thread's.
+        Ok(unsafe { self.fill(slot, number, value) })
+    }
+
+    /// Makes a handle with one reference, in a slot that [`Self::give_up`] has left to the caller.
+    ///
+    /// # Safety
+    /// The slot is the caller's: it was left by `give_up` of this table, and has been neither filled nor given back since.
+    pub(crate) unsafe fn insert_at(&self, number: u32, value: T) -> Option<u64> {
+        let slot = self.slot(number)?;
+        // SAFETY: as our own caller says.
+        Some(unsafe { self.fill(slot, number, value) })
+    }
+
+    /// # Safety
+    /// The slot is the caller's, and has no value.
+    unsafe fn fill(&self, slot: &Slot<T>, number: u32, value: T) -> u64 {
+        // SAFETY: a slot that is neither live nor full is touched by its owner only.
         unsafe { (*slot.value.get()).write(value) };
         slot.references.store(1, Ordering::Relaxed);
-        let handle = self.compose(secret, number, slot.word.generation());
+        let handle = self.compose(self.secret(), number, slot.word.generation());
         slot.word.publish();
-        Ok(handle)
+        handle
+    }
+
+    /// Whether a handle is good at this moment. It may not be at the next.
+    pub(crate) fn is_live(&self, handle: u64) -> bool {
+        let found = self.decompose(handle).and_then(|(number, generation)| Some((self.slot(number)?, generation)));
+        found.is_some_and(|(slot, generation)| slot.word.is_live_now(generation))
     }
 
     /// Looks a handle up and keeps its object alive, in one step.
@@ -241,6 +285,49 @@ impl<T> Table<T> {
 
     /// Takes a reference away, and ends the handle with the last one.
     pub(crate) fn release(&self, handle: u64) -> Counted {
+        match self.give_up(handle) {
+            GivenUp::Kept => Counted::Kept,
+            GivenUp::Ended => Counted::Ended,
+            GivenUp::Invalid => Counted::Invalid,
+            GivenUp::Taken(value, slot) => {
+                // The slot first: what the value's end does may take long.
+                if let Some(number) = slot {
+                    self.vacate(number);
+                }
+                drop(value);
+                Counted::Ended
+            }
+        }
+    }
+
+    /// As [`Self::release`], and leaves the object and its slot to the caller where nobody else looks at the object.
+    pub(crate) fn give_up(&self, handle: u64) -> GivenUp<T> {
+        let found = self.decompose(handle).and_then(|(number, generation)| Some((number, self.slot(number)?, generation)));
+        let Some((number, slot, generation)) = found else { return GivenUp::Invalid };
+        // Who has the only reference need not hold the slot while it goes. Should the slot be in another life already, its word says so.
+        if !self.busy && slot.references.load(Ordering::Acquire) == 1 {
+            return match slot.word.end(generation) {
+                None => GivenUp::Invalid,
+                Some(false) => GivenUp::Ended,
+                // SAFETY: the word has just given this thread the value.
+                Some(true) => GivenUp::Taken(unsafe { slot.take_value() }, (!slot.word.is_retired()).then_some(number)),
+            };
+        }
+        match self.release_one(handle) {
+            Counted::Kept => GivenUp::Kept,
+            Counted::Ended => GivenUp::Ended,
+            Counted::Invalid | Counted::Full => GivenUp::Invalid,
+        }
+    }
+
+    /// Gives a slot back that was left to the caller.
+    pub(crate) fn vacate(&self, number: u32) {
+        if let Some(slot) = self.slot(number) {
+            self.give_slot(slot, number);
+        }
+    }
+
+    fn release_one(&self, handle: u64) -> Counted {
         let Some(guard) = self.get(handle) else { return Counted::Invalid };
         match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
             Ok(1) if self.end_held(handle, guard) => Counted::Ended,
@@ -291,8 +378,8 @@ impl<T> Table<T> {
     /// Takes the value out of a dead slot, frees the slot, and then drops the value. For the one who was told to by the slot's word.
     fn dispose(&self, slot: &Slot<T>, number: u32) {
         // SAFETY: the word gave this thread the value and nobody else: the slot is dead and no guard is left.
-        let value = unsafe { (*slot.value.get()).assume_init_read() };
-        if slot.word.recycle() {
+        let value = unsafe { slot.take_value() };
+        if !slot.word.is_retired() {
             self.give_slot(slot, number);
         }
         drop(value);

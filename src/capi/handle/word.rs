@@ -2,14 +2,14 @@
 //! the table owns those and asks here when it may touch them.
 //!
 //! ```text
-//! 55        34 33   32   31         0
-//! [ generation | full | live | count ]
+//! 56      55        34 33   32   31         0
+//! [ retired | generation | full | live | count ]
 //! ```
 //!
 //! - `count`: guards, and for a moment look-ups that will find out that they came with an old handle.
 //! - `live`: the handle of this generation is good.
-//! - `full`: the slot holds a value. Whoever takes this bit away owns the value, and that happens once per generation, after `live` went and
-//!   `count` reached zero.
+//! - `full`: the slot holds a value. Whoever takes this bit away owns the value, and that happens once per generation, when `live` has gone and
+//!   `count` is zero. In the same step the slot enters its next generation, or is retired when there is none.
 //!
 //! A look-up adds to `count` first and judges what it saw after. When it came too late it takes its count back, and if it was in the way of the last
 //! guard it does the last guard's duty. So no thread ever waits for another.
@@ -20,6 +20,7 @@ const COUNT: u64 = (1 << 32) - 1;
 const LIVE: u64 = 1 << 32;
 const FULL: u64 = 1 << 33;
 const GENERATION_SHIFT: u32 = 34;
+const RETIRED: u64 = 1 << 56;
 
 /// Bits of a generation.
 pub(super) const GENERATION_BITS: u32 = 22;
@@ -33,7 +34,7 @@ pub(super) enum Held {
     Yes,
     /// The handle is not good. Nothing is held.
     No,
-    /// The handle is not good, and the caller is the one who must take the value out ([`Word::release`] would have said true).
+    /// The handle is not good, and the caller now owns the value of the dead slot ([`Word::release`] would have said true).
     NoAndLast,
 }
 
@@ -43,6 +44,13 @@ pub(super) struct Word(AtomicU64);
 
 fn is_live(word: u64, generation: u32) -> bool {
     word & LIVE != 0 && word >> GENERATION_SHIFT == u64::from(generation)
+}
+
+/// The word of the emptied slot: in its next generation, or retired.
+fn emptied(word: u64) -> u64 {
+    let empty = word & !(LIVE | FULL);
+    let last = word >> GENERATION_SHIFT == u64::from(LAST_GENERATION);
+    if last { empty | RETIRED } else { empty + (1 << GENERATION_SHIFT) }
 }
 
 impl Word {
@@ -76,7 +84,7 @@ impl Word {
         if self.release() { Held::NoAndLast } else { Held::No }
     }
 
-    /// Gives a hold back. True: the caller now owns the value and must take it out, then [`Self::recycle`].
+    /// Gives a hold back. True: the caller now owns the value and the slot.
     #[must_use]
     pub(super) fn release(&self) -> bool {
         let left = self.0.fetch_sub(1, Ordering::Release) - 1;
@@ -86,30 +94,26 @@ impl Word {
     /// Ends the handle of this generation. `None`: it was not live. Otherwise as [`Self::release`].
     #[must_use]
     pub(super) fn end(&self, generation: u32) -> Option<bool> {
-        let mut seen = self.0.load(Ordering::Relaxed);
-        loop {
-            if !is_live(seen, generation) {
-                return None;
-            }
-            match self.0.compare_exchange_weak(seen, seen & !LIVE, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return Some(self.claim(seen & !LIVE)),
-                Err(now) => seen = now,
-            }
-        }
+        self.end_but(generation, 0)
     }
 
     /// Ends the handle of this generation and gives a hold of the caller back, in one step. `None`: it was not live, and the caller still holds the
-    /// slot. `Some(true)`: the caller now owns the value and must take it out, then [`Self::recycle`].
+    /// slot. Otherwise as [`Self::release`].
     #[must_use]
     pub(super) fn end_held(&self, generation: u32) -> Option<bool> {
+        self.end_but(generation, 1)
+    }
+
+    #[inline]
+    fn end_but(&self, generation: u32, held: u64) -> Option<bool> {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if !is_live(seen, generation) {
                 return None;
             }
-            let left = (seen & !LIVE) - 1;
+            let left = (seen & !LIVE) - held;
             let last = left & COUNT == 0;
-            let next = if last { left & !FULL } else { left };
+            let next = if last { emptied(left) } else { left };
             // What others did with the value comes before it is dropped, and so does what this thread did before another drops it.
             match self.0.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(last),
@@ -153,24 +157,19 @@ impl Word {
     /// it, so that nobody mistakes the slot's next life for this one.
     #[must_use]
     pub(super) fn take(&self, seen: u64) -> bool {
-        self.0.compare_exchange(seen, seen & !FULL, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(seen, emptied(seen), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Takes the duty to drop the value, if `seen` says that nobody holds the dead slot. One of several that try gets it: the generation
     /// keeps a late one from mistaking the slot's next life for this one.
     fn claim(&self, seen: u64) -> bool {
         seen & (COUNT | LIVE | FULL) == FULL
-            && self.0.compare_exchange(seen, seen & !FULL, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            && self.0.compare_exchange(seen, emptied(seen), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Readies the emptied slot for its next life. False: its generations are used up, and it must never be used again.
-    #[must_use]
-    pub(super) fn recycle(&self) -> bool {
-        let last = self.generation() == LAST_GENERATION;
-        if !last {
-            self.0.fetch_add(1 << GENERATION_SHIFT, Ordering::Relaxed);
-        }
-        !last
+    /// Whether the slot's generations are used up: it must never be used again. For its owner.
+    pub(super) fn is_retired(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & RETIRED != 0
     }
 
     /// Puts an unused slot into a late generation, so that a test need not live through all of them.

@@ -10,7 +10,7 @@ use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Failed, Result, error};
 use super::super::stream::Stream;
-use super::PoolSet;
+use super::{BUDGETED, PoolSet};
 
 /// Bytes that a buffer is charged. Given back when dropped: by whoever sees its last use over.
 pub(crate) struct Charge {
@@ -73,8 +73,15 @@ impl Stream {
     pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
         // The old one is dropped after unlocking.
         let mut held = self.budget.lock();
-        self.budgeted.store(budget.is_some(), Ordering::Release);
+        let budgeted = budget.is_some();
+        self.budgeted.store(budgeted, Ordering::Release);
         let _old = std::mem::replace(&mut *held, budget);
+        if !budgeted {
+            self.keeper.open(BUDGETED);
+        }
         drop(held);
+        if budgeted {
+            self.keeper.close(BUDGETED);
+        }
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::super::code;
 use super::super::error::{Failed, Result, error, fail};
 use super::super::stream::Stream;
-use super::{no_host_memory, refused};
+use super::{DRY, no_host_memory, refused};
 
 /// Pools that only count.
 pub(crate) struct DryRun {
@@ -113,6 +113,8 @@ impl Stream {
         }
         runs.running = Some(DryRun::new(layout, store.settings)?);
         self.is_dry.store(true, Ordering::Release);
+        drop(runs);
+        self.keeper.close(DRY);
         Ok(())
     }
 
@@ -123,6 +125,7 @@ impl Stream {
             return fail(code::BUSY, format!("stream `{}` is in no dry run; begin one first", self.label));
         };
         self.is_dry.store(false, Ordering::Release);
+        self.keeper.open(DRY);
         let before = runs.last.replace(ended);
         drop(runs);
         drop(before);

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::super::stream::Stream;
 use super::dry_run::Measured;
+use super::ready::Keeper;
 use super::{Block, PoolSet};
 
 /// As an offset: there is no block.
@@ -25,6 +26,8 @@ pub(crate) struct Home {
     held: Mutex<Held>,
     /// Whether something relies on the place, so that it is not moved.
     fixed: AtomicBool,
+    /// Who may keep the buffer for the next of its size.
+    keeper: Option<Arc<Keeper>>,
 }
 
 enum Held {
@@ -56,8 +59,12 @@ impl Home {
             Held::Block(block) => (block.placement.memory, block.placement.offset),
             Held::Nothing | Held::Deferred(_) => (0, NOWHERE),
         };
+        let keeper = match &held {
+            Held::Block(block) => block.keeper(),
+            Held::Nothing | Held::Deferred(_) => None,
+        };
         let (memory, offset) = (AtomicU64::new(memory), AtomicU64::new(offset));
-        Self { memory, offset, held: Mutex::new(held), fixed: AtomicBool::new(false) }
+        Self { memory, offset, held: Mutex::new(held), fixed: AtomicBool::new(false), keeper }
     }
 
     /// For an empty buffer.
@@ -93,11 +100,16 @@ impl Home {
     }
 
     /// What the bytes of a new buffer were last used for, by what they were before.
-    pub(crate) fn inherited(&self) -> Option<Use> {
-        match &*self.held.lock() {
+    pub(crate) fn inherited(&mut self) -> Option<Use> {
+        match self.held.get_mut() {
             Held::Block(block) => block.inherited(),
             Held::Nothing | Held::Deferred(_) => None,
         }
+    }
+
+    /// Who may keep the buffer for the next of its size, if its block can serve one.
+    pub(super) fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
     }
 
     /// What is to be allocated before the bytes can be used.

@@ -7,6 +7,7 @@ mod budget;
 mod compaction;
 mod dry_run;
 mod home;
+mod ready;
 mod report;
 mod scratch;
 mod staging;
@@ -23,12 +24,14 @@ use smallvec::SmallVec;
 
 pub use compaction::Compacted;
 pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
+pub use ready::{Seat, take_kept};
 pub use report::Usage;
 pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 
 pub(crate) use budget::Charge;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use home::{Deferral, Home, Left};
+pub(crate) use ready::{BUDGETED, DRY, Keeper, keep};
 
 use super::code;
 use super::device::Device;
@@ -52,6 +55,8 @@ struct Elsewhere {
 
 /// The pools of one stream, or those of a device for buffers that belong to no stream.
 pub(crate) struct PoolSet {
+    /// Its stream's.
+    keeper: Option<Arc<Keeper>>,
     /// Index of the queue whose order makes released memory usable at once.
     queue: Option<u16>,
     pools: Mutex<Pools<Elsewhere>>,
@@ -66,7 +71,27 @@ pub(crate) struct Block {
     charge: Option<Charge>,
 }
 
+impl PoolSet {
+    /// Whether buffers are kept that count as live in its pools.
+    fn keeps_any(&self) -> bool {
+        self.keeper.as_ref().is_some_and(|keeper| keeper.keeps_any())
+    }
+
+    /// Ends them. The caller holds no lock.
+    fn let_go(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.let_go();
+        }
+    }
+}
+
 impl Block {
+    /// Who may keep a buffer with this block for the next of its size.
+    fn keeper(&self) -> Option<Arc<Keeper>> {
+        let plain = self.charge.is_none() && self.placement.capacity <= ready::LARGEST && !self.placement.is_persistent();
+        self.set.keeper.clone().filter(|_| plain)
+    }
+
     /// Part of it. The caller has checked the range.
     pub(crate) fn region(&self, offset: u64, size: u64) -> Region {
         Region { memory: MemoryId(self.placement.memory), offset: self.placement.offset + offset, size }
@@ -152,7 +177,7 @@ impl Store {
         }
     }
 
-    fn new_set(&self, queue: Option<u16>) -> Result<Arc<PoolSet>> {
+    fn new_set(&self, queue: Option<u16>, keeper: Option<Arc<Keeper>>) -> Result<Arc<PoolSet>> {
         let mut sets = self.sets.lock();
         sets.try_reserve(1).map_err(|_| no_host_memory(0))?;
         let layout = match queue {
@@ -161,7 +186,7 @@ impl Store {
         };
         let pools = Pools::new(layout, self.settings);
         let pools = pools.map_err(|invalid| Failed::of(error(code::INTERNAL, invalid.to_string())))?;
-        let set = Arc::new(PoolSet { queue, pools: Mutex::new(pools), ended: AtomicBool::new(false) });
+        let set = Arc::new(PoolSet { keeper, queue, pools: Mutex::new(pools), ended: AtomicBool::new(false) });
         sets.push(Arc::clone(&set));
         Ok(set)
     }
@@ -177,6 +202,15 @@ impl Store {
                 each(&set);
             }
         }
+    }
+
+    /// Lets go of what any set keeps. False: none does.
+    fn let_go(&self) -> bool {
+        let any = self.sets.lock().iter().any(|set| set.keeps_any());
+        if any {
+            self.each_set(|set| set.let_go());
+        }
+        any
     }
 
     fn forget(&self, over: &Arc<PoolSet>) {
@@ -197,7 +231,7 @@ impl Device {
     }
 
     fn own_set(&self) -> Result<&Arc<PoolSet>> {
-        self.memory.own.get_or_try_init(|| self.memory.new_set(None))
+        self.memory.own.get_or_try_init(|| self.memory.new_set(None, None))
     }
 
     /// Memory for a buffer of `size` bytes, more than 0, from the pools of `stream`, or else from the device's own.
@@ -223,6 +257,17 @@ impl Device {
 
     /// A place for `size` bytes; `None` when something was reclaimed and it may be tried again.
     fn place(&self, set: &Arc<PoolSet>, size: u64, mode: AllocationMode, reclaimed: &mut bool) -> Result<Option<Placement>> {
+        if set.keeps_any() {
+            let mut pools = set.pools.lock();
+            let placed =
+                if pools.is_below_peak(size, mode) { pools.allocate_in_pages(size, 1, mode, &self.seen(set)) } else { None };
+            drop(pools);
+            if placed.is_some() {
+                return Ok(placed);
+            }
+            // A new page, and a new mark, are for what is live.
+            set.let_go();
+        }
         let answer = set.pools.lock().allocate(size, 1, mode, &self.seen(set));
         let request = match answer {
             Ok(Answer::Placed(placement)) => return Ok(Some(placement)),
@@ -335,6 +380,8 @@ impl Device {
         let now = store.bytes.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         // Most of the time there is nothing to change, and looking costs next to nothing.
         if now > store.bytes_peak.load(Ordering::Relaxed) {
+            // What is kept for the next is no longer in use.
+            let now = if store.let_go() { store.bytes.load(Ordering::Relaxed) } else { now };
             store.bytes_peak.fetch_max(now, Ordering::Relaxed);
         }
     }
@@ -382,6 +429,7 @@ impl Device {
 
     /// Gives every idle page of a set back. A set whose stream is gone is forgotten once it is empty.
     fn clean(&self, set: &Arc<PoolSet>) {
+        set.let_go();
         set.pools.lock().cleanup(&self.seen(set));
         self.give_back(set);
         let pools = set.pools.lock();
@@ -394,6 +442,9 @@ impl Device {
 
     /// The stream of a set is gone.
     pub(crate) fn set_ended(&self, set: &Arc<PoolSet>) {
+        if let Some(keeper) = &set.keeper {
+            keeper.end();
+        }
         set.ended.store(true, Ordering::Release);
         self.clean(set);
     }
@@ -418,6 +469,7 @@ impl Device {
         self.kernels.forget();
         let mut last: SmallVec<[Use; 8]> = SmallVec::new();
         self.memory.each_set(|set| {
+            set.let_go();
             let pools = set.pools.lock();
             pools.pending_uses().flat_map(|elsewhere| elsewhere.uses.iter()).for_each(|one| newest(&mut last, one));
             if let Some(queue) = set.queue {
@@ -454,7 +506,11 @@ impl Stream {
     /// Each pool of the stream in routing order, the persistent ones last (M4). `None` if it never allocated.
     /// Under a dry run, the pools that measure it (M5).
     pub fn memory_report(&self) -> Option<Vec<PoolReport>> {
-        self.dry_report().or_else(|| self.pools.get().map(|set| set.pools.lock().report()))
+        self.dry_report().or_else(|| {
+            let set = self.pools.get()?;
+            set.let_go();
+            Some(set.pools.lock().report())
+        })
     }
 
     /// While frozen, its pools take no page from the device and give none back: an allocation that they have no room for is refused.
@@ -465,7 +521,8 @@ impl Stream {
     }
 
     fn pool_set(&self) -> Result<&Arc<PoolSet>> {
-        self.pools.get_or_try_init(|| self.device.memory.new_set(Some(self.queue.index)))
+        let keeper = || (!self.device.strict).then(|| Arc::clone(&self.keeper));
+        self.pools.get_or_try_init(|| self.device.memory.new_set(Some(self.queue.index), keeper()))
     }
 
     /// Replaces the main pools (M4): of this stream at once if nothing is live in them, of every later stream in any case.
@@ -478,6 +535,7 @@ impl Stream {
         let _guard = self.device.guard();
         *store.layout.lock() = layout.clone();
         let Some(set) = self.pools.get() else { return Ok(()) };
+        set.let_go();
         if set.pools.lock().is_frozen() {
             return fail(
                 code::POOLS_FROZEN,

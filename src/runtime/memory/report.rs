@@ -32,6 +32,7 @@ impl Device {
     pub fn usage(&self) -> Usage {
         let (mut pending, mut idle, mut largest) = (0_u64, 0_u64, 0);
         self.memory.each_set(|set| {
+            set.let_go();
             let seen = self.seen(set);
             let mut pools = set.pools.lock();
             pools.look(&seen);
