@@ -93,7 +93,21 @@ impl World {
         }
     }
 
+    /// In the pages that there are, as the caller does first who keeps buffers that have ended. Without a new mark where the pools said so.
+    fn allocate_in_pages(&mut self, size: u64, alignment: u64, mode: Mode) -> Option<Placement> {
+        let marks = |pools: &Pools<u64>| pools.pools.iter().map(|pool| pool.counters.peak_in_use).collect::<Vec<_>>();
+        let (before, below) = (marks(&self.pools), self.pools.is_below_peak(size, mode));
+        let placed = self.pools.allocate_in_pages(size, alignment, mode, &self.clocks);
+        assert!(!below || marks(&self.pools) == before, "{size} bytes: a new mark");
+        placed
+    }
+
     fn allocate(&mut self, size: u64, alignment: u64, mode: Mode) {
+        if self.random.below(2) == 0
+            && let Some(placed) = self.allocate_in_pages(size, alignment, mode)
+        {
+            return self.took(placed, size, alignment);
+        }
         let answer = match self.pools.allocate(size, alignment, mode, &self.clocks) {
             Ok(answer) => answer,
             Err(refusal) => {
@@ -116,6 +130,10 @@ impl World {
                 placed
             }
         };
+        self.took(placed, size, alignment);
+    }
+
+    fn took(&mut self, placed: Placement, size: u64, alignment: u64) {
         self.inspect(&placed, size, alignment);
         self.in_use += placed.capacity;
         self.live.push(placed);

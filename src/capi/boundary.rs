@@ -310,6 +310,20 @@ pub(crate) unsafe fn read_struct<T: Sized32>(at: *const T) -> Result<T, Complain
 /// As [`read_struct`].
 pub(crate) unsafe fn read_known<T: Sized32>(at: *const T) -> Result<(T, Result<(), Complaint>), Complaint> {
     let size = struct_size(at)?;
+    if size == size_of::<T>() {
+        // SAFETY: it is that large; the place need not be aligned.
+        return Ok((unsafe { at.read_unaligned() }, Ok(())));
+    }
+    // SAFETY: as our own caller says.
+    unsafe { read_resized(at, size) }
+}
+
+/// A struct of another version of the header.
+///
+/// # Safety
+/// `at` is readable for `size` bytes.
+#[cold]
+unsafe fn read_resized<T: Sized32>(at: *const T, size: usize) -> Result<(T, Result<(), Complaint>), Complaint> {
     let known = size.min(size_of::<T>());
     // SAFETY: all zero bits are a value of `T`.
     let mut value = unsafe { std::mem::zeroed::<T>() };

@@ -426,6 +426,31 @@ mod tests {
     }
 
     #[test]
+    fn l8_uses_on_one_queue_become_one_and_others_stay_as_they_are() {
+        let mut uses = Uses::new();
+        assert!(uses.join(3));
+        uses.expect_read(3).unwrap();
+        assert!(uses.join(3));
+        assert_eq!((uses.last_write(), reads(&uses)), (None, vec![]));
+        uses.note_write(Use { queue: 3, position: 5 });
+        uses.note_read(Use { queue: 3, position: 9 });
+        assert!(uses.join(3));
+        assert_eq!((uses.last_write(), reads(&uses)), (Some(Use { queue: 3, position: 9 }), vec![]));
+        assert!(!uses.join(2));
+        for other in [4, 7] {
+            uses.note_read(Use { queue: 3, position: 10 });
+            uses.note_read(Use { queue: other, position: 1 });
+            assert!(!uses.join(3));
+            assert_eq!(uses.last_write(), Some(Use { queue: 3, position: 9 }));
+            assert_eq!(reads(&uses).len(), 2);
+            uses.note_write(Use { queue: 3, position: 9 });
+        }
+        uses.note_write(Use { queue: 4, position: 20 });
+        assert!(!uses.join(3));
+        assert_eq!(uses.last_write(), Some(Use { queue: 4, position: 20 }));
+    }
+
+    #[test]
     fn f2_a_place_that_is_kept_for_a_read_is_no_use_until_the_read_is_noted() {
         let mut uses = Uses::new();
         uses.note_write(Use { queue: 1, position: 5 });

@@ -173,6 +173,33 @@ fn f1_garbage_is_refused_and_disturbs_nothing() {
 }
 
 #[test]
+fn m1_an_object_that_nobody_looks_at_comes_with_its_slot_and_a_handle_of_its_next_life_is_a_new_one() {
+    let alive = Arc::new(AtomicI64::new(0));
+    let table = table();
+    let handle = table.insert(Witness::new(&alive, 1)).unwrap();
+    assert_eq!(table.retain(handle), Counted::Kept);
+    assert!(matches!(table.give_up(handle), GivenUp::Kept));
+    let looking = table.get(handle).unwrap();
+    assert!(matches!(table.give_up(handle), GivenUp::Ended), "its object is looked at");
+    assert!(matches!(table.give_up(handle), GivenUp::Invalid));
+    drop(looking);
+    assert_eq!(alive.load(Ordering::SeqCst), 0);
+    let mut handle = table.insert(Witness::new(&alive, 2)).unwrap();
+    for id in 3..100 {
+        let GivenUp::Taken(witness, Some(number)) = table.give_up(handle) else { panic!("it is the only reference") };
+        assert!(witness.id == id - 1 && table.get(handle).is_none() && !table.is_live(handle));
+        assert!(matches!(table.give_up(handle), GivenUp::Invalid));
+        drop(witness);
+        // SAFETY: the slot was just left to this test.
+        let next = unsafe { table.insert_at(number, Witness::new(&alive, id)) }.unwrap();
+        assert!(next != handle && table.get(handle).is_none() && table.is_live(next));
+        assert_eq!((table.get(next).unwrap().id, table.release(handle)), (id, Counted::Invalid));
+        handle = next;
+    }
+    assert_eq!((table.release(handle), alive.load(Ordering::SeqCst), table.free.lock().used), (Counted::Ended, 0, 1));
+}
+
+#[test]
 fn f1_a_slot_whose_generations_are_used_up_is_retired() {
     let table = table();
     let first = table.insert(1).unwrap();
@@ -184,6 +211,11 @@ fn f1_a_slot_whose_generations_are_used_up_is_retired() {
     let next = table.insert(3).unwrap();
     assert_eq!(next & 0xff_ffff, 1, "slot 0 must not be used again");
     assert!(table.get(first).is_none() && table.get(last).is_none());
+    table.destroy(next);
+    table.slot(1).unwrap().word.age(LAST_GENERATION);
+    let last = table.insert(4).unwrap();
+    assert_eq!(last & 0xff_ffff, 1);
+    assert!(matches!(table.give_up(last), GivenUp::Taken(4, None)), "slot 1 must not be used again");
 }
 
 #[test]

@@ -54,6 +54,24 @@ impl Map {
 }
 
 #[test]
+fn t1_a_map_that_is_used_again_is_never_written_and_one_with_claims_is_not_used_again() {
+    let mut map = Map::unwritten(10);
+    for range in [0..10, 3..7, 0..1, 9..10] {
+        map.written(range);
+        assert!(map.renew());
+        map.check();
+        assert_eq!(unwritten(&map, 0..10), [0..10]);
+    }
+    let failure = failure(false);
+    map.written(0..10);
+    map.claim(4..5, &failure);
+    assert!(!map.renew());
+    assert_eq!((ids(&map, 0..10), failure.buffers()), (vec![failure.id()], 1));
+    let mut empty = Map::unwritten(0);
+    assert!(empty.renew() && empty.is_clean());
+}
+
+#[test]
 fn t1_a_fresh_map_is_never_written_and_an_imported_one_is_trusted() {
     let map = Map::unwritten(10);
     assert!(!map.is_clean() && !map.is_trusted(9..10) && map.first_claim(0..10).is_none());
