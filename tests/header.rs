@@ -8,9 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 19] = [
     "status.rs",
     "types.rs",
+    "graph_types.rs",
     "library.rs",
     "descriptors.rs",
     "device.rs",
@@ -21,6 +22,8 @@ const SOURCES: [&str; 16] = [
     "plan.rs",
     "tensor.rs",
     "shared.rs",
+    "capture.rs",
+    "graph.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -115,7 +118,7 @@ fn zero(ty: &str) -> String {
 /// The INIT macro of every struct that begins with its size.
 fn init_macros() -> String {
     let mut macros = String::from("/* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */\n");
-    let types = source("types.rs");
+    let types = source("types.rs") + &source("graph_types.rs");
     for part in types.split("pub struct ").skip(1) {
         let (name, body) = part.split_once(" {").unwrap();
         let fields: Vec<(&str, &str)> = body
@@ -198,7 +201,7 @@ fn f2_every_export_runs_inside_the_guard() {
     /// These only hand out constants.
     const CONSTANT: [&str; 2] = ["compute_version", "compute_status_name"];
     for (name, body) in exports() {
-        let guards = ["guard(out_error, ", "guard_status(", "guard_void("];
+        let guards = ["guard(out_error, ", "guard_call(stream, ", "guard_status(", "guard_void("];
         let guarded = body.lines().any(|line| guards.iter().any(|guard| line.trim_start().starts_with(guard)));
         assert!(guarded || CONSTANT.contains(&name.as_str()), "{name} has no guard");
     }
