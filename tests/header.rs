@@ -8,12 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 22] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
     "types/kernels.rs",
     "types/errors.rs",
+    "graph_types.rs",
     "library.rs",
     "descriptors.rs",
     "device.rs",
@@ -24,6 +25,8 @@ const SOURCES: [&str; 19] = [
     "plan.rs",
     "tensor.rs",
     "shared.rs",
+    "capture.rs",
+    "graph.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -118,7 +121,8 @@ fn zero(ty: &str) -> String {
 /// The INIT macro of every struct that begins with its size.
 fn init_macros() -> String {
     let mut macros = String::from("/* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */\n");
-    let types: String = SOURCES.iter().filter(|file| file.starts_with("types")).map(|file| source(file)).collect();
+    let of_types = |file: &&str| file.starts_with("types") || *file == "graph_types.rs";
+    let types: String = SOURCES.iter().copied().filter(of_types).map(source).collect();
     for part in types.split("pub struct ").skip(1) {
         let (name, body) = part.split_once(" {").unwrap();
         let fields: Vec<(&str, &str)> = body
@@ -201,7 +205,7 @@ fn f2_every_export_runs_inside_the_guard() {
     /// These only hand out constants.
     const CONSTANT: [&str; 2] = ["compute_version", "compute_status_name"];
     for (name, body) in exports() {
-        let guards = ["guard(out_error, ", "guard_status(", "guard_void("];
+        let guards = ["guard(out_error, ", "guard_call(stream, ", "guard_status(", "guard_void("];
         let guarded = body.lines().any(|line| guards.iter().any(|guard| line.trim_start().starts_with(guard)));
         assert!(guarded || CONSTANT.contains(&name.as_str()), "{name} has no guard");
     }

@@ -84,6 +84,15 @@ impl Complaint {
         }
     }
 
+    /// What there is to say, as far as there is memory for it.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Failed(failed) => &failed.error.message,
+            Self::Plain { message, .. } => message,
+            Self::NoMemory => "no host memory",
+        }
+    }
+
     /// The status that the call answers.
     pub(crate) fn status(&self) -> compute_status {
         match self {

@@ -5,6 +5,7 @@
 use std::mem::offset_of;
 
 use super::boundary::{Sized32, guard_void, init_struct};
+use super::graph_types::*;
 use super::types::*;
 
 /// Declares that a struct begins with its size, and up to which field it must reach.
@@ -40,6 +41,9 @@ sized! {
     compute_tensor_desc up to element_size: u64;
     compute_tensor_place up to rank: u32;
     compute_strided_desc up to to_strides: *const i64;
+    compute_graph_desc up to reserved: u32;
+    compute_graph_info up to reserved: u32;
+    compute_node_info up to kind: u32;
     compute_error_info up to status: i32;
     compute_chain_entry up to used: u32;
 }
@@ -60,6 +64,16 @@ pub unsafe extern "C" fn compute_list_desc_init(desc: *mut compute_list_desc) {
 /// `desc` is writable, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn compute_device_desc_init(desc: *mut compute_device_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_graph_desc` with every default.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_graph_desc_init(desc: *mut compute_graph_desc) {
     // SAFETY: as our own caller says.
     guard_void(|| unsafe { init_struct(desc) });
 }

@@ -5,10 +5,13 @@
 mod boundary;
 pub mod budget;
 pub mod buffer;
+pub mod capture;
 pub mod descriptors;
 pub mod device;
 pub mod error;
 pub mod event;
+pub mod graph;
+pub mod graph_types;
 mod handle;
 mod includes;
 pub mod kernel;

@@ -3,12 +3,15 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::boundary::{Answer, Complaint, refuse};
+use super::boundary::{Answer, Complaint, guard, refuse};
+use super::graph_types::*;
 use super::handle::{Counted, GivenUp, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
 use crate::registry::Faults;
-use crate::runtime::{Budget, Buffer, Device, Event, Kernel, Mapping, Readback, Seat, Stream, take_kept};
+use crate::runtime::{
+    Budget, Buffer, Device, Event, Graph, GraphBuilder, Kernel, Mapping, Readback, Seat, Stream, take_kept,
+};
 
 /// What a C handle type stands for.
 pub(crate) trait Noun: Sized + 'static {
@@ -54,6 +57,8 @@ impl Noun for compute_stream_s {
         static TABLE: Table<Arc<Stream>> = Table::new(Tag::Stream);
         &TABLE
     }
+    // Nobody can end its capture any more.
+    const ENDED: Option<fn(&Arc<Stream>)> = Some(|stream| stream.abandon_capture());
 }
 
 impl Noun for compute_buffer_s {
@@ -108,6 +113,42 @@ impl Noun for compute_mapping_s {
         static TABLE: Table<Arc<Mapping>> = Table::new(Tag::Mapping);
         &TABLE
     }
+}
+
+impl Noun for compute_graph_builder_s {
+    type Object = GraphBuilder;
+    const NAME: &'static str = "graph builder";
+    fn table() -> &'static Table<Arc<GraphBuilder>> {
+        static TABLE: Table<Arc<GraphBuilder>> = Table::new(Tag::GraphBuilder);
+        &TABLE
+    }
+}
+
+impl Noun for compute_graph_s {
+    type Object = Graph;
+    const NAME: &'static str = "graph";
+    fn table() -> &'static Table<Arc<Graph>> {
+        static TABLE: Table<Arc<Graph>> = Table::new(Tag::Graph);
+        &TABLE
+    }
+}
+
+/// The frame of exports that ask a stream for something: a capture window of it hears of every refusal (G2).
+pub(crate) fn guard_call(
+    stream: compute_stream,
+    what: &str,
+    out_error: *mut compute_error,
+    body: impl FnOnce() -> Answer,
+) -> compute_status {
+    guard(out_error, || {
+        let answer = body();
+        if let Err(complaint) = &answer
+            && let Some(stream) = peek(stream)
+        {
+            stream.call_failed(what, complaint.status(), complaint.message());
+        }
+        answer
+    })
 }
 
 /// The object of a handle, or nothing where the handle is no good.

@@ -54,6 +54,10 @@ pub const COMPUTE_ERROR_NOT_FOUND: compute_status = -115;
 pub const COMPUTE_ERROR_INVALID_LAYOUT: compute_status = -116;
 /// Strides that no transfer here can have: negative, or so scattered that it would take too many calls of the device.
 pub const COMPUTE_ERROR_UNSUPPORTED_STRIDES: compute_status = -117;
+/// Not possible while the stream records a graph. The call did nothing, and the window is doomed.
+pub const COMPUTE_ERROR_RECORDING: compute_status = -118;
+/// The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure.
+pub const COMPUTE_ERROR_CAPTURE: compute_status = -119;
 
 /// Not enough memory now; the message says how much was asked for and how much is free.
 pub const COMPUTE_ERROR_OUT_OF_MEMORY: compute_status = -200;

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::{read_view, read_views};
-use super::objects::{Live, add, destroy, find, peek, release, retain};
+use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain};
 use super::status::*;
 use super::types::*;
 use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait};
@@ -166,20 +166,29 @@ pub unsafe extern "C" fn compute_stream_launch(
     desc: *const compute_launch_desc,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a launch", out_error, || {
         // SAFETY: as our own caller says.
         let (desc, known) = unsafe { read_known(desc) }?;
+        let stream = peek(stream);
         // SAFETY: as our own caller says.
-        unsafe { launch(stream, &desc, known) }
+        unsafe {
+            launch_of(&desc, known, |launch, wrong| {
+                wrong.map_err(|wrong| wrong.claiming(|code, message| runtime::refuse_launch(code, message, launch)))?;
+                Ok(outcome(runtime::launch(stream.as_deref().map(|stream| &**stream), launch)?))
+            })
+        }
     })
 }
 
-/// `wrong` is what is wrong with the descriptor already.
+/// Makes a launch of its descriptor and hands it on with what is wrong with it, if anything is. `wrong` is what is known of that already.
 ///
 /// # Safety
 /// What `desc` points to is valid.
-unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc, mut wrong: Result<(), Complaint>) -> Answer {
-    let stream = peek(stream);
+pub(super) unsafe fn launch_of(
+    desc: &compute_launch_desc,
+    mut wrong: Result<(), Complaint>,
+    then: impl FnOnce(&Launch<'_>, Result<(), Complaint>) -> Answer,
+) -> Answer {
     let kernel = peek(desc.kernel);
     let grid_buffer = if desc.indirect.buffer.is_null() { None } else { peek(desc.indirect.buffer) };
     // SAFETY: as our own caller says.
@@ -209,10 +218,8 @@ unsafe fn launch(stream: compute_stream, desc: &compute_launch_desc, mut wrong: 
         mode: mode_of(desc.mode).unwrap_or_default(),
     };
     // SAFETY: as our own caller says.
-    if let Err(complaint) = wrong.and_then(|()| unsafe { read_rest(desc, &mut launch) }) {
-        return Err(complaint.claiming(|code, message| runtime::refuse_launch(code, message, &launch)));
-    }
-    Ok(outcome(runtime::launch(stream.as_deref().map(|stream| &**stream), &launch)?))
+    let wrong = wrong.and_then(|()| unsafe { read_rest(desc, &mut launch) });
+    then(&launch, wrong)
 }
 
 /// What a launch's descriptor has besides handles and bindings.
@@ -245,7 +252,7 @@ pub unsafe extern "C" fn compute_stream_write(
     size: u64,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a write of the host", out_error, || {
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(to, "to") }?;
         let (stream, buffer) = (peek(stream), peek(view.buffer));
@@ -272,7 +279,7 @@ pub unsafe extern "C" fn compute_stream_write_borrowed(
     out_event: *mut compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a write of the host", out_error, || {
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(to, "to") }?;
         let (stream, buffer) = (peek(stream), peek(view.buffer));
@@ -320,7 +327,7 @@ pub unsafe extern "C" fn compute_stream_read(
     size: u64,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a read of the host", out_error, || {
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(from, "from") }?;
         let size = check_host(bytes, size, "bytes")?;
@@ -348,7 +355,7 @@ pub unsafe extern "C" fn compute_stream_read_async(
     out_event: *mut compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a read of the host", out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
@@ -375,7 +382,7 @@ pub unsafe extern "C" fn compute_stream_copy(
     to: *const compute_view,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a copy", out_error, || {
         // SAFETY: as our own caller says.
         let target = unsafe { read_view(to, "to") }?;
         let (stream, target_buffer) = (peek(stream), peek(target.buffer));
@@ -387,6 +394,18 @@ pub unsafe extern "C" fn compute_stream_copy(
         let from = place(source_buffer.as_ref(), source.offset, source.size);
         Ok(outcome(runtime::copy(stream.as_deref().map(|stream| &**stream), from, to)?))
     })
+}
+
+/// The pattern of a fill. A wrong size is refused without the pattern being touched.
+///
+/// # Safety
+/// `pattern` is readable for `size` bytes, for `'a`.
+pub(super) unsafe fn pattern_of<'a>(pattern: *const c_void, size: u64) -> Result<&'a [u8], Complaint> {
+    match (check_host(pattern, size, "pattern")?, size) {
+        // SAFETY: checked, and readable as our own caller says.
+        (size, 1 | 2 | 4 | 8 | 16) => Ok(unsafe { slice::from_raw_parts(pattern.cast::<u8>(), size) }),
+        (_, size) => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "a fill pattern has 1, 2, 4, 8 or 16 bytes, not {size}"),
+    }
 }
 
 /// Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
@@ -401,18 +420,13 @@ pub unsafe extern "C" fn compute_stream_fill(
     pattern_size: u64,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a fill", out_error, || {
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(to, "to") }?;
         let (stream, buffer) = (peek(stream), peek(view.buffer));
         let to = place(buffer.as_ref(), view.offset, view.size);
-        // A wrong size is refused without the pattern being touched.
-        let pattern = match (check_host(pattern, pattern_size, "pattern"), pattern_size) {
-            // SAFETY: checked, and readable as our own caller says.
-            (Ok(size), 1 | 2 | 4 | 8 | 16) => Ok(unsafe { slice::from_raw_parts(pattern.cast::<u8>(), size) }),
-            (Ok(_), size) => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "a fill pattern has 1, 2, 4, 8 or 16 bytes, not {size}"),
-            (Err(complaint), _) => Err(complaint),
-        };
+        // SAFETY: as our own caller says.
+        let pattern = unsafe { pattern_of(pattern, pattern_size) };
         let pattern =
             pattern.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
         runtime::fill(stream.as_deref().map(|stream| &**stream), to, pattern)?;
@@ -430,7 +444,7 @@ pub unsafe extern "C" fn compute_stream_record(
     out_event: *mut compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "recording an event", out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
         out.set(add(Event::record(&*find(stream)?)?)?);
@@ -449,7 +463,7 @@ pub unsafe extern "C" fn compute_stream_wait_event(
     event: compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a wait for an event", out_error, || {
         let stream = find(stream)?;
         find(event)?.hold(&stream)?;
         Ok(COMPUTE_OK)

@@ -7,9 +7,12 @@ use std::mem::offset_of;
 use std::ptr;
 
 use super::boundary::{guard, refuse, set_optional};
+use super::graph_types::*;
 use super::status::*;
 use super::types::*;
-use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, shared, stream, tensor};
+use super::{
+    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, plan, shared, stream, tensor,
+};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -546,6 +549,150 @@ pub struct compute_table {
     /// `compute_stream_set_scratch_limit`
     pub stream_set_scratch_limit:
         unsafe extern "C" fn(stream: compute_stream, bytes: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_prepare_capture`
+    pub stream_prepare_capture: unsafe extern "C" fn(stream: compute_stream, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_begin_capture`
+    pub stream_begin_capture: unsafe extern "C" fn(
+        stream: compute_stream,
+        desc: *const compute_graph_desc,
+        out_capture: *mut u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_end_capture`
+    pub stream_end_capture: unsafe extern "C" fn(
+        stream: compute_stream,
+        capture: u64,
+        out: *mut compute_graph,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_create`
+    pub graph_builder_create: unsafe extern "C" fn(
+        device: compute_device,
+        desc: *const compute_graph_desc,
+        out: *mut compute_graph_builder,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_retain`
+    pub graph_builder_retain:
+        unsafe extern "C" fn(builder: compute_graph_builder, out_error: *mut compute_error) -> compute_status,
+    /// `compute_graph_builder_release`
+    pub graph_builder_release: extern "C" fn(builder: compute_graph_builder),
+    /// `compute_graph_builder_destroy`
+    pub graph_builder_destroy:
+        unsafe extern "C" fn(builder: compute_graph_builder, out_error: *mut compute_error) -> compute_status,
+    /// `compute_graph_builder_add_launch`
+    pub graph_builder_add_launch: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        desc: *const compute_launch_desc,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_add_copy`
+    pub graph_builder_add_copy: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        from: *const compute_view,
+        to: *const compute_view,
+        label: *const c_char,
+        label_length: usize,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_add_fill`
+    pub graph_builder_add_fill: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        to: *const compute_view,
+        pattern: *const c_void,
+        pattern_size: u64,
+        label: *const c_char,
+        label_length: usize,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_add_join`
+    pub graph_builder_add_join: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_builder_instantiate`
+    pub graph_builder_instantiate: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        out: *mut compute_graph,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_retain`
+    pub graph_retain: unsafe extern "C" fn(graph: compute_graph, out_error: *mut compute_error) -> compute_status,
+    /// `compute_graph_release`
+    pub graph_release: extern "C" fn(graph: compute_graph),
+    /// `compute_graph_destroy`
+    pub graph_destroy: unsafe extern "C" fn(graph: compute_graph, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_replay`
+    pub stream_replay:
+        unsafe extern "C" fn(stream: compute_stream, graph: compute_graph, out_error: *mut compute_error) -> compute_status,
+    /// `compute_graph_update_launch`
+    pub graph_update_launch: unsafe extern "C" fn(
+        graph: compute_graph,
+        node: compute_node,
+        desc: *const compute_launch_desc,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_update_copy`
+    pub graph_update_copy: unsafe extern "C" fn(
+        graph: compute_graph,
+        node: compute_node,
+        from: *const compute_view,
+        to: *const compute_view,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_update_fill`
+    pub graph_update_fill: unsafe extern "C" fn(
+        graph: compute_graph,
+        node: compute_node,
+        to: *const compute_view,
+        pattern: *const c_void,
+        pattern_size: u64,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_get_info`
+    pub graph_get_info: unsafe extern "C" fn(
+        graph: compute_graph,
+        info: *mut compute_graph_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_get_node`
+    pub graph_get_node: unsafe extern "C" fn(
+        graph: compute_graph,
+        index: u64,
+        info: *mut compute_node_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_get_times`
+    pub graph_get_times: unsafe extern "C" fn(
+        graph: compute_graph,
+        times: *mut u64,
+        capacity: usize,
+        count: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_export`
+    pub graph_export: unsafe extern "C" fn(
+        graph: compute_graph,
+        format: u32,
+        text: *mut c_char,
+        capacity: usize,
+        needed: *mut usize,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_desc_init`
+    pub graph_desc_init: unsafe extern "C" fn(desc: *mut compute_graph_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -672,6 +819,30 @@ static TABLE: compute_table = compute_table {
     mapping_acquire: shared::compute_mapping_acquire,
     mapping_flush: shared::compute_mapping_flush,
     stream_set_scratch_limit: memory::compute_stream_set_scratch_limit,
+    stream_prepare_capture: capture::compute_stream_prepare_capture,
+    stream_begin_capture: capture::compute_stream_begin_capture,
+    stream_end_capture: capture::compute_stream_end_capture,
+    graph_builder_create: graph::compute_graph_builder_create,
+    graph_builder_retain: graph::compute_graph_builder_retain,
+    graph_builder_release: graph::compute_graph_builder_release,
+    graph_builder_destroy: graph::compute_graph_builder_destroy,
+    graph_builder_add_launch: graph::compute_graph_builder_add_launch,
+    graph_builder_add_copy: graph::compute_graph_builder_add_copy,
+    graph_builder_add_fill: graph::compute_graph_builder_add_fill,
+    graph_builder_add_join: graph::compute_graph_builder_add_join,
+    graph_builder_instantiate: graph::compute_graph_builder_instantiate,
+    graph_retain: graph::compute_graph_retain,
+    graph_release: graph::compute_graph_release,
+    graph_destroy: graph::compute_graph_destroy,
+    stream_replay: graph::compute_stream_replay,
+    graph_update_launch: graph::compute_graph_update_launch,
+    graph_update_copy: graph::compute_graph_update_copy,
+    graph_update_fill: graph::compute_graph_update_fill,
+    graph_get_info: graph::compute_graph_get_info,
+    graph_get_node: graph::compute_graph_get_node,
+    graph_get_times: graph::compute_graph_get_times,
+    graph_export: graph::compute_graph_export,
+    graph_desc_init: descriptors::compute_graph_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::read_view;
-use super::objects::{find, peek};
+use super::objects::{find, guard_call, peek};
 use super::status::*;
 use super::stream::{give_event, outcome, place};
 use super::types::*;
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn compute_stream_write_strided(
     size: u64,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a strided write", out_error, || {
         // SAFETY: as our own caller says.
         let view = unsafe { read_view(to, "to") }?;
         let (stream, buffer) = (peek(stream), peek(view.buffer));
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn compute_stream_read_strided(
     size: u64,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a strided read", out_error, || {
         // SAFETY: as our own caller says; the read is over when this returns.
         match unsafe { enqueue_read(stream, from, desc, bytes, size) }?.wait_for_lent()? {
             Wait::Done => Ok(COMPUTE_OK),
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn compute_stream_read_strided_async(
     out_event: *mut compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a strided read", out_error, || {
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn compute_stream_copy_strided(
     desc: *const compute_strided_desc,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a strided copy", out_error, || {
         // SAFETY: as our own caller says.
         let target = unsafe { read_view(to, "to") }?;
         let (stream, target_buffer) = (peek(stream), peek(target.buffer));

@@ -46,26 +46,36 @@ impl Bound<'_> {
     }
 }
 
-/// Checks a launch and puts what it was given in the order of the kernel's bindings.
+/// Checks a launch on a stream and puts what it was given in the order of the kernel's bindings.
 pub(super) fn check<'a>(
     stream: Option<&'a Stream>,
     launch: &Launch<'a>,
     bound: &mut Bound<'a>,
 ) -> Checked<(&'a Stream, &'a Arc<Kernel>)> {
-    let Some(kernel) = launch.kernel else {
-        return refusal(code::INVALID_HANDLE, || "the kernel handle is not a live kernel".into());
-    };
+    if launch.kernel.is_none() {
+        return no_kernel();
+    }
     let stream = usable(stream)?;
-    if !Arc::ptr_eq(&kernel.device, &stream.device) {
-        let message = || format!("kernel `{}` was made for another device than the stream's", kernel.name);
+    Ok((stream, check_on(&stream.device, launch, bound)?))
+}
+
+fn no_kernel<T>() -> Checked<T> {
+    refusal(code::INVALID_HANDLE, || "the kernel handle is not a live kernel".into())
+}
+
+/// The same for a launch that is not for a stream yet.
+pub(super) fn check_on<'a>(device: &Arc<Device>, launch: &Launch<'a>, bound: &mut Bound<'a>) -> Checked<&'a Arc<Kernel>> {
+    let Some(kernel) = launch.kernel else { return no_kernel() };
+    if !Arc::ptr_eq(&kernel.device, device) {
+        let message = || format!("kernel `{}` was made for another device", kernel.name);
         return refusal(code::FOREIGN_HANDLE, message);
     }
     let reflection = kernel.reflection();
-    bind(&stream.device, reflection, launch.bindings, &mut bound.slots)?;
+    bind(device, reflection, launch.bindings, &mut bound.slots)?;
     check_immediates(reflection, launch.immediates)?;
-    bound.indirect = check_grid(&stream.device, kernel, &launch.grid)?;
+    bound.indirect = check_grid(device, kernel, &launch.grid)?;
     check_overlap(reflection, bound)?;
-    Ok((stream, kernel))
+    Ok(kernel)
 }
 
 fn bind<'a>(

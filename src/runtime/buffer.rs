@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::code;
 use super::device::Device;
 use super::error::{Result, error, fail};
+use super::graph::watched;
 use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
 use super::section::alone;
 use super::stream::Stream;
@@ -94,6 +95,15 @@ impl Numbers {
 impl Buffer {
     /// Allocates. No byte counts as written.
     pub fn new(device: &Arc<Device>, options: &BufferOptions<'_>) -> Result<Arc<Self>> {
+        let Some(stream) = options.stream.filter(|stream| stream.window.is_open()) else { return Self::made(device, options) };
+        let options = BufferOptions { mode: stream.window.mode(options.mode), ..*options };
+        let what = || format!("the allocation of buffer `{}`", options.label);
+        let buffer = watched(Some(stream), what, || Self::made(device, &options))?;
+        stream.window.hold(&buffer);
+        Ok(buffer)
+    }
+
+    fn made(device: &Arc<Device>, options: &BufferOptions<'_>) -> Result<Arc<Self>> {
         device.check()?;
         if let Some(stream) = options.stream.filter(|stream| !Arc::ptr_eq(&stream.device, device)) {
             let message = format!("stream `{}` belongs to another device than the buffer `{}`", stream.label, options.label);

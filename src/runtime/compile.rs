@@ -12,7 +12,7 @@ use compute_kernel::{Diagnostics, EntryPoint, Module, Source};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
-use super::device::Device;
+use super::device::{Device, Gone};
 use super::error::{Checked, Failed, Result, from_device};
 
 /// Compiled kernels that are kept although nothing uses them, for hosts that make the same kernel again (L7).
@@ -39,7 +39,7 @@ pub(super) struct Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let (Some(Ok(kernel)), Some(device)) = (self.compiled.get(), self.device.upgrade()) {
-            device.kernel_gone(*kernel);
+            device.gone(Gone::Kernel(*kernel));
         }
     }
 }
@@ -229,10 +229,10 @@ impl Job {
                 label: &self.label,
             };
             fresh = true;
-            device.expect_kernel()?;
+            device.expect_one()?;
             let made = device.native.compile(&request);
             if made.is_err() {
-                device.no_kernel();
+                device.none_made();
             }
             match made {
                 Err(failed @ DeviceError::Compile { refusal: true, .. }) => Ok(Err(failed)),

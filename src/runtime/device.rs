@@ -48,7 +48,7 @@ pub struct Device {
     queues: RwLock<Vec<Arc<Queue>>>,
     policy: Mutex<Policy>,
     pub(crate) memory: Store,
-    kernels_out: Mutex<Retired>,
+    retired: Mutex<Retired>,
     ended: AtomicBool,
     handle: AtomicU64,
     poison: OnceCell<hal::FaultCause>,
@@ -60,12 +60,28 @@ struct Policy {
     streams_made: bool,
 }
 
-/// Compiled kernels that go back to the driver once their last uses have completed.
+/// Compiled kernels and graphs that go back to the driver once their last uses have completed.
 #[derive(Default)]
 struct Retired {
-    waiting: VecDeque<(hal::KernelId, SmallVec<[Use; 2]>)>,
-    /// Kernels that will come here.
+    waiting: VecDeque<(Gone, SmallVec<[Use; 2]>)>,
+    /// How many will come here.
     live: usize,
+}
+
+/// What goes back to the driver once nothing uses it.
+#[derive(Clone, Copy)]
+pub(crate) enum Gone {
+    Kernel(hal::KernelId),
+    Graph(hal::GraphId),
+}
+
+impl Gone {
+    fn give_back(self, native: &dyn hal::Device) {
+        match self {
+            Self::Kernel(kernel) => native.drop_kernel(kernel),
+            Self::Graph(graph) => native.drop_graph(graph),
+        }
+    }
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -91,7 +107,7 @@ impl Device {
             callbacks: event::Callbacks::default(),
             queues: RwLock::new(Vec::new()),
             policy: Mutex::new(Policy { limit: allowed, streams_made: false }),
-            kernels_out: Mutex::default(),
+            retired: Mutex::default(),
             ended: AtomicBool::new(false),
             handle: AtomicU64::new(0),
             poison: OnceCell::new(),
@@ -236,31 +252,31 @@ impl Device {
         uses.into_iter().all(|last| self.queue(last.queue).is_none_or(|queue| queue.native.completed() >= last.position))
     }
 
-    /// Room for giving back one more kernel, so that doing so needs no memory (F2). Every call is followed by one of [`Self::kernel_gone`] or
-    /// [`Self::no_kernel`].
-    pub(crate) fn expect_kernel(&self) -> std::result::Result<(), hal::DeviceError> {
-        let mut retired = self.kernels_out.lock();
+    /// Room for giving back one more kernel or graph, so that doing so needs no memory (F2). Every call is followed by one of [`Self::gone`] or
+    /// [`Self::none_made`].
+    pub(crate) fn expect_one(&self) -> std::result::Result<(), hal::DeviceError> {
+        let mut retired = self.retired.lock();
         let wanted = retired.live + 1;
         retired.waiting.try_reserve(wanted).map_err(|_| hal::DeviceError::OutOfMemory { asked: 0, free: 0 })?;
         retired.live = wanted;
         Ok(())
     }
 
-    /// The expected kernel did not come about.
-    pub(crate) fn no_kernel(&self) {
-        let mut retired = self.kernels_out.lock();
+    /// What was expected did not come about.
+    pub(crate) fn none_made(&self) {
+        let mut retired = self.retired.lock();
         retired.live = retired.live.saturating_sub(1);
     }
 
-    /// Gives a compiled kernel back once all work enqueued so far is over.
-    pub(crate) fn kernel_gone(&self, kernel: hal::KernelId) {
+    /// Gives a compiled kernel or a graph back once all work enqueued so far is over.
+    pub(crate) fn gone(&self, gone: Gone) {
         let uses = self.tails();
-        self.no_kernel();
+        self.none_made();
         if self.over(uses.iter().copied()) {
-            return self.native.drop_kernel(kernel);
+            return gone.give_back(&*self.native);
         }
-        self.kernels_out.lock().waiting.push_back((kernel, uses));
-        self.reap_kernels();
+        self.retired.lock().waiting.push_back((gone, uses));
+        self.reap();
     }
 
     /// The last position of every queue.
@@ -268,24 +284,24 @@ impl Device {
         self.queues.read().iter().map(|queue| Use { queue: queue.index, position: queue.last() }).collect()
     }
 
-    /// Gives back the kernels that are no longer in use, looking at a bounded number.
-    pub(crate) fn reap_kernels(&self) {
-        let looks = self.kernels_out.lock().waiting.len().min(64);
+    /// Gives back the kernels and graphs that are no longer in use, looking at a bounded number.
+    pub(crate) fn reap(&self) {
+        let looks = self.retired.lock().waiting.len().min(64);
         for _ in 0..looks {
-            let mut retired = self.kernels_out.lock();
-            let Some((kernel, uses)) = retired.waiting.pop_front() else { return };
+            let mut retired = self.retired.lock();
+            let Some((gone, uses)) = retired.waiting.pop_front() else { return };
             if self.over(uses.iter().copied()) {
                 drop(retired);
-                self.native.drop_kernel(kernel);
+                gone.give_back(&*self.native);
             } else {
-                retired.waiting.push_back((kernel, uses));
+                retired.waiting.push_back((gone, uses));
             }
         }
     }
 
-    /// Tells what the kernels that are to go back wait for.
-    pub(crate) fn retired_kernels(&self, mut each: impl FnMut(Use)) {
-        self.kernels_out.lock().waiting.iter().flat_map(|(_, uses)| uses).for_each(|one| each(*one));
+    /// Tells what the kernels and graphs that are to go back wait for.
+    pub(crate) fn each_retired(&self, mut each: impl FnMut(Use)) {
+        self.retired.lock().waiting.iter().flat_map(|(_, uses)| uses).for_each(|one| each(*one));
     }
 
     pub(crate) fn wait_for_uses(&self, uses: &[Use]) {
@@ -339,10 +355,10 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.callbacks.end(self);
-        let kernels = std::mem::take(self.kernels_out.get_mut());
+        let retired = std::mem::take(self.retired.get_mut());
         let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities(), 0));
         let uses = self.tails();
-        let remains = Remains { native: Arc::clone(&self.native), memory, kernels };
+        let remains = Remains { native: Arc::clone(&self.native), memory, retired };
         // Never blocks: what is still running keeps its memory, and the last queue to finish gives it back.
         let remains = Arc::new(Mutex::new(Some(remains)));
         for last in uses {
@@ -358,14 +374,14 @@ impl Drop for Device {
 struct Remains {
     native: Arc<dyn hal::Device>,
     memory: Store,
-    kernels: Retired,
+    retired: Retired,
 }
 
 impl Drop for Remains {
     fn drop(&mut self) {
         self.memory.each_page(|memory| self.native.free(memory));
-        for (kernel, _) in self.kernels.waiting.drain(..) {
-            self.native.drop_kernel(kernel);
+        for (gone, _) in self.retired.waiting.drain(..) {
+            gone.give_back(&*self.native);
         }
     }
 }

@@ -58,6 +58,7 @@ pub(crate) struct Callbacks {
 impl Event {
     /// The moment after all that was enqueued on the stream so far (S2).
     pub fn record(stream: &Stream) -> Result<Arc<Self>> {
+        stream.refused_recording("recording an event")?;
         let _guard = stream.device.guard();
         let mut submit = stream.queue.lock(&stream.device)?;
         // Before the position is given out: one that no mark follows would never complete.
@@ -98,6 +99,11 @@ impl Event {
                 "the event belongs to another device than the stream; wait for it on the host instead",
             );
         }
+        // What is over is waited for in no time; a graph cannot wait for anything else that is not its own (G2).
+        if stream.window.is_recording() && self.is_over() {
+            return Ok(());
+        }
+        stream.refused_recording("a wait for unfinished work")?;
         let _guard = stream.device.guard();
         let submit = stream.queue.lock(&stream.device)?;
         if Arc::ptr_eq(&self.queue, &stream.queue) || self.queue.native.completed() >= self.position {

@@ -33,6 +33,27 @@ struct State {
     told: Vec<(u64, LateFailure)>,
 }
 
+/// Streams that want to know whether their work failed late, and the first failure of each.
+static LISTENING: Lazy<Mutex<HashMap<u64, Option<Arc<Failure>>>>> = Lazy::new(Mutex::default);
+
+/// From now on the first late failure of a stream's work is kept for [`heard`].
+pub(crate) fn listen(stream: u64) {
+    LISTENING.lock().insert(stream, None);
+}
+
+/// Ends that, and gives the failure.
+pub(crate) fn heard(stream: u64) -> Option<Arc<Failure>> {
+    LISTENING.lock().remove(&stream).flatten()
+}
+
+fn tell(failure: &Arc<Failure>) {
+    let about = failure.error();
+    let stream = about.about.as_ref().map_or(0, |about| about.stream);
+    if let Some(first) = LISTENING.lock().get_mut(&stream) {
+        first.get_or_insert_with(|| Arc::clone(failure));
+    }
+}
+
 /// Whether anything is in the journal.
 pub(crate) fn active() -> bool {
     ACTIVE.load(Ordering::Acquire)
@@ -202,6 +223,7 @@ fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
                 claim.apply(&mut buffers[index].map.lock());
             }
         }
+        tell(&failure);
         failures.push(failure);
     }
     failures

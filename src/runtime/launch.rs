@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::bind::{Bound, Given, check};
 use super::buffer::Buffer;
 use super::error::{Failed, Result, error};
+use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
 use super::place::Place;
 use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, refused_operation, region};
@@ -80,13 +81,17 @@ pub struct Launch<'a> {
 
 /// Launches on a stream, which is `None` when its handle was no good.
 pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
+    watched(stream, || named(&Request::Launch(*launch)), || launch_now(stream, launch))
+}
+
+fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     // A dry run compiles only (M5).
     if launch.mode != Mode::Execute || stream.is_some_and(Stream::is_dry) {
         return prepare(stream, launch);
     }
     let mut bound = Bound::new();
     let (stream, kernel) = check(stream, launch, &mut bound).map_err(|made| refused(*made, launch))?;
-    if is_nothing(&launch.grid) {
+    if is_nothing(&launch.grid) && !stream.window.is_recording() {
         return Ok(Outcome::Enqueued);
     }
     // T7: what does not compile claims its outputs.
@@ -94,6 +99,11 @@ pub fn launch(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     let compiled = kernel.compiled();
     unsettled.0 = None;
     let id = compiled.map_err(|made| refused(*made, launch))?;
+    if stream.window.is_recording()
+        && let Some(outcome) = record(stream, &Request::Launch(*launch)).map_err(|made| refused(*made, launch))?
+    {
+        return Ok(outcome);
+    }
     enqueue(stream, kernel, id, launch, &bound)
 }
 
@@ -151,7 +161,14 @@ fn touches<'a>(
 }
 
 /// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole.
-fn is_whole(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>, index: usize, size: u64, write_all: bool) -> bool {
+pub(super) fn is_whole(
+    kernel: &Kernel,
+    launch: &Launch<'_>,
+    bound: &Bound<'_>,
+    index: usize,
+    size: u64,
+    write_all: bool,
+) -> bool {
     let Grid::Direct(grid) = launch.grid else { return false };
     if write_all {
         return true;

@@ -23,7 +23,7 @@ use super::error::{Failed, Result, error, fail, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
-use super::{code, late, log, prints, rows};
+use super::{code, late, log, prints, rows, trust};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,9 @@ pub(crate) fn perform<'a>(
     if stream.is_dry() {
         return dry(stream, touches);
     }
+    if let Err(made) = stream.not_recording(subject.name) {
+        return Err(refuse(*made, &outputs(touches)));
+    }
     let submit = stream.queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
     // Stays where it is until it has settled: moving it about costs as much as all of its bookkeeping.
     let mut section = Section {
@@ -196,6 +199,10 @@ pub(crate) fn perform<'a>(
         section.skip(&failure, &needed);
         // Its locks are given back before anybody else's code runs (F4).
         drop(section);
+        if stream.window.is_open() {
+            let skipped = || format!("`{}` was skipped, as it needs buffer `{}`", subject.name, needed.label());
+            stream.window.failed(skipped, &trust::unwritten(&failure, needed.id));
+        }
         // A host read is told itself.
         if touches.iter().any(|touch| touch.write != Write::No) {
             log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label()));
@@ -289,16 +296,19 @@ impl<'a> Section<'a> {
     fn merge(&mut self) {
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
-            let place = self.held.iter().rposition(|held| held.buffer.id <= buffer.id);
-            match place {
-                Some(index) if self.held[index].buffer.id == buffer.id => self.held[index].writes |= writes,
-                _ => {
+            match self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id) {
+                Ok(index) => self.held[index].writes |= writes,
+                Err(place) => {
                     let found = Found { dirty: false, pending: false };
-                    let new = Held { buffer, exclusive: false, writes, found, changed: false };
-                    self.held.insert(place.map_or(0, |index| index + 1), new);
+                    self.held.insert(place, Held { buffer, exclusive: false, writes, found, changed: false });
                 }
             }
         }
+    }
+
+    /// The place of a buffer among those held: a replay may touch thousands.
+    fn place(&self, buffer: &Buffer) -> Option<usize> {
+        self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id).ok()
     }
 
     fn operation(&self) -> u64 {
@@ -362,7 +372,7 @@ impl<'a> Section<'a> {
     /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
     fn plan_fills(&mut self) {
         for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part || touch.rows.is_some()) {
-            let Some(index) = self.held.iter().position(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) else { continue };
+            let Some(index) = self.place(touch.span.buffer) else { continue };
             if !self.held[index].found.dirty {
                 continue;
             }
@@ -489,10 +499,9 @@ impl<'a> Section<'a> {
     fn succeed(&mut self) {
         self.settle_fills();
         for touch in self.touches.iter().filter(|touch| touch.write == Write::Whole) {
-            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer))
-                && held.found.dirty
-            {
-                held.changed = true;
+            let Some(index) = self.place(touch.span.buffer) else { continue };
+            if self.held[index].found.dirty {
+                self.held[index].changed = true;
                 rows::written(touch, &mut touch.span.buffer.map.lock());
             }
         }
@@ -512,8 +521,8 @@ impl<'a> Section<'a> {
 
     fn claim_outputs(&mut self, failure: &Arc<Failure>) {
         for touch in self.touches.iter().filter(|touch| touch.write != Write::No) {
-            if let Some(held) = self.held.iter_mut().find(|held| Arc::ptr_eq(held.buffer, touch.span.buffer)) {
-                held.changed = true;
+            if let Some(index) = self.place(touch.span.buffer) {
+                self.held[index].changed = true;
             }
             for range in rows::ranges(touch) {
                 touch.span.buffer.map.lock().claim(range.clone(), failure);
@@ -607,14 +616,19 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
         return Failed::of(made);
     }
     let failure = Failure::new(Arc::new(made), true);
-    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
-        alone(buffer, |map| {
-            map.lock().claim(range.clone(), &failure);
-            late::claimed(buffer.id, range, &failure);
-        });
-    }
+    claim(&failure, outputs);
     log::failure(&failure);
     Failed::claiming(&failure)
+}
+
+/// Claims ranges.
+pub(crate) fn claim(failure: &Arc<Failure>, outputs: &[(Arc<Buffer>, Range<u64>)]) {
+    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
+        alone(buffer, |map| {
+            map.lock().claim(range.clone(), failure);
+            late::claimed(buffer.id, range, failure);
+        });
+    }
 }
 
 /// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::buffer::View;
 use super::device::Device;
 use super::error::{Failed, Result, from_device};
+use super::graph::Window;
 use super::memory::{Budget, DryRuns, Keeper, PoolSet, ScratchUse};
 use super::queue::Queue;
 use super::{event, late, prints, trust};
@@ -35,6 +36,7 @@ pub struct Stream {
     pub(crate) dry_runs: Mutex<DryRuns>,
     pub(crate) scratch: Arc<ScratchUse>,
     pub(crate) keeper: Arc<Keeper>,
+    pub(crate) window: Window,
 }
 
 /// How a wait ended that was no error.
@@ -66,6 +68,7 @@ impl Stream {
             is_dry: AtomicBool::new(false),
             dry_runs: Mutex::default(),
             scratch: Arc::default(),
+            window: Window::default(),
         }))
     }
 
@@ -96,6 +99,7 @@ impl Stream {
     /// Waits for all that was enqueued so far, and for the last writes of `views` wherever they were enqueued, then tells whether their bytes
     /// can be trusted (T8). Over no views it reports only a fault of the device (T10).
     pub fn sync(&self, views: &[View], timeout: Option<Duration>) -> Result<Wait> {
+        self.refused_recording("a sync")?;
         let answer = self.sync_quietly(views, timeout);
         event::run_due(&self.device);
         answer
@@ -146,6 +150,7 @@ pub(crate) fn wait(device: &Device, queue: &Queue, position: u64, deadline: Opti
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        self.abandon_capture();
         self.queue.streams.fetch_sub(1, Ordering::Relaxed);
         if let Some(set) = self.pools.get() {
             self.device.set_ended(set);

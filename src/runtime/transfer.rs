@@ -10,8 +10,10 @@ use compute_memory::Footprint;
 use compute_trust::{Error, Watch};
 
 use super::buffer::View;
+use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::{Event, Read};
+use super::graph::{Request, record, watched};
 use super::place::{Place, Span};
 use super::section::{Outcome, Performed, Step, Subject, Touch, Write, perform, refuse, region};
 use super::stream::{Stream, Wait};
@@ -40,10 +42,16 @@ pub(super) struct Names {
     pub(super) read: Arc<str>,
     pub(super) copy: Arc<str>,
     pub(super) fill: Arc<str>,
+    pub(super) replay: Arc<str>,
 }
 
-pub(super) static NAMES: LazyLock<Names> =
-    LazyLock::new(|| Names { write: "write".into(), read: "read".into(), copy: "copy".into(), fill: "fill".into() });
+pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    write: "write".into(),
+    read: "read".into(),
+    copy: "copy".into(),
+    fill: "fill".into(),
+    replay: "replay".into(),
+});
 
 /// A name for what is done, as many calls of the device as it takes.
 pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
@@ -78,6 +86,10 @@ pub(super) fn usable(stream: Option<&Stream>) -> Checked<&Stream> {
 
 /// Enqueues a write. Answers the position at which borrowed bytes are no longer needed. `stream` is `None` when its handle was no good.
 pub fn write(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Result<Option<Arc<Event>>> {
+    watched(stream, || "a write of the host".into(), || write_now(stream, to, source))
+}
+
+fn write_now(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Result<Option<Arc<Event>>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = to.check(&stream.device, || "destination".into())?;
@@ -114,18 +126,45 @@ fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<
     })
 }
 
+/// What is wrong with a fill, if anything is.
+pub(super) fn check_fill<'a>(device: &Arc<Device>, to: &Place<'a>, pattern: &[u8]) -> Checked<Span<'a>> {
+    let span = to.check(device, || "destination".into())?;
+    if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
+        let message = || format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
+        return refusal(code::INVALID_ARGUMENT, message);
+    }
+    Ok(span)
+}
+
+/// What is wrong with a copy, if anything is (L9).
+pub(super) fn check_copy<'a>(device: &Arc<Device>, from: &Place<'a>, to: &Place<'a>) -> Checked<(Span<'a>, Span<'a>)> {
+    let to = to.check(device, || "destination".into())?;
+    let from = from.check(device, || "source".into())?;
+    same_size("source", &to, from.size)?;
+    if from.overlaps(&to) {
+        let (source, destination, label) = (from.range(), to.range(), to.buffer.label());
+        let message = || format!("source {source:?} and destination {destination:?} of the copy overlap in buffer `{label}`");
+        return refusal(code::OVERLAP, message);
+    }
+    Ok((from, to))
+}
+
 /// Enqueues a fill with a pattern of 1, 2, 4, 8 or 16 bytes, repeated; the last repetition may be cut short.
 pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()> {
+    watched(stream, || "`fill`".into(), || fill_now(stream, to, pattern))
+}
+
+fn fill_now(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()> {
     let checked = (|| {
         let stream = usable(stream)?;
-        let span = to.check(&stream.device, || "destination".into())?;
-        if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
-            let message = || format!("a fill pattern has 1, 2, 4, 8 or 16 bytes, not {}", pattern.len());
-            return refusal(code::INVALID_ARGUMENT, message);
-        }
-        Ok((stream, span))
+        Ok((stream, check_fill(&stream.device, &to, pattern)?))
     })();
     let (stream, span) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
+    if stream.window.is_recording()
+        && record(stream, &Request::Fill { to, pattern, label: "" }).map_err(|made| refused(*made, &to))?.is_some()
+    {
+        return Ok(());
+    }
     if span.size == 0 {
         return Ok(());
     }
@@ -136,19 +175,22 @@ pub fn fill(stream: Option<&Stream>, to: Place<'_>, pattern: &[u8]) -> Result<()
 
 /// Enqueues a copy between two views of equal size that do not overlap (L9).
 pub fn copy(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<Outcome> {
+    watched(stream, || "`copy`".into(), || copy_now(stream, from, to))
+}
+
+fn copy_now(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<Outcome> {
     let checked = (|| {
         let stream = usable(stream)?;
-        let to = to.check(&stream.device, || "destination".into())?;
-        let from = from.check(&stream.device, || "source".into())?;
-        same_size("source", &to, from.size)?;
-        if from.overlaps(&to) {
-            let (source, destination, label) = (from.range(), to.range(), to.buffer.label());
-            let message = || format!("source {source:?} and destination {destination:?} of the copy overlap in buffer `{label}`");
-            return refusal(code::OVERLAP, message);
-        }
+        let (from, to) = check_copy(&stream.device, &from, &to)?;
         Ok((stream, from, to))
     })();
+    let (asked, as_asked) = (to, Request::Copy { from, to, label: "" });
     let (stream, from, to) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
+    if stream.window.is_recording()
+        && let Some(outcome) = record(stream, &as_asked).map_err(|made| refused(*made, &asked))?
+    {
+        return Ok(outcome);
+    }
     if to.size == 0 {
         return Ok(Outcome::Enqueued);
     }
@@ -171,6 +213,10 @@ pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Resul
 
 /// Enqueues a read into host memory that stays valid until the event it gives is over.
 pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    watched(stream, || "a read of the host".into(), || read_now(stream, from, into))
+}
+
+fn read_now(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = from.check(&stream.device, || "source".into())?;

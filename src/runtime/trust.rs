@@ -65,7 +65,7 @@ fn several_text(count: u64) -> String {
     format!("the bytes asked for were left unwritten by {count} failures; each is a member of this error")
 }
 
-fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
+pub(crate) fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
     let group = Failure::group(&found.iter().map(|(failure, _)| Arc::clone(failure)).collect::<Vec<_>>());
     // Each as seen from the buffer where it was found first, alone or in a group.
     let seen = |member: &Arc<Failure>| {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, OpenOptions, Probe, Properties, Queue, Recorder,
+    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, GraphId, GraphRequest, HostTarget,
+    KernelFacts, KernelId, Limits, MemoryId, NodeWork, OpenOptions, Probe, Properties, Queue,
 };
 use parking_lot::Mutex;
 
@@ -192,8 +192,22 @@ impl Device for FaultDevice {
         self.common.lost().cloned().or_else(|| self.inner.fault())
     }
 
-    fn recorder(&self) -> Option<&dyn Recorder> {
-        self.inner.recorder()
+    fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
+        self.meet(Calls::GRAPH, "instantiate")?;
+        self.inner.instantiate(graph)
+    }
+
+    fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        self.meet(Calls::GRAPH, "update_graph")?;
+        self.inner.update_graph(graph, node, work)
+    }
+
+    fn drop_graph(&self, graph: GraphId) {
+        self.inner.drop_graph(graph);
+    }
+
+    fn graph_times(&self, graph: GraphId) -> Option<Vec<u64>> {
+        self.inner.graph_times(graph)
     }
 
     fn can_reach(&self, other: &dyn Device) -> bool {

@@ -56,10 +56,14 @@ impl Calls {
     pub const WAIT: Self = Self(1 << 11);
     /// `Queue::stamp`.
     pub const STAMP: Self = Self(1 << 12);
+    /// `Device::instantiate` and `update_graph`.
+    pub const GRAPH: Self = Self(1 << 13);
+    /// `Queue::replay`.
+    pub const REPLAY: Self = Self(1 << 14);
     /// Every call that can fail.
-    pub const ALL: Self = Self((1 << 13) - 1);
+    pub const ALL: Self = Self((1 << 15) - 1);
     /// The calls that give work to a queue.
-    pub const WORK: Self = Self(Self::LAUNCH.0 | Self::COPY.0 | Self::FILL.0 | Self::WRITE.0 | Self::READ.0);
+    pub const WORK: Self = Self(Self::LAUNCH.0 | Self::COPY.0 | Self::FILL.0 | Self::WRITE.0 | Self::READ.0 | Self::REPLAY.0);
 
     /// Whether all of `other` is in this set.
     pub const fn contains(self, other: Self) -> bool {

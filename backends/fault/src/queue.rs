@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostRows, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed, Queue,
-    QueueId, Region, Waited,
+    Device, DeviceError, GraphId, HostRows, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed,
+    Queue, QueueId, Region, Waited,
 };
 use parking_lot::Mutex;
 
@@ -156,6 +156,10 @@ impl Queue for FaultQueue {
 
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
         self.work(at, Calls::READ, "read", |inner| inner.read(at, from, into))
+    }
+
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        self.work(at, Calls::REPLAY, "replay", |inner| inner.replay(at, graph))
     }
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {

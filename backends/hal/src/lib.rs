@@ -17,6 +17,7 @@
 //! `docs/device-interface.md` holds the answer of each of the four devices to every method.
 
 mod error;
+mod graph;
 mod host;
 mod work;
 
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
+pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
 
@@ -166,7 +168,7 @@ pub struct Capabilities {
     pub row_alignment: u32,
     /// [`Queue::timestamp`] works.
     pub timestamps: bool,
-    /// [`Device::recorder`] gives one.
+    /// [`Device::instantiate`] and [`Queue::replay`] work. Elsewhere the runtime plays graphs back node by node.
     pub native_graphs: bool,
     /// [`Queue::copy_peer`] works directly with some other device.
     pub peer_copy: bool,
@@ -295,8 +297,27 @@ pub trait Device: Send + Sync {
     /// Whether the device is beyond use, and by what (T12). One atomic load when it is well.
     fn fault(&self) -> Option<FaultCause>;
 
-    /// The recorder for native graphs, when [`Capabilities::native_graphs`] says so.
-    fn recorder(&self) -> Option<&dyn Recorder> {
+    /// Makes a graph ready to be replayed, when [`Capabilities::native_graphs`] says so. Everything that its replays need is allocated here: a replay asks the
+    /// device for no memory. What its nodes name lives at least as long as the graph.
+    fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
+        let _ = graph;
+        Err(DeviceError::Unsupported("graphs"))
+    }
+    /// Gives a node other regions, inline bytes, patterns or counts; its kind and its kernel stay, and so do all edges. For replays that are enqueued from now on:
+    /// those that are enqueued keep what they have. Never at the same time as a call that replays the graph. A device that cannot answers
+    /// [`DeviceError::Unsupported`], and the runtime makes the graph anew.
+    fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        let _ = (graph, node, work);
+        Err(DeviceError::Unsupported("updates of graphs"))
+    }
+    /// Drops a graph. The runtime has seen every replay complete.
+    fn drop_graph(&self, graph: GraphId) {
+        let _ = graph;
+    }
+    /// Device time of each node in nanoseconds in the last replay that has completed, for a graph that was made to be timed. A join takes none. `None`:
+    /// none has completed.
+    fn graph_times(&self, graph: GraphId) -> Option<Vec<u64>> {
+        let _ = graph;
         None
     }
     /// Whether memory of `other` can be copied from directly.
@@ -357,6 +378,12 @@ pub trait Queue: Send + Sync {
     }
     /// Enqueues a read into host memory that stays valid until `at` completes.
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError>;
+    /// Enqueues a graph as one piece of work, when [`Capabilities::native_graphs`] says so. One graph may be replayed on several queues, and again while
+    /// earlier replays are on their way; what it writes keeps them apart. What fails late or prints has the position of the replay.
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        let _ = (at, graph);
+        Err(DeviceError::Unsupported("graphs"))
+    }
     /// Makes later work of this queue wait for a position of another queue of the same device, on the device. That position may
     /// not have been enqueued yet only if its `mark` is certain to follow.
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError>;
@@ -390,24 +417,6 @@ pub trait Queue: Send + Sync {
         let _ = at;
         Err(DeviceError::Unsupported("timestamps"))
     }
-}
-
-/// Names an instantiated native graph.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct GraphId(pub u64);
-
-/// Native graphs. Devices without it are recorded by the runtime itself, which keeps resolved work and plays it back through [`Queue`].
-pub trait Recorder: Send + Sync {
-    /// Starts recording what is enqueued on `queue`.
-    fn begin(&self, queue: QueueId) -> Result<(), DeviceError>;
-    /// Ends it. The queue is usable whatever the answer.
-    fn end(&self, queue: QueueId) -> Result<GraphId, DeviceError>;
-    /// Enqueues a graph as one piece of work.
-    fn replay(&self, queue: QueueId, at: Position, graph: GraphId) -> Result<(), DeviceError>;
-    /// Replaces bindings, inline bytes and grid of node `node`.
-    fn update(&self, graph: GraphId, node: u32, launch: &Launch<'_>) -> Result<(), DeviceError>;
-    /// Destroys a graph. The runtime has seen every replay complete.
-    fn destroy(&self, graph: GraphId);
 }
 
 /// The reductions of a collective.

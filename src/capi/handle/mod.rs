@@ -67,6 +67,10 @@ pub(crate) enum Tag {
     Readback = 8,
     /// A mapping.
     Mapping = 9,
+    /// A graph builder.
+    GraphBuilder = 10,
+    /// A graph.
+    Graph = 11,
 }
 
 /// Why no handle could be made: memory, or all 16 million are in use.

@@ -43,6 +43,7 @@ impl Stream {
     /// gives the pages back. Frozen pools are left alone.
     pub fn compact(&self, buffers: &[Arc<Buffer>]) -> Result<Compacted> {
         self.device.check()?;
+        self.refused_recording("compaction")?;
         let _guard = self.device.guard();
         let mut done = Compacted::default();
         let before = self.device.memory.reserved.load(Ordering::Relaxed);

@@ -102,6 +102,10 @@ impl Stream {
     /// fills and copies do nothing.
     pub fn begin_dry_run(&self) -> Result<()> {
         self.device.check()?;
+        if self.window.is_open() {
+            self.refused_recording("a dry run")?;
+            return fail(code::BUSY, format!("a capture of stream `{}` is prepared; end it first", self.label));
+        }
         let store = &self.device.memory;
         let layout = match self.pools.get() {
             Some(set) => set.pools.lock().layout().clone(),

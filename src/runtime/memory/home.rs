@@ -4,7 +4,7 @@
 //! atomics, ordered by the mark, and the lock is for the rest.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{MemoryId, Region};
 use compute_memory::Mode;
@@ -24,8 +24,8 @@ pub(crate) struct Home {
     memory: AtomicU64,
     offset: AtomicU64,
     held: Mutex<Held>,
-    /// Whether something relies on the place, so that it is not moved.
-    fixed: AtomicBool,
+    /// How many rely on the place, so that it is not moved.
+    fixed: AtomicU64,
     /// Who may keep the buffer for the next of its size.
     keeper: Option<Arc<Keeper>>,
 }
@@ -64,7 +64,7 @@ impl Home {
             Held::Nothing | Held::Deferred(_) => None,
         };
         let (memory, offset) = (AtomicU64::new(memory), AtomicU64::new(offset));
-        Self { memory, offset, held: Mutex::new(held), fixed: AtomicBool::new(false), keeper }
+        Self { memory, offset, held: Mutex::new(held), fixed: AtomicU64::new(0), keeper }
     }
 
     /// For an empty buffer.
@@ -133,13 +133,18 @@ impl Home {
         }
     }
 
-    /// From now on it is not moved.
+    /// It is not moved until a [`Self::loosen`] for every one of these. A move that has begun ends first: who wants to know the place takes the mark once.
     pub(crate) fn fix(&self) {
-        self.fixed.store(true, Ordering::Release);
+        self.fixed.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes one [`Self::fix`] back.
+    pub(crate) fn loosen(&self) {
+        self.fixed.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(crate) fn is_fixed(&self) -> bool {
-        self.fixed.load(Ordering::Acquire)
+        self.fixed.load(Ordering::Acquire) > 0
     }
 
     /// Page and offset, if it has a block of these pools.

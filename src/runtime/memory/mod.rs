@@ -31,7 +31,7 @@ pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 pub(crate) use budget::Charge;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use home::{Deferral, Home, Left};
-pub(crate) use ready::{BUDGETED, DRY, Keeper, keep};
+pub(crate) use ready::{BUDGETED, CAPTURING, DRY, Keeper, keep};
 
 use super::code;
 use super::device::Device;
@@ -119,6 +119,16 @@ pub(crate) struct Store {
     staging: Arc<staging::Staging>,
     /// Held by the one that moves buffers.
     compacting: Mutex<()>,
+}
+
+impl PoolSet {
+    /// Freezes or thaws; what it was before.
+    pub(crate) fn swap_frozen(&self, frozen: bool) -> bool {
+        let mut pools = self.pools.lock();
+        let before = pools.is_frozen();
+        pools.freeze(frozen);
+        before
+    }
 }
 
 /// How far the queues of a device are, for a set of pools.
@@ -280,7 +290,7 @@ impl Device {
             Err(refusal) => return Err(refused(&refusal)),
         };
         self.give_back(set);
-        self.reap_kernels();
+        self.reap();
         match self.new_page(&request) {
             Ok((memory, page)) => Ok(self.take_over(set, &request, memory, page)),
             Err(DeviceError::OutOfMemory { .. }) if !*reclaimed => {
@@ -454,7 +464,7 @@ impl Device {
         self.check()?;
         let _guard = self.guard();
         self.clean_all();
-        self.reap_kernels();
+        self.reap();
         Ok(())
     }
 
@@ -476,11 +486,11 @@ impl Device {
                 newest(&mut last, Use { queue, position: pools.idle_position() });
             }
         });
-        self.retired_kernels(|one| newest(&mut last, one));
+        self.each_retired(|one| newest(&mut last, one));
         self.wait_for_uses(&last);
         // A wait may fail, and then the device may still be at it: cleaning up asks again.
         self.clean_all();
-        self.reap_kernels();
+        self.reap();
     }
 }
 
@@ -496,6 +506,7 @@ impl Stream {
     /// Gives every page of the stream's pools back that holds nothing (M1). Does not wait for work.
     pub fn cleanup(&self) -> Result<()> {
         self.device.check()?;
+        self.refused_recording("memory clean-up")?;
         let _guard = self.device.guard();
         if let Some(set) = self.pools.get() {
             self.device.clean(set);
@@ -516,11 +527,12 @@ impl Stream {
     /// While frozen, its pools take no page from the device and give none back: an allocation that they have no room for is refused.
     pub fn freeze_pools(&self, frozen: bool) -> Result<()> {
         self.device.check()?;
+        self.refused_recording("freezing pools")?;
         self.pool_set()?.pools.lock().freeze(frozen);
         Ok(())
     }
 
-    fn pool_set(&self) -> Result<&Arc<PoolSet>> {
+    pub(crate) fn pool_set(&self) -> Result<&Arc<PoolSet>> {
         let keeper = || (!self.device.strict).then(|| Arc::clone(&self.keeper));
         self.pools.get_or_try_init(|| self.device.memory.new_set(Some(self.queue.index), keeper()))
     }
@@ -528,6 +540,7 @@ impl Stream {
     /// Replaces the main pools (M4): of this stream at once if nothing is live in them, of every later stream in any case.
     pub fn set_pools(&self, layout: Layout) -> Result<()> {
         self.device.check()?;
+        self.refused_recording("replacing pools")?;
         let store = &self.device.memory;
         if let Err(invalid) = layout.check(store.settings.granule) {
             return fail(code::INVALID_LAYOUT, invalid.to_string());

@@ -26,6 +26,8 @@ const PLACES: usize = 32;
 pub(crate) const BUDGETED: u32 = 1;
 /// or only counted,
 pub(crate) const DRY: u32 = 2;
+/// or a capture of the stream hears of every buffer,
+pub(crate) const CAPTURING: u32 = 8;
 /// or the stream is gone.
 const ENDED: u32 = 4;
 
@@ -174,10 +176,15 @@ impl Keeper {
 
     /// Lets go of what is kept, and keeps nothing while this reason holds.
     pub(crate) fn close(&self, reason: u32) {
+        self.shut(reason);
+        self.let_go();
+    }
+
+    /// Keeps nothing more while this reason holds. What is kept may still be taken until it is let go.
+    pub(crate) fn shut(&self, reason: u32) {
         self.closed.fetch_or(reason, Ordering::Relaxed);
         // Whoever looked before has counted by now.
         drop(list(self.stream.load(Ordering::Relaxed)).lock());
-        self.let_go();
     }
 
     /// A reason holds no longer.
@@ -191,7 +198,7 @@ impl Keeper {
     }
 
     /// Ends what is kept, so that its memory is the pools' again. The caller holds no lock.
-    pub(super) fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         let stream = self.stream.load(Ordering::Relaxed);
         while self.keeps_any() {
             let taken = list(stream).lock().take(|kept| kept.stream == stream);

@@ -45,7 +45,7 @@ impl Device {
                 self.clean(set);
             }
         });
-        self.reap_kernels();
+        self.reap();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         Usage {
             buffers: read(&self.memory.buffers),

@@ -1,0 +1,192 @@
+//! A list of nodes that grows: what a capture window records into, and what an explicit graph is made of.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::super::buffer::Buffer;
+use super::super::code;
+use super::super::device::Device;
+use super::super::error::{Checked, Failed, Result, refusal};
+use super::super::section::Write;
+use super::effects::{Nodes, Tracker};
+use super::instance::Graph;
+use super::node::{Node, Request, Work};
+
+/// Nodes of one graph.
+pub(crate) const MOST_NODES: usize = 1 << 24;
+/// Earlier nodes that an edge is left out for when another of them follows it already.
+const FEW: usize = 8;
+
+/// How to make a graph.
+#[derive(Clone, Debug, Default)]
+pub struct GraphOptions {
+    /// For messages.
+    pub label: String,
+    /// Each replay measures its nodes.
+    pub timed: bool,
+}
+
+/// Names a node: the number of its list, unique in the process, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeId(pub u64);
+
+impl NodeId {
+    pub(crate) fn new(list: u32, index: u32) -> Self {
+        Self(u64::from(list) << 32 | u64::from(index))
+    }
+
+    /// Its place in `list` of `count` nodes.
+    pub(crate) fn index_in(self, list: u32, count: usize) -> Checked<u32> {
+        let index = self.0 as u32;
+        match (self.0 >> 32) as u32 {
+            0 => refusal(code::INVALID_ARGUMENT, || format!("{:#x} is not a node", self.0)),
+            other if other != list => {
+                refusal(code::FOREIGN_HANDLE, || format!("node {:#x} belongs to another graph or builder", self.0))
+            }
+            _ if index as usize >= count => refusal(code::INVALID_ARGUMENT, || format!("{:#x} is not a node", self.0)),
+            _ => Ok(index),
+        }
+    }
+}
+
+/// All edges, by the node that they lead to.
+#[derive(Clone, Default)]
+pub(crate) struct Edges {
+    ends: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Edges {
+    /// The nodes that a node follows, rising.
+    pub(crate) fn after(&self, node: usize) -> &[u32] {
+        let end = |index: usize| self.ends.get(index).copied().unwrap_or(0) as usize;
+        let start = node.checked_sub(1).map_or(0, end);
+        self.list.get(start..end(node)).unwrap_or_default()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn same_as(&self, other: &Self) -> bool {
+        (&self.ends, &self.list) == (&other.ends, &other.list)
+    }
+
+    /// Adds the edges of the next node.
+    fn push(&mut self, mut after: Nodes) -> Checked<()> {
+        if after.len() <= FEW {
+            let all = after.clone();
+            after.retain(|node| !all.iter().any(|other| self.after(*other as usize).binary_search(node).is_ok()));
+        }
+        let end = self.list.len().checked_add(after.len()).and_then(|end| u32::try_from(end).ok());
+        let room = self.list.try_reserve(after.len()).is_ok() && self.ends.try_reserve(1).is_ok();
+        let Some(end) = end.filter(|_| room) else {
+            return refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} more edges", after.len()));
+        };
+        self.list.extend(after);
+        self.ends.push(end);
+        Ok(())
+    }
+}
+
+/// Nodes with their edges, and what they do.
+pub(crate) struct List {
+    pub(crate) number: u32,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Edges,
+    pub(crate) tracker: Tracker,
+}
+
+impl List {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        // After four billion lists numbers come again: a node of one that old may then be taken for another's.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed).max(1);
+        Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default() }
+    }
+
+    /// A list of nodes that were checked.
+    pub(crate) fn of(number: u32, nodes: Vec<Node>) -> Checked<Self> {
+        let mut list = Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default() };
+        nodes.into_iter().try_for_each(|node| list.add(node).map(drop))?;
+        Ok(list)
+    }
+
+    /// Adds a node behind those that the caller names, and behind all that it conflicts with.
+    pub(crate) fn add(&mut self, node: Node) -> Checked<NodeId> {
+        if self.nodes.len() >= MOST_NODES {
+            return refusal(code::LIMIT, || format!("the graph has {MOST_NODES} nodes, which is the most that is allowed"));
+        }
+        if self.nodes.try_reserve(1).is_err() {
+            return refusal(code::OUT_OF_MEMORY, || format!("no host memory for node {}", self.nodes.len()));
+        }
+        // At most MOST_NODES.
+        let index = self.nodes.len() as u32;
+        let mut after = self.tracker.add(index, node.work.touches());
+        after.extend_from_slice(&node.given);
+        after.sort_unstable();
+        after.dedup();
+        self.edges.push(after)?;
+        self.nodes.push(node);
+        Ok(NodeId::new(self.number, index))
+    }
+
+    /// What the nodes would write.
+    pub(crate) fn outputs(&self) -> Vec<(Arc<Buffer>, Range<u64>)> {
+        let effects = self.tracker.effects().into_iter().filter(|effect| effect.write != Write::No);
+        effects.map(|effect| (Arc::clone(&effect.view.buffer), effect.view.range())).collect()
+    }
+}
+
+/// An explicit graph that is being made (G6).
+pub struct GraphBuilder {
+    device: Arc<Device>,
+    options: GraphOptions,
+    list: Mutex<List>,
+}
+
+impl GraphBuilder {
+    /// Without nodes.
+    pub fn new(device: &Arc<Device>, options: GraphOptions) -> Result<Arc<Self>> {
+        device.check()?;
+        super::super::section::prepare();
+        Ok(Arc::new(Self { device: Arc::clone(device), options, list: Mutex::new(List::new()) }))
+    }
+
+    /// Adds a node that follows those of `after`, in any order and however often each is named. Claims nothing, whatever it answers: nothing runs yet.
+    pub fn add(&self, request: &Request<'_>, after: &[NodeId]) -> Result<NodeId> {
+        self.device.check()?;
+        // Compiles, perhaps, so with no lock held.
+        let work = Work::new(&self.device, request).map_err(|made| Failed::of(*made))?;
+        let mut list = self.list.lock();
+        let added = given(&list, after).and_then(|given| list.add(Node { work, label: request.label(), given }));
+        added.map_err(|made| Failed::of(*made))
+    }
+
+    /// Makes the nodes so far ready to be replayed. The builder may go on to grow and be instantiated again; nodes have the same ids in all of its graphs.
+    pub fn instantiate(&self) -> Result<Arc<Graph>> {
+        self.device.check()?;
+        let (number, nodes) = {
+            let list = self.list.lock();
+            (list.number, list.nodes.clone())
+        };
+        Graph::new(&self.device, &self.options, number, nodes)
+    }
+}
+
+/// The places of nodes that the caller names, rising, each once.
+fn given(list: &List, after: &[NodeId]) -> Checked<Box<[u32]>> {
+    let mut given = Vec::new();
+    if given.try_reserve_exact(after.len()).is_err() {
+        return refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} edges", after.len()));
+    }
+    for node in after {
+        given.push(node.index_in(list.number, list.nodes.len())?);
+    }
+    given.sort_unstable();
+    given.dedup();
+    Ok(given.into())
+}

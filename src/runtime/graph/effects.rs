@@ -1,0 +1,227 @@
+//! What nodes do to bytes: which of them have to follow which, and what a graph as a whole reads and writes of what was there before it.
+//!
+//! Both are found as nodes are added. A node follows every earlier one that touches common bytes of which either writes (G6); a read of bytes that an earlier node wrote wholly
+//! is not a read of what was there before (G5).
+//!
+//! The edges are bounded: a buffer remembers at most so many pieces, and a piece so many readers. Where there would be more, the node that adds one follows
+//! all of them, and stands for them from then on. That orders more than has to be, never less.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::super::buffer::{Buffer, View};
+use super::super::section::Write;
+use super::ranges::Ranges;
+
+/// Pieces of a buffer that are told apart.
+const MOST_PIECES: usize = 128;
+/// Readers of a piece that are remembered.
+const MOST_READERS: usize = 32;
+
+/// Nodes by index.
+pub(crate) type Nodes = SmallVec<[u32; 4]>;
+
+/// What a node does to a view.
+#[derive(Clone, Copy)]
+pub(crate) struct Touched<'a> {
+    pub(crate) view: &'a View,
+    pub(crate) reads: bool,
+    pub(crate) write: Write,
+}
+
+/// What a graph does to a range of a buffer that was there before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Effect {
+    pub(crate) view: View,
+    pub(crate) reads: bool,
+    pub(crate) write: Write,
+}
+
+/// Who used a range last: one node that wrote it, and those that read it since.
+#[derive(Clone)]
+struct Piece {
+    range: Range<u64>,
+    writer: Option<u32>,
+    readers: SmallVec<[u32; 2]>,
+}
+
+/// What is known of a buffer.
+struct Of {
+    buffer: Arc<Buffer>,
+    /// Sorted and disjoint.
+    pieces: Vec<Piece>,
+    /// Read before a node wrote them wholly.
+    outside: Ranges,
+    whole: Ranges,
+    part: Ranges,
+    all: Ranges,
+}
+
+/// Follows the nodes of a graph as they are added.
+#[derive(Default)]
+pub(crate) struct Tracker {
+    by_id: HashMap<u64, usize>,
+    /// In the order of their first use.
+    buffers: Vec<Of>,
+}
+
+impl Tracker {
+    /// The parts of a view that were not written wholly by an earlier node.
+    pub(crate) fn outside(&self, view: &View) -> Vec<Range<u64>> {
+        match self.by_id.get(&view.buffer.id).and_then(|index| self.buffers.get(*index)) {
+            Some(of) => of.whole.missing(&view.range()),
+            None => vec![view.range()],
+        }
+    }
+
+    /// Adds a node, whose touches do not conflict with each other, and gives the earlier nodes that it has to follow, rising.
+    pub(crate) fn add<'a>(&mut self, node: u32, touches: impl Iterator<Item = Touched<'a>> + Clone) -> Nodes {
+        let mut after = Nodes::new();
+        // All reads first: what a node reads is what was there before it.
+        for touched in touches.clone().filter(|touched| touched.reads && touched.view.size > 0) {
+            let of = self.of(&touched.view.buffer);
+            let range = touched.view.range();
+            for part in of.whole.missing(&range) {
+                of.outside.add(&part);
+            }
+            of.use_pieces(node, &range, false, &mut after);
+        }
+        for touched in touches.filter(|touched| touched.write != Write::No && touched.view.size > 0) {
+            let of = self.of(&touched.view.buffer);
+            let range = touched.view.range();
+            match touched.write {
+                Write::Whole => of.whole.add(&range),
+                Write::Part | Write::No => of.part.add(&range),
+            }
+            of.use_pieces(node, &range, true, &mut after);
+        }
+        after.sort_unstable();
+        after.dedup();
+        after.retain(|other| *other != node);
+        after
+    }
+
+    fn of(&mut self, buffer: &Arc<Buffer>) -> &mut Of {
+        let next = self.buffers.len();
+        let index = *self.by_id.entry(buffer.id).or_insert(next);
+        if index == next {
+            self.buffers.push(Of::new(buffer));
+        }
+        &mut self.buffers[index]
+    }
+
+    /// What the graph does to what was there before: reads first, in the order in which buffers were first used, by offset.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut put = |of: &Of, ranges: &Ranges, reads, write| {
+            let view =
+                |range: Range<u64>| View { buffer: Arc::clone(&of.buffer), offset: range.start, size: range.end - range.start };
+            effects.extend(ranges.iter().map(|range| Effect { view: view(range), reads, write }));
+        };
+        for of in &self.buffers {
+            put(of, &of.outside, true, Write::No);
+        }
+        for of in &self.buffers {
+            let mut part = of.part.clone();
+            of.whole.iter().for_each(|range| part.remove(&range));
+            put(of, &part, false, Write::Part);
+            put(of, &of.whole, false, Write::Whole);
+        }
+        effects
+    }
+
+    /// Every buffer, once.
+    pub(crate) fn buffers(&self) -> impl ExactSizeIterator<Item = &Arc<Buffer>> {
+        self.buffers.iter().map(|of| &of.buffer)
+    }
+
+    /// How many distinct bytes are used.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.buffers.iter().map(|of| of.all.bytes()).sum()
+    }
+}
+
+impl Of {
+    fn new(buffer: &Arc<Buffer>) -> Self {
+        let (outside, whole, part, all) = (Ranges::default(), Ranges::default(), Ranges::default(), Ranges::default());
+        Self { buffer: Arc::clone(buffer), pieces: Vec::new(), outside, whole, part, all }
+    }
+
+    /// Has `node` read or write a range, and collects those that it follows.
+    fn use_pieces(&mut self, node: u32, range: &Range<u64>, writes: bool, after: &mut Nodes) {
+        self.all.add(range);
+        let first = self.pieces.partition_point(|piece| piece.range.end <= range.start);
+        let behind = first + self.pieces[first..].partition_point(|piece| piece.range.start < range.end);
+        if self.pieces.len() + 2 + (behind - first) > MOST_PIECES {
+            return self.stand_for_all(node, after);
+        }
+        let old: SmallVec<[Piece; 4]> = self.pieces.drain(first..behind).collect();
+        let mut new: SmallVec<[Piece; 8]> = SmallVec::new();
+        let mut at = range.start;
+        for piece in old {
+            let (head, inner, tail) = cut(piece, range);
+            new.extend(head);
+            if at < inner.range.start && !writes {
+                new.push(Piece { range: at..inner.range.start, writer: None, readers: SmallVec::from_slice(&[node]) });
+            }
+            at = inner.range.end;
+            inner.follow(writes, after);
+            if !writes {
+                new.push(inner.read_by(node, after));
+            }
+            new.extend(tail);
+        }
+        if writes {
+            let place = new.iter().position(|piece| piece.range.start >= range.end).unwrap_or(new.len());
+            new.insert(place, Piece { range: range.clone(), writer: Some(node), readers: SmallVec::new() });
+        } else if at < range.end {
+            let place = new.iter().position(|piece| piece.range.start >= range.end).unwrap_or(new.len());
+            new.insert(place, Piece { range: at..range.end, writer: None, readers: SmallVec::from_slice(&[node]) });
+        }
+        self.pieces.splice(first..first, new);
+    }
+
+    /// Too many pieces: the node follows all that used the buffer, and whoever uses it later follows the node.
+    fn stand_for_all(&mut self, node: u32, after: &mut Nodes) {
+        self.pieces.iter().for_each(|piece| piece.follow(true, after));
+        self.pieces.clear();
+        self.pieces.push(Piece { range: 0..self.buffer.size, writer: Some(node), readers: SmallVec::new() });
+    }
+}
+
+impl Piece {
+    /// What a node that uses it follows.
+    fn follow(&self, writes: bool, after: &mut Nodes) {
+        // Readers follow the writer already.
+        if writes && !self.readers.is_empty() {
+            after.extend_from_slice(&self.readers);
+        } else {
+            after.extend(self.writer);
+        }
+    }
+
+    fn read_by(mut self, node: u32, after: &mut Nodes) -> Self {
+        if self.readers.contains(&node) {
+            return self;
+        }
+        if self.readers.len() >= MOST_READERS {
+            after.extend_from_slice(&self.readers);
+            self.readers.clear();
+        }
+        self.readers.push(node);
+        self
+    }
+}
+
+/// A piece that shares bytes with a range: what is before the range, in it, and behind it.
+fn cut(piece: Piece, range: &Range<u64>) -> (Option<Piece>, Piece, Option<Piece>) {
+    let Range { start, end } = piece.range;
+    let part = |range: Range<u64>| Piece { range, ..piece.clone() };
+    let head = (start < range.start).then(|| part(start..range.start));
+    let tail = (end > range.end).then(|| part(range.end..end));
+    let inner = part(start.max(range.start)..end.min(range.end));
+    (head, inner, tail)
+}

@@ -1,0 +1,447 @@
+//! A graph that is ready: nodes, edges, what it does to bytes that were there before, and the device's graph where there is one. Replaying it is one section.
+//!
+//! The nodes change only by updates, which never happen at the same time as anything that looks at them: whoever does is counted in and out, and an update that
+//! finds somebody inside is refused rather than made to wait, since that may be a callback of its own caller.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use compute_hal::{self as hal, DeviceError, GraphId};
+use compute_trust::{About, Error, Use};
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::super::buffer::Buffer;
+use super::super::device::{Device, Gone};
+use super::super::error::{Checked, Failed, Result, error, fail, refusal};
+use super::super::launch::Launch;
+use super::super::place::Span;
+use super::super::prints::{self, Expected};
+use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, perform, refuse, refused_operation};
+use super::super::stream::Stream;
+use super::super::transfer::{NAMES, usable};
+use super::super::{code, log};
+use super::builder::{Edges, GraphOptions, List, NodeId};
+use super::effects::Effect;
+use super::node::{Node, Request, Work};
+use super::playback;
+use super::window::watched;
+
+/// A graph. Dropping it lets replays in flight finish; its buffers and kernels go when these are over (G4).
+pub struct Graph {
+    pub(crate) device: Arc<Device>,
+    pub(crate) number: u32,
+    pub(crate) label: Arc<str>,
+    timed: bool,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    plan: Arc<Plan>,
+    native: Option<Native>,
+    /// How many look at the plan.
+    entered: u32,
+    /// Where a replay of which only a part was submitted is over.
+    partial: Option<Use>,
+}
+
+/// What is replayed.
+pub(crate) struct Plan {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Edges,
+    pub(crate) bytes: u64,
+    effects: Vec<Effect>,
+    kept: Kept,
+    fails_late: bool,
+    /// Nodes that are no nothing.
+    calls: u64,
+    /// Nodes that print.
+    printing: Vec<u32>,
+}
+
+/// Buffers that stay where they are.
+struct Kept(Vec<Arc<Buffer>>);
+
+/// The device's graph; goes back when nothing uses it.
+struct Native {
+    device: Arc<Device>,
+    id: GraphId,
+}
+
+/// Somebody looks at the plan, so that it does not change.
+pub(crate) struct Entered<'a> {
+    graph: &'a Graph,
+    pub(crate) plan: Arc<Plan>,
+    native: Option<GraphId>,
+}
+
+/// Numbers of a graph.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GraphFacts {
+    /// Nodes, joins included.
+    pub nodes: usize,
+    /// Edges, those that the caller gave and those between nodes that conflict.
+    pub edges: usize,
+    /// Distinct buffers that it keeps.
+    pub buffers: usize,
+    /// Distinct bytes that it references (G6).
+    pub bytes: u64,
+    /// Whether its replays measure their nodes.
+    pub timed: bool,
+}
+
+impl Kept {
+    /// Keeps buffers in place, and gives those memory that have none yet: a replay allocates nothing (G4).
+    fn new<'a>(buffers: impl ExactSizeIterator<Item = &'a Arc<Buffer>>) -> Result<Self> {
+        let mut kept = Self(Vec::new());
+        let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the buffers of a graph"));
+        kept.0.try_reserve_exact(buffers.len()).map_err(no_memory)?;
+        for buffer in buffers {
+            buffer.home.fix();
+            kept.0.push(Arc::clone(buffer));
+            buffer.back()?;
+            // Whoever is moving it just now ends first.
+            alone(buffer, |_| ());
+        }
+        Ok(kept)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|buffer| buffer.home.loosen());
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        self.device.gone(Gone::Graph(self.id));
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.graph.inner.lock().entered -= 1;
+    }
+}
+
+impl Plan {
+    fn new(list: List) -> Result<Self> {
+        let kept = Kept::new(list.tracker.buffers())?;
+        let (effects, bytes) = (list.tracker.effects(), list.tracker.bytes());
+        let List { nodes, edges, .. } = list;
+        let fails_late = nodes.iter().any(|node| node.work.fails_late());
+        let calls = nodes.iter().filter(|node| !node.work.is_nothing()).count() as u64;
+        let printing = (0_u32..).zip(&nodes).filter(|(_, node)| node.work.prints().is_some()).map(|(index, _)| index).collect();
+        Ok(Self { nodes, edges, bytes, effects, kept, fails_late, calls, printing })
+    }
+
+    /// What a replay does, for its section.
+    fn touches(&self) -> std::result::Result<Vec<Touch<'_>>, DeviceError> {
+        let mut touches = Vec::new();
+        let asked = size_of_val(&*self.effects) as u64;
+        touches.try_reserve_exact(self.effects.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        touches.extend(self.effects.iter().map(|effect| {
+            let span = Span { buffer: &effect.view.buffer, offset: effect.view.offset, size: effect.view.size };
+            Touch { span, reads: effect.reads, write: effect.write, rows: None }
+        }));
+        Ok(touches)
+    }
+
+    /// What it writes, to be claimed.
+    fn outputs(&self) -> Vec<(Arc<Buffer>, Range<u64>)> {
+        let written = self.effects.iter().filter(|effect| effect.write != Write::No);
+        written.map(|effect| (Arc::clone(&effect.view.buffer), effect.view.range())).collect()
+    }
+
+    /// Room for what the nodes print. The device's graph prints at one position, a played one at that of each node.
+    fn expect_prints<'a>(&self, stream: &'a Stream, native: bool, label: &str) -> Result<SmallVec<[Expected<'a>; 1]>> {
+        let mut expected = SmallVec::new();
+        let printing = self.printing.iter().filter_map(|index| self.nodes.get(*index as usize)?.work.prints());
+        for kernel in printing.take(if native { 1 } else { usize::MAX }) {
+            let name = if native && self.printing.len() > 1 { &NAMES.replay } else { &kernel.name };
+            let made = prints::expect(&stream.queue, name, label);
+            expected.push(made.map_err(|none| Failed::of(error(code::OUT_OF_MEMORY, none.to_string())))?);
+        }
+        Ok(expected)
+    }
+
+    fn instantiate(&self, device: &Arc<Device>, label: &str, timed: bool) -> Result<Option<Native>> {
+        if !device.capabilities().native_graphs {
+            return Ok(None);
+        }
+        let _guard = device.guard();
+        let made = native_graph(self, device, label, timed);
+        match made {
+            Ok(id) => Ok(Some(Native { device: Arc::clone(device), id })),
+            Err(failed) => Err(device.broken(failed)),
+        }
+    }
+}
+
+/// Asks the device for the graph.
+fn native_graph(plan: &Plan, device: &Device, label: &str, timed: bool) -> std::result::Result<GraphId, DeviceError> {
+    let out_of_memory = |_| DeviceError::OutOfMemory { asked: 0, free: 0 };
+    let (mut bindings, mut nodes) = (Vec::new(), Vec::new());
+    bindings.try_reserve_exact(plan.nodes.iter().map(|node| node.work.binding_count()).sum()).map_err(out_of_memory)?;
+    nodes.try_reserve_exact(plan.nodes.len()).map_err(out_of_memory)?;
+    for node in &plan.nodes {
+        node.work.bind(&mut bindings)?;
+    }
+    let mut rest = &*bindings;
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let (mine, others) = rest.split_at_checked(node.work.binding_count()).unwrap_or_default();
+        rest = others;
+        nodes.push(hal::Node { work: node.work.with_bindings(mine)?, after: plan.edges.after(index) });
+    }
+    device.expect_one()?;
+    let made = device.native.instantiate(&hal::GraphRequest { nodes: &nodes, timed, label });
+    if made.is_err() {
+        device.none_made();
+    }
+    made
+}
+
+impl Graph {
+    /// Makes nodes ready.
+    pub(crate) fn new(device: &Arc<Device>, options: &GraphOptions, number: u32, nodes: Vec<Node>) -> Result<Arc<Self>> {
+        Self::of(device, options, List::of(number, nodes).map_err(|made| Failed::of(*made))?)
+    }
+
+    /// Makes a list ready.
+    pub(crate) fn of(device: &Arc<Device>, options: &GraphOptions, list: List) -> Result<Arc<Self>> {
+        device.check()?;
+        let can = device.capabilities();
+        if options.timed && !(can.native_graphs && can.timestamps) {
+            return fail(code::UNSUPPORTED, "this device cannot measure the nodes of a graph; its capabilities say so");
+        }
+        let number = list.number;
+        let plan = Arc::new(Plan::new(list)?);
+        let native = plan.instantiate(device, &options.label, options.timed)?;
+        Ok(Arc::new(Self {
+            device: Arc::clone(device),
+            number,
+            label: options.label.as_str().into(),
+            timed: options.timed,
+            inner: Mutex::new(Inner { plan, native, entered: 0, partial: None }),
+        }))
+    }
+
+    /// The plan, which stays as it is while the answer lives.
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        let mut inner = self.inner.lock();
+        inner.entered += 1;
+        let (plan, native) = (Arc::clone(&inner.plan), inner.native.as_ref().map(|native| native.id));
+        Entered { graph: self, plan, native }
+    }
+
+    /// Numbers of it.
+    pub fn facts(&self) -> GraphFacts {
+        let plan = &self.enter().plan;
+        GraphFacts {
+            nodes: plan.nodes.len(),
+            edges: plan.edges.count(),
+            buffers: plan.kept.0.len(),
+            bytes: plan.bytes,
+            timed: self.timed,
+        }
+    }
+
+    /// Device time of each node in nanoseconds in the last replay that is over, joins included with zero. `None`: none is over.
+    pub fn times(&self) -> Result<Option<Vec<u64>>> {
+        self.device.check()?;
+        if !self.timed {
+            return fail(code::UNSUPPORTED, format!("graph `{}` was not made to be timed", self.label));
+        }
+        let entered = self.enter();
+        Ok(entered.native.and_then(|id| self.device.native.graph_times(id)))
+    }
+
+    /// Gives a node other buffers, inline bytes, patterns or counts, for replays from now on (G6). Its kind and its kernel stay; a launch without a kernel takes the node's.
+    /// Claims nothing.
+    pub fn update(&self, node: NodeId, request: &Request<'_>) -> Result<()> {
+        self.device.check()?;
+        let (index, work) = self.checked(node, request).map_err(|made| Failed::of(*made))?;
+        let mut inner = self.inner.lock();
+        if inner.entered > 0 {
+            let label = &self.label;
+            return fail(code::BUSY, format!("another call is using graph `{label}` this moment; update it between its replays"));
+        }
+        // Goes after the lock.
+        let _old = self.exchange(&mut inner, index, work)?;
+        Ok(())
+    }
+
+    /// The place of a node, and what it is to do.
+    fn checked(&self, node: NodeId, request: &Request<'_>) -> Checked<(usize, Work)> {
+        let entered = self.enter();
+        let index = node.index_in(self.number, entered.plan.nodes.len())? as usize;
+        let Some(Node { work: old, .. }) = entered.plan.nodes.get(index) else {
+            return refusal(code::INVALID_ARGUMENT, || format!("{:#x} is not a node", node.0));
+        };
+        let other = |kind: &str| refusal(code::INVALID_ARGUMENT, || format!("node {index} is a {}, not a {kind}", old.kind()));
+        let new = match (old, request) {
+            (Work::Launch(old), Request::Launch(launch)) => {
+                let kernel = &old.kernel;
+                if launch.kernel.is_some_and(|given| !Arc::ptr_eq(given, kernel)) {
+                    let message = || format!("node {index} launches `{}`; an update keeps the kernel", kernel.name);
+                    return refusal(code::INVALID_ARGUMENT, message);
+                }
+                Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }))?
+            }
+            (Work::Copy { .. }, Request::Copy { .. }) | (Work::Fill { .. }, Request::Fill { .. }) => {
+                Work::new(&self.device, request)?
+            }
+            (_, Request::Launch(_)) => return other("launch"),
+            (_, Request::Copy { .. }) => return other("copy"),
+            (_, Request::Fill { .. }) => return other("fill"),
+            (_, Request::Join) => return refusal(code::INVALID_ARGUMENT, || "a join has nothing to update".into()),
+        };
+        Ok((index, new))
+    }
+
+    /// Puts a node's new work in its place, here and on the device.
+    fn exchange(&self, inner: &mut Inner, index: usize, work: Work) -> Result<(Option<Arc<Plan>>, Option<Native>)> {
+        let Some(plan) = Arc::get_mut(&mut inner.plan) else {
+            return fail(code::INTERNAL, "somebody looks at a graph that nobody has entered");
+        };
+        let Some(node) = plan.nodes.get_mut(index) else { return Ok((None, None)) };
+        if work.touches_as(&node.work) && work.is_nothing() == node.work.is_nothing() {
+            let updated = match &inner.native {
+                Some(native) => self.update_native(native, index, &work)?,
+                None => true,
+            };
+            let old = std::mem::replace(&mut node.work, work);
+            if updated {
+                return Ok((None, None));
+            }
+            return match plan.instantiate(&self.device, &self.label, self.timed) {
+                Ok(made) => Ok((None, std::mem::replace(&mut inner.native, made))),
+                Err(failed) => {
+                    // The device's graph still does the old work.
+                    if let Some(node) = plan.nodes.get_mut(index) {
+                        node.work = old;
+                    }
+                    Err(failed)
+                }
+            };
+        }
+        let mut nodes = plan.nodes.clone();
+        if let Some(node) = nodes.get_mut(index) {
+            node.work = work;
+        }
+        let list = List::of(self.number, nodes).map_err(|made| Failed::of(*made))?;
+        let new = Plan::new(list)?;
+        let made = self.exchange_native(inner.native.as_ref(), &inner.plan, &new, index)?;
+        let old = std::mem::replace(&mut inner.plan, Arc::new(new));
+        let old_native = made.and_then(|made| std::mem::replace(&mut inner.native, made));
+        Ok((Some(old), old_native))
+    }
+
+    /// The device's graph for a plan in which one node is another: none, if it could be updated.
+    #[allow(clippy::option_option, reason = "whether there is another, and whether the device has graphs")]
+    fn exchange_native(&self, native: Option<&Native>, old: &Plan, new: &Plan, index: usize) -> Result<Option<Option<Native>>> {
+        let Some(native) = native else { return Ok(None) };
+        let node = |plan: &Plan| plan.nodes.get(index).map(|node| node.work.is_nothing());
+        if old.edges.same_as(&new.edges)
+            && node(old) == node(new)
+            && let Some(node) = new.nodes.get(index)
+            && self.update_native(native, index, &node.work)?
+        {
+            return Ok(None);
+        }
+        new.instantiate(&self.device, &self.label, self.timed).map(Some)
+    }
+
+    /// Whether the device could update the node.
+    fn update_native(&self, native: &Native, index: usize, work: &Work) -> Result<bool> {
+        let _guard = self.device.guard();
+        let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let updated = work
+            .bind(&mut bindings)
+            .and_then(|()| work.with_bindings(&bindings))
+            .and_then(|work| self.device.native.update_graph(native.id, index, &work));
+        match updated {
+            Ok(()) => Ok(true),
+            Err(DeviceError::Unsupported(_)) => Ok(false),
+            Err(failed) => Err(self.device.broken(failed)),
+        }
+    }
+}
+
+/// Replays a graph on a stream (G5), which is `None` when its handle was no good.
+pub fn replay(stream: Option<&Stream>, graph: &Graph) -> Result<Outcome> {
+    watched(stream, || format!("the replay of graph `{}`", graph.label), || replay_now(stream, graph))
+}
+
+fn replay_now(stream: Option<&Stream>, graph: &Graph) -> Result<Outcome> {
+    let label = &graph.label;
+    let entered = graph.enter();
+    let plan = &entered.plan;
+    let refused = |made: Error| {
+        let about =
+            About { operation: refused_operation(), label: Arc::clone(label), kernel: Arc::clone(&NAMES.replay), stream: 0 };
+        refuse(Error { about: Some(about), ..made }, &plan.outputs())
+    };
+    let stream = check_replay(stream, graph).map_err(|made| refused(*made))?;
+    if plan.calls == 0 {
+        return Ok(Outcome::Enqueued);
+    }
+    let touches = plan.touches().map_err(|failed| refused(super::super::error::from_device(failed)))?;
+    let calls = if entered.native.is_some() { 1 } else { plan.calls };
+    let fails_late = plan.fails_late || graph.device.capabilities().fails_late;
+    let subject = Subject { name: &NAMES.replay, label, fails_late, calls };
+    let prints = plan.expect_prints(stream, entered.native.is_some(), label);
+    let mut prints = prints.map_err(|failed| refused((*failed.error).clone()))?;
+    let mut reached = None;
+    let performed = perform(stream, &subject, &touches, None, |step| {
+        reached = Some(step.at + (calls - 1));
+        match entered.native {
+            Some(id) => {
+                prints.iter_mut().for_each(|expected| expected.note(step.at));
+                step.queue.replay(step.at, id)
+            }
+            None => playback::play(plan, step, &mut prints),
+        }
+    });
+    match performed {
+        Ok(Performed::Enqueued(_)) => {
+            log::line(log::LAUNCHES, || format!("replayed graph `{label}` on stream {}", stream.id));
+            Ok(Outcome::Enqueued)
+        }
+        Ok(Performed::Skipped(_)) => Ok(Outcome::Skipped),
+        Err(failed) => {
+            // Nobody knows how much of it the device has.
+            if let Some(position) = reached {
+                graph.inner.lock().partial = Some(Use { queue: stream.queue.index, position });
+            }
+            Err(failed)
+        }
+    }
+}
+
+/// What keeps a graph from being replayed on a stream.
+fn check_replay<'a>(stream: Option<&'a Stream>, graph: &Graph) -> Checked<&'a Stream> {
+    let stream = usable(stream)?;
+    stream.not_recording("a replay")?;
+    let label = &graph.label;
+    if !Arc::ptr_eq(&stream.device, &graph.device) {
+        let message = || format!("graph `{label}` was made for another device than that of stream `{}`", stream.label);
+        return refusal(code::FOREIGN_HANDLE, message);
+    }
+    let partial = graph.inner.lock().partial;
+    if let Some(partial) = partial {
+        if !stream.device.over([partial]) {
+            let message = || {
+                format!(
+                    "the last replay of graph `{label}` failed when a part of it was submitted already; wait until that part is over"
+                )
+            };
+            return refusal(code::BUSY, message);
+        }
+        let mut inner = graph.inner.lock();
+        inner.partial = inner.partial.filter(|now| *now != partial);
+    }
+    Ok(stream)
+}
