@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     "status.rs",
     "types.rs",
     "library.rs",
@@ -21,6 +21,7 @@ const SOURCES: [&str; 16] = [
     "plan.rs",
     "tensor.rs",
     "shared.rs",
+    "native.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -103,7 +104,13 @@ fn zero(ty: &str) -> String {
         _ if ty.starts_with('*')
             || matches!(
                 ty,
-                "compute_kernel" | "compute_buffer" | "compute_stream" | "compute_error" | "compute_include_callback"
+                "compute_kernel"
+                    | "compute_buffer"
+                    | "compute_stream"
+                    | "compute_error"
+                    | "compute_include_callback"
+                    | "compute_vulkan_function"
+                    | "compute_vulkan_callback"
             ) =>
         {
             "NULL".into()
@@ -131,6 +138,7 @@ fn init_macros() -> String {
         let value = |(field, ty): &(&str, &str)| match *field {
             "struct_size" => format!("sizeof(struct {name})"),
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
+            "kind" if name == "compute_vulkan_desc" => "COMPUTE_CHAINED_VULKAN".into(),
             "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
             _ => zero(ty),
         };

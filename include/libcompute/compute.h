@@ -97,6 +97,9 @@
 /* `compute_include_desc` */
 #define COMPUTE_CHAINED_INCLUDE 2
 
+/* `compute_vulkan_desc` */
+#define COMPUTE_CHAINED_VULKAN 3
+
 /* How an injected fault shows. `NONE` only counts calls. */
 #define COMPUTE_FAULT_NONE 0
 
@@ -114,6 +117,18 @@
 
 /* The call panics inside the library. */
 #define COMPUTE_FAULT_PANIC 5
+
+/* What a `compute_native_info` names: an address of the host's memory. */
+#define COMPUTE_NATIVE_ADDRESS 1
+
+/* A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own. */
+#define COMPUTE_NATIVE_VULKAN_BUFFER 2
+
+/* A `CUdeviceptr`. */
+#define COMPUTE_NATIVE_CUDA_POINTER 3
+
+/* A `hipDeviceptr_t`. */
+#define COMPUTE_NATIVE_HIP_POINTER 4
 
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
 #define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
@@ -358,6 +373,65 @@ typedef struct compute_fault_desc {
     /* Zero. */
     uint32_t reserved;
 } compute_fault_desc;
+
+/* Any function of Vulkan: `(compute_vulkan_function)vkGetInstanceProcAddr`. */
+typedef void (*compute_vulkan_function)(void);
+
+/* Called when the library begins or ends to use a queue that it shares with its host, and when it no longer uses anything of the host's. */
+typedef void (*compute_vulkan_callback)(void *user);
+
+/* Chained to `compute_device_desc`: the device works on a Vulkan device that the host has made, so that both use the same memory (`compute_stream_export`). `backend` is
+ * then NULL or `wgpu`, and `index` 0. Named types are Vulkan's.
+ *
+ * The host vouches that all of this is true. Instance, physical device, device and the loader stay alive until `released` is called; that may be after the device and all
+ * that was made from it has been released, as work that is under way is waited for elsewhere. Everything else here is copied before the call returns.
+ *
+ * The queue is used by threads of the library, too. Where the host uses it as well, it gives `lock` and `unlock`, and takes the same lock around its own
+ * calls with that queue. Inside `lock` and `unlock` nothing of the library may be called. */
+typedef struct compute_vulkan_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_VULKAN` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* `vkGetInstanceProcAddr`, cast. */
+    compute_vulkan_function get_instance_proc_addr;
+    /* `VkInstance` */
+    void *instance;
+    /* `VkPhysicalDevice` */
+    void *physical_device;
+    /* `VkDevice` */
+    void *device;
+    /* The `apiVersion` of the `VkApplicationInfo` that the instance was made with; 0: Vulkan 1.0, which needs the device extensions
+     * `VK_KHR_maintenance1` and `VK_KHR_storage_buffer_storage_class`. */
+    uint32_t api_version;
+    /* Family of the queue: one for graphics and compute. */
+    uint32_t queue_family;
+    /* Index of the queue in its family. */
+    uint32_t queue_index;
+    /* Zero. */
+    uint32_t reserved;
+    /* `ppEnabledExtensionNames` that the instance was made with. */
+    const char *const *instance_extensions;
+    /* How many. */
+    size_t instance_extension_count;
+    /* `ppEnabledExtensionNames` that the device was made with. */
+    const char *const *device_extensions;
+    /* How many. */
+    size_t device_extension_count;
+    /* The head of the chain of features that the device was made with: `VkPhysicalDeviceFeatures2`, which also takes what `pEnabledFeatures` said,
+     * `VkPhysicalDeviceVulkan12Features` and so on; NULL: none. Kernels can use what is enabled, `features` of the device's info says what that comes to. */
+    const void *features;
+    /* Called before the queue is used; the thread then has it for itself. NULL: nobody else uses it. Any thread. */
+    compute_vulkan_callback lock;
+    /* Called by the same thread when it no longer uses the queue. NULL where `lock` is. */
+    compute_vulkan_callback unlock;
+    /* Called once, after opening has succeeded, when nothing of the host's is used any more; may be NULL. Any thread, no lock held. */
+    compute_vulkan_callback released;
+    /* Handed to them. */
+    void *user;
+} compute_vulkan_desc;
 
 /* How to make a stream. */
 typedef struct compute_stream_desc {
@@ -795,6 +869,20 @@ typedef struct compute_readback_s *compute_readback;
 
 /* A host-visible buffer in the host's memory. */
 typedef struct compute_mapping_s *compute_mapping;
+
+/* Where a view is for the driver (`compute_stream_export`). */
+typedef struct compute_native_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_NATIVE_...` */
+    uint32_t kind;
+    /* The driver's name of the memory that the view lies in, other buffers too. */
+    uint64_t handle;
+    /* Where the view begins in it, in bytes. */
+    uint64_t offset;
+    /* Bytes of the view. */
+    uint64_t size;
+} compute_native_info;
 
 /* What a kernel is (L10). */
 typedef struct compute_kernel_info {
@@ -1305,6 +1393,16 @@ typedef struct compute_table {
     compute_status (*mapping_flush)(compute_mapping mapping, uint64_t offset, uint64_t size, compute_error *out_error);
     /* `compute_stream_set_scratch_limit` */
     compute_status (*stream_set_scratch_limit)(compute_stream stream, uint64_t bytes, compute_error *out_error);
+    /* `compute_vulkan_desc_init` */
+    void (*vulkan_desc_init)(struct compute_vulkan_desc *desc);
+    /* `compute_stream_export` */
+    compute_status (*stream_export)(compute_stream stream,
+                                    const struct compute_view *view,
+                                    uint32_t access,
+                                    struct compute_native_info *info,
+                                    compute_error *out_error);
+    /* `compute_written` */
+    compute_status (*written)(const struct compute_view *view, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1444,6 +1542,8 @@ typedef struct compute_table {
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
+#define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
+#define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
@@ -1504,6 +1604,11 @@ void compute_device_desc_init(struct compute_device_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_fault_desc_init(struct compute_fault_desc *desc);
+
+/* Makes `*desc` a `compute_vulkan_desc` of its kind that names nothing.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_vulkan_desc_init(struct compute_vulkan_desc *desc);
 
 /* Makes `*desc` a `compute_stream_desc` with every default.
  *
@@ -2139,6 +2244,31 @@ compute_status compute_mapping_flush(compute_mapping mapping,
                                      uint64_t offset,
                                      uint64_t size,
                                      compute_error *out_error);
+
+/* Tells where a view is for the driver, for programs that use the driver themselves (T14). `access` is `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`: for
+ * reading, the answer for bytes that a failure claims is that of `compute_stream_read` (T8); for writing nothing is checked, claims stay, and the caller says
+ * `compute_written` once it has filled all of a view. Either way this waits for the work that uses the buffer, bytes that were never written are
+ * zeroed, and the buffer is not moved from then on (`compute_stream_compact`).
+ *
+ * What is told stays true until the buffer ends: keep it until work of yours with it is over. The order is the caller's: work of yours comes behind what
+ * `compute_stream_flush` has sent to a shared queue, with a barrier in front that covers shader and transfer writes, and one behind it that covers all commands
+ * where it writes. The memory of other buffers lies around the view: stay within it.
+ *
+ * Errors: `UNSUPPORTED` where there is no such name (another API than Vulkan), `INVALID_ARGUMENT` (an empty view).
+ *
+ * Pointers: `view` is readable; `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_stream_export(compute_stream stream,
+                                     const struct compute_view *view,
+                                     uint32_t access,
+                                     struct compute_native_info *info,
+                                     compute_error *out_error);
+
+/* Says that others have written all of a view, through what `compute_stream_export` told, and before any work that is enqueued from now on: its claims are released
+ * (T14). The caller vouches for it.
+ *
+ * Pointers: `view` is readable; `out_error` is writable, or NULL. */
+compute_status compute_written(const struct compute_view *view,
+                               compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

@@ -9,7 +9,7 @@ use std::ptr;
 use super::boundary::{guard, refuse, set_optional};
 use super::status::*;
 use super::types::*;
-use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, plan, shared, stream, tensor};
+use super::{budget, buffer, descriptors, device, error, event, kernel, library, memory, native, plan, shared, stream, tensor};
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
 #[repr(C)]
@@ -546,6 +546,18 @@ pub struct compute_table {
     /// `compute_stream_set_scratch_limit`
     pub stream_set_scratch_limit:
         unsafe extern "C" fn(stream: compute_stream, bytes: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_vulkan_desc_init`
+    pub vulkan_desc_init: unsafe extern "C" fn(desc: *mut compute_vulkan_desc),
+    /// `compute_stream_export`
+    pub stream_export: unsafe extern "C" fn(
+        stream: compute_stream,
+        view: *const compute_view,
+        access: u32,
+        info: *mut compute_native_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_written`
+    pub written: unsafe extern "C" fn(view: *const compute_view, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -672,6 +684,9 @@ static TABLE: compute_table = compute_table {
     mapping_acquire: shared::compute_mapping_acquire,
     mapping_flush: shared::compute_mapping_flush,
     stream_set_scratch_limit: memory::compute_stream_set_scratch_limit,
+    vulkan_desc_init: descriptors::compute_vulkan_desc_init,
+    stream_export: native::compute_stream_export,
+    written: native::compute_written,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

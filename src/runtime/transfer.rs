@@ -40,10 +40,16 @@ pub(super) struct Names {
     pub(super) read: Arc<str>,
     pub(super) copy: Arc<str>,
     pub(super) fill: Arc<str>,
+    pub(super) export: Arc<str>,
 }
 
-pub(super) static NAMES: LazyLock<Names> =
-    LazyLock::new(|| Names { write: "write".into(), read: "read".into(), copy: "copy".into(), fill: "fill".into() });
+pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    write: "write".into(),
+    read: "read".into(),
+    copy: "copy".into(),
+    fill: "fill".into(),
+    export: "export".into(),
+});
 
 /// A name for what is done, as many calls of the device as it takes.
 pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
