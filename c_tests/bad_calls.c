@@ -152,6 +152,8 @@ static void bad_streams(void)
     EACH_BAD(compute_mapping, compute_mapping_get_pointer(h, &pointer, NULL, E));
     EACH_BAD(compute_mapping, compute_mapping_acquire(h, 0, 1, COMPUTE_ACCESS_READ, 0, E));
     EACH_BAD(compute_mapping, compute_mapping_flush(h, 0, 1, E));
+    compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
+    EACH_BAD(compute_stream, compute_stream_export(h, &view, COMPUTE_ACCESS_READ, &native, E));
     for (size_t i = 0; i < BAD_HANDLES; i++) {
         compute_readback_release((compute_readback)bad_handles[i]);
         compute_mapping_release((compute_mapping)bad_handles[i]);
@@ -203,6 +205,9 @@ static void bad_buffers(void)
         compute_view two[2] = { to, view };
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_check(two, 2, 0, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_reinstate(&view, 1, &number, E));
+        compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
+        BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_export(stream, &view, COMPUTE_ACCESS_READ, &native, E));
+        BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_written(&view, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_write(stream, &view, bytes, 64, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_read(stream, &view, bytes, 64, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_copy(stream, &view, &to, E));
@@ -446,6 +451,7 @@ static void bad_buffer_calls(void)
     for (size_t i = 0; i < COUNT_OF(beyond); i++) {
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_check(&beyond[i], 1, 0, E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_reinstate(&beyond[i], 1, NULL, E));
+        BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_written(&beyond[i], E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_sync(stream, &beyond[i], 1, 0, 0, E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_read(stream, &beyond[i], &out, 1, E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_write(stream, &beyond[i], &out, 1, E));

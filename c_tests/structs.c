@@ -287,6 +287,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(list_desc, LIST_DESC);
     AGREE(device_desc, DEVICE_DESC);
     AGREE(fault_desc, FAULT_DESC);
+    AGREE(vulkan_desc, VULKAN_DESC);
     AGREE(stream_desc, STREAM_DESC);
     AGREE(buffer_desc, BUFFER_DESC);
     AGREE(tensor_desc, TENSOR_DESC);

@@ -57,6 +57,12 @@ pub fn open(backend: Option<&str>, index: u32, options: &OpenOptions) -> Option<
     None
 }
 
+/// Opens a device on the Vulkan device that the options name. `None`: this build cannot.
+pub fn open_on_host(options: &OpenOptions) -> Option<Result<Opened, DeviceError>> {
+    let driver = drivers(Some("wgpu")).next()?;
+    Some(driver.open(0, options).map(|device| (device, driver.name())))
+}
+
 /// How an injected fault shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {

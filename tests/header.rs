@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 23] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
@@ -27,6 +27,7 @@ const SOURCES: [&str; 22] = [
     "shared.rs",
     "capture.rs",
     "graph.rs",
+    "native.rs",
     "kernel.rs",
     "event.rs",
     "error/mod.rs",
@@ -109,7 +110,13 @@ fn zero(ty: &str) -> String {
         _ if ty.starts_with('*')
             || matches!(
                 ty,
-                "compute_kernel" | "compute_buffer" | "compute_stream" | "compute_error" | "compute_include_callback"
+                "compute_kernel"
+                    | "compute_buffer"
+                    | "compute_stream"
+                    | "compute_error"
+                    | "compute_include_callback"
+                    | "compute_vulkan_function"
+                    | "compute_vulkan_callback"
             ) =>
         {
             "NULL".into()
@@ -138,6 +145,7 @@ fn init_macros() -> String {
         let value = |(field, ty): &(&str, &str)| match *field {
             "struct_size" => format!("sizeof(struct {name})"),
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
+            "kind" if name == "compute_vulkan_desc" => "COMPUTE_CHAINED_VULKAN".into(),
             "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
             _ => zero(ty),
         };

@@ -8,6 +8,7 @@ use compute_hal::{Capabilities, DeviceKind, Features, Limits, OpenOptions, Prope
 use serde_json::json;
 
 use super::boundary::*;
+use super::native::read_vulkan;
 use super::objects::{Opened, add, destroy, find, release, retain};
 use super::status::*;
 use super::types::*;
@@ -176,25 +177,37 @@ pub unsafe extern "C" fn compute_drivers_report(
 }
 
 /// What the chain of a device's descriptor asks for.
+struct Chain {
+    fault: Option<compute_fault_desc>,
+    vulkan: Option<compute_vulkan_desc>,
+}
+
+/// Reads it.
 ///
 /// # Safety
 /// `next` is NULL or the head of a chain of structs, each with its size, kind and next.
-unsafe fn read_chain(mut next: *const c_void) -> Result<Option<compute_fault_desc>, Complaint> {
+unsafe fn read_chain(mut next: *const c_void) -> Result<Chain, Complaint> {
     /// A longer chain goes in circles.
     const LONGEST: u32 = 16;
-    let mut fault = None;
+    let mut chain = Chain { fault: None, vulkan: None };
     for _ in 0..LONGEST {
         if next.is_null() {
-            return Ok(fault);
+            return Ok(chain);
         }
         // SAFETY: every struct of a chain begins like this one, and says how much of it there is.
         let head = unsafe { read_head(next.cast::<compute_chained>()) }?;
         match head.kind {
-            COMPUTE_CHAINED_FAULT if fault.is_some() => {
+            COMPUTE_CHAINED_FAULT if chain.fault.is_none() => {
+                // SAFETY: its kind says what it is.
+                chain.fault = Some(unsafe { read_struct(next.cast::<compute_fault_desc>()) }?);
+            }
+            COMPUTE_CHAINED_VULKAN if chain.vulkan.is_none() => {
+                // SAFETY: as above.
+                chain.vulkan = Some(unsafe { read_struct(next.cast::<compute_vulkan_desc>()) }?);
+            }
+            COMPUTE_CHAINED_FAULT | COMPUTE_CHAINED_VULKAN => {
                 return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has two structs of kind {}", head.kind);
             }
-            // SAFETY: its kind says what it is.
-            COMPUTE_CHAINED_FAULT => fault = Some(unsafe { read_struct(next.cast::<compute_fault_desc>()) }?),
             kind => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "the chain has a struct of unknown kind {kind}"),
         }
         next = head.next;
@@ -234,7 +247,7 @@ pub unsafe extern "C" fn compute_device_open(
 /// What `desc` points to is valid.
 unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
     // SAFETY: as our own caller says, for all that is read here.
-    let (backend, exact_target, label, fault) = unsafe {
+    let (backend, exact_target, label, chain) = unsafe {
         (
             read_backend(desc.backend, desc.backend_length)?,
             read_text(desc.exact_target, desc.exact_target_length, MOST_NAME, "exact target")?,
@@ -243,23 +256,23 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         )
     };
     check_flags(desc.flags, COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN, "device")?;
-    let fault = fault.map(|fault| Ok::<_, Complaint>((fault.call, how_of(fault.how)?))).transpose()?;
+    let fault = chain.fault.map(|fault| Ok::<_, Complaint>((fault.call, how_of(fault.how)?))).transpose()?;
+    // SAFETY: as our own caller says.
+    let host = chain.vulkan.map(|vulkan| unsafe { read_vulkan(&vulkan) }).transpose()?;
+    let (vulkan, host) = host.unzip();
     let options = DeviceOptions {
         label: label.unwrap_or_default().to_owned(),
         strict_unwritten: desc.flags & COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN != 0,
         exact_target: exact_target.map(str::to_owned),
         queues: desc.queues,
         idle_bytes: desc.idle_bytes,
-        open: OpenOptions { threads: desc.threads },
+        open: OpenOptions { threads: desc.threads, vulkan },
     };
     prepare_process()?;
-    let Some(native) = registry::open(backend, desc.index, &options.open) else {
-        let found = probe(backend)?;
-        let tried: Vec<&str> = found.iter().flat_map(|found| &found.probe.tried).map(String::as_str).collect();
-        let (index, count, tried) = (desc.index, devices(&found).len(), tried.join("; "));
-        return refuse!(COMPUTE_ERROR_NO_DEVICE, "device {index} was asked for, and there are {count}. What was tried: {tried}");
+    let (mut native, backend) = match &host {
+        Some(_) => open_on_host(backend, desc.index, &options.open)?,
+        None => open_listed(backend, desc.index, &options.open)?,
     };
-    let (mut native, backend) = native.map_err(runtime::Failed::from_device)?;
     let faults = fault.map(|(call, how)| {
         let faults = Faults::new();
         native = faults.wrap(native.clone());
@@ -267,7 +280,34 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         faults
     });
     let device = Device::new(native, &options)?;
+    if let Some(host) = host {
+        host.opened();
+    }
     Ok(Opened { device, backend, index: desc.index, faults })
+}
+
+fn open_listed(backend: Option<&str>, index: u32, options: &OpenOptions) -> Result<registry::Opened, Complaint> {
+    if let Some(opened) = registry::open(backend, index, options) {
+        return Ok(opened.map_err(runtime::Failed::from_device)?);
+    }
+    let found = probe(backend)?;
+    let tried: Vec<&str> = found.iter().flat_map(|found| &found.probe.tried).map(String::as_str).collect();
+    let (count, tried) = (devices(&found).len(), tried.join("; "));
+    refuse!(COMPUTE_ERROR_NO_DEVICE, "device {index} was asked for, and there are {count}. What was tried: {tried}")
+}
+
+fn open_on_host(backend: Option<&str>, index: u32, options: &OpenOptions) -> Result<registry::Opened, Complaint> {
+    if index != 0 || backend.is_some_and(|name| name != "wgpu") {
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "a compute_vulkan_desc goes with the backend `wgpu`, or NULL, and index 0; not with device {index} of `{}`",
+            backend.unwrap_or("")
+        );
+    }
+    match registry::open_on_host(options) {
+        Some(opened) => Ok(opened.map_err(runtime::Failed::from_device)?),
+        None => refuse!(COMPUTE_ERROR_UNSUPPORTED, "this build of the library has no `wgpu` backend"),
+    }
 }
 
 fn how_of(how: u32) -> Result<How, Complaint> {

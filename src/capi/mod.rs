@@ -17,6 +17,7 @@ mod includes;
 pub mod kernel;
 pub mod library;
 pub mod memory;
+pub mod native;
 mod objects;
 pub mod plan;
 pub mod shared;

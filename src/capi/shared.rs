@@ -178,6 +178,15 @@ pub unsafe extern "C" fn compute_mapping_get_pointer(
     })
 }
 
+pub(crate) fn access_of(access: u32) -> Result<Access, Complaint> {
+    Ok(match access {
+        COMPUTE_ACCESS_READ => Access { reads: true, writes: false },
+        COMPUTE_ACCESS_WRITE => Access { reads: false, writes: true },
+        COMPUTE_ACCESS_READ_WRITE => Access { reads: true, writes: true },
+        other => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_ACCESS_ with which memory is accessed"),
+    })
+}
+
 /// Waits until the host may access bytes of a mapping (`access`: `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`), counted from its start; `size` may be `COMPUTE_WHOLE`. For reading,
 /// the device's writes to the buffer are over then, and the bytes can be trusted, or the answer is that of `compute_stream_read` (T8). For writing, its reads are over, too.
 /// `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
@@ -195,14 +204,7 @@ pub unsafe extern "C" fn compute_mapping_acquire(
 ) -> compute_status {
     guard(out_error, || {
         let mapping = Arc::clone(&*find(mapping)?);
-        let access = match access {
-            COMPUTE_ACCESS_READ => Access { reads: true, writes: false },
-            COMPUTE_ACCESS_WRITE => Access { reads: false, writes: true },
-            COMPUTE_ACCESS_READ_WRITE => Access { reads: true, writes: true },
-            other => {
-                return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_ACCESS_ with which memory is accessed");
-            }
-        };
+        let access = access_of(access)?;
         match mapping.acquire(offset, size, access, timeout_of(timeout_ns))? {
             Wait::Done => Ok(COMPUTE_OK),
             Wait::TimedOut => Ok(COMPUTE_TIMEOUT),

@@ -11,7 +11,7 @@ use super::graph_types::*;
 use super::status::*;
 use super::types::*;
 use super::{
-    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, plan, shared, stream, tensor,
+    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, native, plan, shared, stream, tensor,
 };
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
@@ -693,6 +693,18 @@ pub struct compute_table {
     ) -> compute_status,
     /// `compute_graph_desc_init`
     pub graph_desc_init: unsafe extern "C" fn(desc: *mut compute_graph_desc),
+    /// `compute_vulkan_desc_init`
+    pub vulkan_desc_init: unsafe extern "C" fn(desc: *mut compute_vulkan_desc),
+    /// `compute_stream_export`
+    pub stream_export: unsafe extern "C" fn(
+        stream: compute_stream,
+        view: *const compute_view,
+        access: u32,
+        info: *mut compute_native_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_written`
+    pub written: unsafe extern "C" fn(view: *const compute_view, out_error: *mut compute_error) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -843,6 +855,9 @@ static TABLE: compute_table = compute_table {
     graph_get_times: graph::compute_graph_get_times,
     graph_export: graph::compute_graph_export,
     graph_desc_init: descriptors::compute_graph_desc_init,
+    vulkan_desc_init: descriptors::compute_vulkan_desc_init,
+    stream_export: native::compute_stream_export,
+    written: native::compute_written,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

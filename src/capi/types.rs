@@ -244,6 +244,9 @@ pub const COMPUTE_CHAINED_FAULT: u32 = 1;
 /// `compute_include_desc`
 pub const COMPUTE_CHAINED_INCLUDE: u32 = 2;
 
+/// `compute_vulkan_desc`
+pub const COMPUTE_CHAINED_VULKAN: u32 = 3;
+
 /// What every struct in a `next` chain begins with.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -285,6 +288,92 @@ pub struct compute_fault_desc {
     pub how: u32,
     /// Zero.
     pub reserved: u32,
+}
+
+/// Any function of Vulkan: `(compute_vulkan_function)vkGetInstanceProcAddr`.
+pub type compute_vulkan_function = Option<unsafe extern "C" fn()>;
+
+/// Called when the library begins or ends to use a queue that it shares with its host, and when it no longer uses anything of the host's.
+pub type compute_vulkan_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Chained to `compute_device_desc`: the device works on a Vulkan device that the host has made, so that both use the same memory (`compute_stream_export`). `backend` is
+/// then NULL or `wgpu`, and `index` 0. Named types are Vulkan's.
+///
+/// The host vouches that all of this is true. Instance, physical device, device and the loader stay alive until `released` is called; that may be after the device and all
+/// that was made from it has been released, as work that is under way is waited for elsewhere. Everything else here is copied before the call returns.
+///
+/// The queue is used by threads of the library, too. Where the host uses it as well, it gives `lock` and `unlock`, and takes the same lock around its own
+/// calls with that queue. Inside `lock` and `unlock` nothing of the library may be called.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_vulkan_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_CHAINED_VULKAN`
+    pub kind: u32,
+    /// The next one, or NULL.
+    pub next: *const c_void,
+    /// `vkGetInstanceProcAddr`, cast.
+    pub get_instance_proc_addr: compute_vulkan_function,
+    /// `VkInstance`
+    pub instance: *mut c_void,
+    /// `VkPhysicalDevice`
+    pub physical_device: *mut c_void,
+    /// `VkDevice`
+    pub device: *mut c_void,
+    /// The `apiVersion` of the `VkApplicationInfo` that the instance was made with; 0: Vulkan 1.0, which needs the device extensions
+    /// `VK_KHR_maintenance1` and `VK_KHR_storage_buffer_storage_class`.
+    pub api_version: u32,
+    /// Family of the queue: one for graphics and compute.
+    pub queue_family: u32,
+    /// Index of the queue in its family.
+    pub queue_index: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// `ppEnabledExtensionNames` that the instance was made with.
+    pub instance_extensions: *const *const c_char,
+    /// How many.
+    pub instance_extension_count: usize,
+    /// `ppEnabledExtensionNames` that the device was made with.
+    pub device_extensions: *const *const c_char,
+    /// How many.
+    pub device_extension_count: usize,
+    /// The head of the chain of features that the device was made with: `VkPhysicalDeviceFeatures2`, which also takes what `pEnabledFeatures` said,
+    /// `VkPhysicalDeviceVulkan12Features` and so on; NULL: none. Kernels can use what is enabled, `features` of the device's info says what that comes to.
+    pub features: *const c_void,
+    /// Called before the queue is used; the thread then has it for itself. NULL: nobody else uses it. Any thread.
+    pub lock: compute_vulkan_callback,
+    /// Called by the same thread when it no longer uses the queue. NULL where `lock` is.
+    pub unlock: compute_vulkan_callback,
+    /// Called once, after opening has succeeded, when nothing of the host's is used any more; may be NULL. Any thread, no lock held.
+    pub released: compute_vulkan_callback,
+    /// Handed to them.
+    pub user: *mut c_void,
+}
+
+/// What a `compute_native_info` names: an address of the host's memory.
+pub const COMPUTE_NATIVE_ADDRESS: u32 = 1;
+/// A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own.
+pub const COMPUTE_NATIVE_VULKAN_BUFFER: u32 = 2;
+/// A `CUdeviceptr`.
+pub const COMPUTE_NATIVE_CUDA_POINTER: u32 = 3;
+/// A `hipDeviceptr_t`.
+pub const COMPUTE_NATIVE_HIP_POINTER: u32 = 4;
+
+/// Where a view is for the driver (`compute_stream_export`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_native_info {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// `COMPUTE_NATIVE_...`
+    pub kind: u32,
+    /// The driver's name of the memory that the view lies in, other buffers too.
+    pub handle: u64,
+    /// Where the view begins in it, in bytes.
+    pub offset: u64,
+    /// Bytes of the view.
+    pub size: u64,
 }
 
 /// How to make a stream.

@@ -141,7 +141,7 @@ impl Mapping {
 }
 
 /// The last uses of a buffer: its last write, and the reads after it where they matter.
-fn uses(buffer: &Buffer, reads: bool) -> SmallVec<[Use; 4]> {
+pub(super) fn uses(buffer: &Buffer, reads: bool) -> SmallVec<[Use; 4]> {
     let mut all: SmallVec<[Use; 4]> = buffer.uses.last_write().into_iter().collect();
     if reads {
         buffer.uses.each_read(|read| all.push(read));

@@ -43,6 +43,7 @@ pub(super) struct Names {
     pub(super) copy: Arc<str>,
     pub(super) fill: Arc<str>,
     pub(super) replay: Arc<str>,
+    pub(super) export: Arc<str>,
 }
 
 pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
@@ -51,6 +52,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     copy: "copy".into(),
     fill: "fill".into(),
     replay: "replay".into(),
+    export: "export".into(),
 });
 
 /// A name for what is done, as many calls of the device as it takes.

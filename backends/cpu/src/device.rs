@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
-    Properties, Queue, QueueId,
+    NativeKind, Properties, Queue, QueueId,
 };
 use parking_lot::Mutex;
 
@@ -148,6 +148,10 @@ impl Device for CpuDevice {
     fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         self.add_block(Block::foreign(handle, size)?)
+    }
+
+    fn native_kind(&self) -> NativeKind {
+        NativeKind::Address
     }
 
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {

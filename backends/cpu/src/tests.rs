@@ -29,7 +29,7 @@ pub(crate) struct TestCode {
 }
 
 fn open(threads: u32) -> CpuDevice {
-    driver::open(0, &OpenOptions { threads }).unwrap()
+    driver::open(0, &OpenOptions { threads, ..OpenOptions::default() }).unwrap()
 }
 
 fn region(memory: MemoryId, offset: u64, size: u64) -> Region {

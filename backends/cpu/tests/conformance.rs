@@ -9,7 +9,7 @@ use compute_hal::conformance::{Exception, Subject, run};
 const EXCEPTIONS: &[Exception] = &[];
 
 fn conforms(threads: u32) {
-    let options = OpenOptions { threads };
+    let options = OpenOptions { threads, ..OpenOptions::default() };
     run(&Subject { driver: &CpuDriver, index: 0, options: &options }, EXCEPTIONS).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 

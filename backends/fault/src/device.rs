@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, GraphId, GraphRequest, HostTarget,
-    KernelFacts, KernelId, Limits, MemoryId, NodeWork, OpenOptions, Probe, Properties, Queue,
+    KernelFacts, KernelId, Limits, MemoryId, NativeKind, NodeWork, OpenOptions, Probe, Properties, Queue,
 };
 use parking_lot::Mutex;
 
@@ -155,6 +155,10 @@ impl Device for FaultDevice {
     fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
         self.meet(Calls::SHARE, "import")?;
         self.inner.import(handle, size)
+    }
+
+    fn native_kind(&self) -> NativeKind {
+        self.inner.native_kind()
     }
 
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {

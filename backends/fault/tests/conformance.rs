@@ -9,7 +9,7 @@ use compute_hal::conformance::{Exception, Subject, run};
 use compute_hal::{Driver, OpenOptions};
 
 fn conforms(driver: &dyn Driver, exceptions: &[Exception]) {
-    let subject = Subject { driver, index: 0, options: &OpenOptions { threads: 2 } };
+    let subject = Subject { driver, index: 0, options: &OpenOptions { threads: 2, ..OpenOptions::default() } };
     run(&subject, exceptions).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
@@ -83,7 +83,7 @@ fn a_stale_or_misspelt_exception_fails_the_suite() {
         Exception { check: "dl06_no_reported_limit_is_zero", reason: "none" },
         Exception { check: "no_such_check", reason: "none" },
     ];
-    let subject = Subject { driver: &CpuDriver, index: 0, options: &OpenOptions { threads: 2 } };
+    let subject = Subject { driver: &CpuDriver, index: 0, options: &OpenOptions { threads: 2, ..OpenOptions::default() } };
     let wrong = run(&subject, &stale).unwrap_err();
     assert_eq!(wrong.lines().count(), 2, "{wrong}");
     assert!(wrong.contains("dl06_no_reported_limit_is_zero passes") && wrong.contains("no_such_check"));

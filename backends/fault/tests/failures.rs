@@ -11,7 +11,7 @@ use compute_fault::{Calls, FaultPlan, How, wrap};
 use compute_hal::{Device, DeviceError, Driver, HostTarget, LateCause, MemoryId, OpenOptions, Position, Queue, Region, Waited};
 
 fn open(plan: &Arc<FaultPlan>) -> Arc<dyn Device> {
-    wrap(CpuDriver.open(0, &OpenOptions { threads: 2 }).unwrap(), Arc::clone(plan))
+    wrap(CpuDriver.open(0, &OpenOptions { threads: 2, ..OpenOptions::default() }).unwrap(), Arc::clone(plan))
 }
 
 fn view(memory: MemoryId, size: u64) -> Region {

@@ -19,6 +19,7 @@
 mod error;
 mod graph;
 mod host;
+mod vulkan;
 mod work;
 
 #[cfg(feature = "conformance")]
@@ -32,6 +33,7 @@ pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
+pub use vulkan::{HostVulkan, VulkanFunction, VulkanHost, VulkanLoader};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
 
 use kernel::reflection::Bounds;
@@ -77,6 +79,8 @@ pub struct Probe {
 pub struct OpenOptions {
     /// Worker threads of the cpu device; 0: as many as there are processors.
     pub threads: u32,
+    /// The wgpu device works on this Vulkan device instead of one of its own; the index is of no matter then.
+    pub vulkan: Option<HostVulkan>,
 }
 
 /// What kind of hardware a device is.
@@ -250,6 +254,21 @@ pub struct KernelFacts {
     pub code_size: u64,
 }
 
+/// What the names are that a device gives its memory for other libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NativeKind {
+    /// The device has none, or does not say.
+    Unknown,
+    /// An address of the host's.
+    Address,
+    /// A `VkBuffer`.
+    VulkanBuffer,
+    /// A `CUdeviceptr`.
+    CudaPointer,
+    /// A `hipDeviceptr_t`.
+    HipPointer,
+}
+
 /// A device: memory, kernels, queues.
 pub trait Device: Send + Sync {
     /// Who it is.
@@ -282,6 +301,11 @@ pub trait Device: Send + Sync {
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
         let _ = memory;
         Err(DeviceError::Unsupported("exported memory"))
+    }
+
+    /// What [`Device::export`] names.
+    fn native_kind(&self) -> NativeKind {
+        NativeKind::Unknown
     }
 
     /// Compiles. May take long and may be called from several threads at once.

@@ -120,7 +120,7 @@ impl Recorder {
     fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64, shared: &Shared) {
         self.batch.fetched += size;
         let Some(to) = self.batch.downloads.get(chunk).map(|chunk| chunk.buffer.clone()) else { return };
-        self.copy(&shared.device, from, (&to, start), size);
+        self.copy(shared.gpu.device(), from, (&to, start), size);
     }
 
     fn download(&mut self, shared: &Shared, size: u64) -> Result<(usize, u64), DeviceError> {
@@ -128,7 +128,7 @@ impl Recorder {
         if let Some(start) = self.batch.downloads.last_mut().and_then(|chunk| chunk.reserve(size)) {
             return Ok((self.batch.downloads.len() - 1, start));
         }
-        let mut chunk = shared.staging.download(&shared.device, size)?;
+        let mut chunk = shared.staging.download(shared.gpu.device(), size)?;
         let start = chunk.reserve(size).unwrap_or_default();
         self.batch.downloads.push(chunk);
         Ok((self.batch.downloads.len() - 1, start))
@@ -140,7 +140,7 @@ impl Recorder {
         if let Some(start) = self.batch.uniforms.last_mut().and_then(|chunk| chunk.reserve(size, alignment)) {
             return Ok((self.batch.uniforms.len() - 1, start));
         }
-        let mut chunk = shared.staging.uniform(&shared.device)?;
+        let mut chunk = shared.staging.uniform(shared.gpu.device())?;
         let start = chunk.reserve(size, alignment);
         self.batch.uniforms.push(chunk);
         let Some(start) = start else { return Err(DeviceError::Internal(format!("a uniform binding of {size} bytes"))) };
@@ -163,7 +163,7 @@ impl Recorder {
             self.make_group(shared, kernel, resources, &placed)?;
         }
         if self.pass.is_none() {
-            let encoder = self.encoder(&shared.device);
+            let encoder = self.encoder(shared.gpu.device());
             let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
             self.pass = Some(encoder.begin_compute_pass(&descriptor).forget_lifetime());
         }
@@ -216,7 +216,7 @@ impl Recorder {
                     let to = self.batch.uniforms.get(chunk).map(|chunk| chunk.buffer.clone());
                     if let Some(to) = to {
                         self.copy(
-                            &shared.device,
+                            shared.gpu.device(),
                             (&span.block.buffer, span.offset),
                             (&to, start),
                             slot.least.next_multiple_of(4),
@@ -265,7 +265,7 @@ impl Recorder {
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
         let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
-        let group = scoped(&shared.device, || shared.device.create_bind_group(&descriptor));
+        let group = scoped(shared.gpu.device(), || shared.gpu.device().create_bind_group(&descriptor));
         let group = group.map_err(|error| device_error("create_bind_group", 0, &error))?;
         self.groups.put(self.key.clone(), holds.into_iter(), group);
         Ok(())
@@ -276,12 +276,12 @@ impl Recorder {
         let Some(slot) = kernel.record else { return Ok(()) };
         if self.record.as_ref().is_none_or(|(_, buffer)| buffer.size() < slot.size) {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-            let buffer = create(&shared.device, "record", slot.size.next_power_of_two(), usage, false)?;
+            let buffer = create(shared.gpu.device(), "record", slot.size.next_power_of_two(), usage, false)?;
             self.record = Some((shared.next_id(), buffer));
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);
-        self.encoder(&shared.device).clear_buffer(&buffer, 0, Some(slot.size.next_multiple_of(4)));
+        self.encoder(shared.gpu.device()).clear_buffer(&buffer, 0, Some(slot.size.next_multiple_of(4)));
         Ok(())
     }
 

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, KernelFacts, KernelId, Limits, MemoryId, Properties, Queue,
-    QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, KernelFacts, KernelId, Limits, MemoryId, NativeKind,
+    Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
+use crate::gpu::Gpu;
 use crate::kernel::{Compiler, Kernel};
 use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
@@ -18,8 +19,6 @@ use crate::staging::Staging;
 
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
-    pub(crate) device: wgpu::Device,
-    pub(crate) queue: wgpu::Queue,
     pub(crate) native: wgpu::Limits,
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
@@ -32,6 +31,8 @@ pub(crate) struct Shared {
     next_queue: AtomicU32,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
+    /// Goes last: what was made with it goes before.
+    pub(crate) gpu: Gpu,
 }
 
 impl Shared {
@@ -70,7 +71,7 @@ impl Shared {
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        Kernel::compile(&Compiler { device: &self.device, dynamic_uniforms }, self.next_id(), request)
+        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms }, self.next_id(), request)
     }
 }
 
@@ -82,15 +83,13 @@ pub(crate) struct WgpuDevice {
 
 impl WgpuDevice {
     pub(crate) fn new(
-        (device, queue): (wgpu::Device, wgpu::Queue),
+        gpu: Gpu,
         native: wgpu::Limits,
         properties: Properties,
         limits: Limits,
         capabilities: Capabilities,
     ) -> Self {
         let shared = Arc::new(Shared {
-            device,
-            queue,
             native,
             limits,
             memory: Memory::default(),
@@ -102,10 +101,11 @@ impl WgpuDevice {
             next_queue: AtomicU32::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
+            gpu,
         });
         // Weak: wgpu's device holds the callbacks.
         let lost = Arc::downgrade(&shared);
-        shared.device.set_device_lost_callback(move |reason, message| {
+        shared.gpu.device().set_device_lost_callback(move |reason, message| {
             // Dropping a device destroys it, which is told here, too.
             if reason != wgpu::DeviceLostReason::Destroyed
                 && let Some(shared) = lost.upgrade()
@@ -114,7 +114,7 @@ impl WgpuDevice {
             }
         });
         let stray = Arc::downgrade(&shared);
-        shared.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+        shared.gpu.device().on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             // Every call that can fail has a scope, so this is a call that was thought not to: nothing is known about what it left undone.
             if let Some(shared) = stray.upgrade() {
                 let _ = shared.lose("UNCAPTURED", crate::errors::chain(&error));
@@ -165,13 +165,26 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        shared.memory.allocate(&shared.device, shared.next_id(), size, shared.limits.allocation_size)
+        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size)
     }
 
     fn free(&self, memory: MemoryId) {
         if self.shared.memory.free(memory) {
             self.forget(memory.0);
         }
+    }
+
+    fn native_kind(&self) -> NativeKind {
+        NativeKind::VulkanBuffer
+    }
+
+    fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
+        let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
+        let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
+        let native = crate::host::export(&span.block.buffer).ok_or(none)?;
+        let lane = self.shared.lane.lock().upgrade();
+        lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
+        Ok(native)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

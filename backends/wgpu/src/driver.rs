@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Features, Limits, OpenOptions, Probe, Properties};
+use compute_hal::{
+    Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, Probe, Properties,
+    VulkanHost,
+};
 
 use parking_lot::Mutex;
 
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
+use crate::gpu::Gpu;
+use crate::host;
 
 /// The driver. It loads graphics libraries when it is asked for devices, and not before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +53,10 @@ impl Driver for WgpuDriver {
     }
 }
 
-pub(crate) fn open_device(index: u32, _options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    if let Some(vulkan) = &options.vulkan {
+        return survive(|| open_on_host(vulkan)).map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
+    }
     let (mut adapters, _) = adapters();
     if index as usize >= adapters.len() {
         return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
@@ -57,7 +65,7 @@ pub(crate) fn open_device(index: u32, _options: &OpenOptions) -> Result<WgpuDevi
     survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
-fn driver_error(call: &'static str, message: String) -> DeviceError {
+pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
     DeviceError::Driver { call, code: 0, name: "WGPU".into(), message }
 }
 
@@ -125,21 +133,41 @@ fn computes(adapter: &wgpu::Adapter) -> bool {
         && limits.max_compute_workgroup_size_x >= 64
 }
 
-fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
-    let features = adapter.features() & WANTED;
-    let native = adapter.limits();
-    let descriptor = wgpu::DeviceDescriptor {
+/// What is asked of a device: all that the adapter allows, not the API's defaults.
+pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu::DeviceDescriptor<'static> {
+    wgpu::DeviceDescriptor {
         label: Some("libcompute"),
         required_features: features,
-        required_limits: native.clone(),
+        required_limits: native,
         experimental_features: wgpu::ExperimentalFeatures::disabled(),
         memory_hints: wgpu::MemoryHints::Performance,
         trace: wgpu::Trace::Off,
-    };
-    let opened = ready(adapter.request_device(&descriptor))?.map_err(|error| driver_error("request_device", chain(&error)))?;
+    }
+}
+
+fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
+    let features = adapter.features() & WANTED;
+    let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
+    let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into());
+    Ok(whole(adapter, opened, features, None))
+}
+
+/// A device on the host's own.
+fn open_on_host(vulkan: &HostVulkan) -> Result<WgpuDevice, DeviceError> {
+    let made = host::open(vulkan, WANTED, computes)?;
+    Ok(whole(&made.adapter, made.opened, made.features, Some(vulkan.host.clone())))
+}
+
+fn whole(
+    adapter: &wgpu::Adapter,
+    opened: (wgpu::Device, wgpu::Queue),
+    features: wgpu::Features,
+    host: Option<Arc<dyn VulkanHost>>,
+) -> WgpuDevice {
+    let native = adapter.limits();
     let limits = limits(&native, features);
-    Ok(WgpuDevice::new(opened, native, properties(adapter), limits, capabilities(features)))
+    WgpuDevice::new(Gpu::new(opened, host), native, properties(adapter), limits, capabilities(features))
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {

@@ -70,7 +70,7 @@ pub(crate) fn submit(
     pass: Option<wgpu::ComputePass<'static>>,
     batch: Batch,
 ) -> Result<Entry, DeviceError> {
-    let device = &shared.device;
+    let device = shared.gpu.device();
     let last = batch.last;
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
@@ -83,14 +83,15 @@ pub(crate) fn submit(
             }
             batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
             let front = (!batch.uniforms.is_empty()).then(|| front.finish());
-            shared.queue.submit(front.into_iter().chain(encoder.map(wgpu::CommandEncoder::finish)))
+            let whole: Vec<_> = front.into_iter().chain(encoder.map(wgpu::CommandEncoder::finish)).collect();
+            shared.gpu.queue().submit(whole)
         });
         let (index, aborted) = match run {
             Ok(index) => (index, None),
             // Nothing of it ran. An empty submission tells when all before it is over.
             Err(error) => {
                 let aborted = Aborted { name: kind(&error).into(), message: crate::errors::chain(&error) };
-                (shared.queue.submit(None), Some(aborted))
+                (shared.gpu.queue().submit(None), Some(aborted))
             }
         };
         let mapped = |buffer: &wgpu::Buffer, mode| map(buffer, mode);
@@ -102,7 +103,7 @@ pub(crate) fn submit(
             aborted,
         };
         let tell = Arc::clone(&over);
-        shared.queue.on_submitted_work_done(move || tell.store(true, Ordering::Release));
+        shared.gpu.when_done(move || tell.store(true, Ordering::Release));
         (index, load)
     });
     match made {
@@ -294,7 +295,7 @@ pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Res
         Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
         None => wgpu::PollType::Poll,
     };
-    if let Err(panic) = survive(|| shared.device.poll(kind)) {
+    if let Err(panic) = survive(|| shared.gpu.device().poll(kind)) {
         let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
     }
     shared.fault().map_or(Ok(()), Err)

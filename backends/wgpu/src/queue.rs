@@ -16,7 +16,7 @@ use crate::device::Shared;
 use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
 use crate::kernel::Slot;
-use crate::memory::{Span, create};
+use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
@@ -61,7 +61,7 @@ impl WgpuQueue {
             let span = lane.shared.memory.span(block)?;
             lane.fill_bytes(recorder, fill, &span, &[9])?;
             lane.touch(recorder, refused);
-            recorder.copy(&lane.shared.device, (&lane.grid, 0), (&lane.grid, 0), 4);
+            recorder.copy(lane.shared.gpu.device(), (&lane.grid, 0), (&lane.grid, 0), 4);
             lane.read_bytes(recorder, read, &span, into)
         });
         assert!(made.is_ok());
@@ -83,7 +83,7 @@ fn wake_all(due: Vec<Wake>) {
 impl Lane {
     pub(crate) fn start(id: QueueId, shared: Arc<Shared>) -> Result<Arc<Self>, DeviceError> {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
-        let grid = create(&shared.device, "grid", 16, usage, false)?;
+        let grid = create(shared.gpu.device(), "grid", 16, usage, false)?;
         let grid_id = shared.next_id();
         exit::register();
         let lane = Arc::new(Self {
@@ -122,8 +122,12 @@ impl Lane {
     /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
     fn live(self: Arc<Self>) {
         self.attend();
-        let _inside = exit::inside();
+        let host = self.shared.gpu.host();
+        let inside = exit::inside();
         drop(self);
+        drop(inside);
+        // Told with no lock held.
+        drop(host);
     }
 
     /// The thread's work: submits batches that nobody else does, ends those that are over.
@@ -231,7 +235,7 @@ impl Lane {
         let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
         if full {
             let chunk = loop {
-                if let Some(chunk) = self.shared.staging.upload(&self.shared.device)? {
+                if let Some(chunk) = self.shared.staging.upload(self.shared.gpu.device())? {
                     break chunk;
                 }
                 // All that there may be is under way: an earlier batch has to end first.
@@ -277,7 +281,7 @@ impl Lane {
                 return Err(DeviceError::Internal("a write does not fit its chunk".into()));
             };
             let staging = chunk.buffer.clone();
-            recorder.copy(&self.shared.device, (&staging, start), (&to.block.buffer, offset), size as u64);
+            recorder.copy(self.shared.gpu.device(), (&staging, start), (&to.block.buffer, offset), size as u64);
             rest = later;
             offset += size as u64;
         }
@@ -289,7 +293,7 @@ impl Lane {
         let zeros = pattern.iter().all(|byte| *byte == 0);
         if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
             self.touch(recorder, at);
-            recorder.encoder(&self.shared.device).clear_buffer(&to.block.buffer, to.offset, Some(to.size));
+            recorder.encoder(self.shared.gpu.device()).clear_buffer(&to.block.buffer, to.offset, Some(to.size));
             return Ok(());
         }
         let repeated: Vec<u8> = pattern.iter().copied().cycle().take(16).collect();
@@ -306,6 +310,23 @@ impl Lane {
             let grid = Groupings::Direct(moves::grid(moves::words(size)));
             recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
             done += size;
+        }
+        Ok(())
+    }
+
+    /// Makes wgpu take a block as written everywhere: it clears what it has not seen written at its first use, which may come after others have written there.
+    pub(crate) fn hand_out(&self, block: &Arc<Block>) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        let mut recorder = self.recorder.lock();
+        let kernel = self.shared.own(Own::Fill)?;
+        let (at, whole, most) = (recorder.last, block.buffer.size(), self.piece());
+        for offset in (0..whole).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let bound = self.bound(block, offset, most.min(whole - offset));
+            // Bound, and nothing written: a fill of no bytes.
+            let nothing = moves::bytes(&[0; 8]);
+            self.touch(&mut recorder, at);
+            let resources = [bound.resource(), Resource::Bytes(&nothing)];
+            recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])?;
         }
         Ok(())
     }
@@ -365,7 +386,7 @@ impl Lane {
     }
 
     /// Any range of bytes as a binding, and how far it begins before them.
-    fn bound<'b>(&self, block: &'b Arc<crate::memory::Block>, offset: u64, size: u64) -> Bound<'b> {
+    fn bound<'b>(&self, block: &'b Arc<Block>, offset: u64, size: u64) -> Bound<'b> {
         let alignment = u64::from(self.shared.limits.storage_alignment);
         let first = offset - offset % alignment;
         Bound {
@@ -540,7 +561,12 @@ impl Queue for WgpuQueue {
             let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
             if words && from.size > 0 && from.block.id != to.block.id {
                 lane.touch(recorder, at);
-                recorder.copy(&lane.shared.device, (&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
+                recorder.copy(
+                    lane.shared.gpu.device(),
+                    (&from.block.buffer, from.offset),
+                    (&to.block.buffer, to.offset),
+                    from.size,
+                );
                 return Ok(());
             }
             lane.touch(recorder, at);

@@ -39,7 +39,7 @@ pub struct Ran {
 
 impl Bench {
     pub fn open(threads: u32) -> Result<Self, DeviceError> {
-        let device = CpuDriver.open(0, &OpenOptions { threads })?;
+        let device = CpuDriver.open(0, &OpenOptions { threads, ..OpenOptions::default() })?;
         let queue = device.create_queue()?;
         Ok(Self { device, queue, at: 0 })
     }

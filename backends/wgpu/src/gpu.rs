@@ -1,0 +1,85 @@
+//! wgpu's device and queue, and the host that may share them: whose lock is taken around every use of the queue, and who is told when both are gone.
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use compute_hal::VulkanHost;
+
+use crate::errors::survive;
+
+pub(crate) struct Gpu {
+    device: ManuallyDrop<wgpu::Device>,
+    queue: ManuallyDrop<wgpu::Queue>,
+    host: Option<Arc<dyn VulkanHost>>,
+}
+
+impl Gpu {
+    pub(crate) fn new((device, queue): (wgpu::Device, wgpu::Queue), host: Option<Arc<dyn VulkanHost>>) -> Self {
+        Self { device: ManuallyDrop::new(device), queue: ManuallyDrop::new(queue), host }
+    }
+
+    pub(crate) fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// The queue, as long as what this gives is held.
+    pub(crate) fn queue(&self) -> Locked<'_> {
+        Locked { queue: &self.queue, _turn: Turn::take(self.host.as_deref()) }
+    }
+
+    /// Calls `then` when all that was submitted is over. Does not use the queue itself.
+    pub(crate) fn when_done(&self, then: impl FnOnce() + Send + 'static) {
+        self.queue.on_submitted_work_done(then);
+    }
+
+    /// To be held by whoever may drop the last handle of this while it has a lock: the host is told with the last clone.
+    pub(crate) fn host(&self) -> Option<Arc<dyn VulkanHost>> {
+        self.host.clone()
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        let turn = Turn::take(self.host.as_deref());
+        // SAFETY: neither is used after this. wgpu waits for the queue when it goes.
+        let _ = survive(|| unsafe {
+            ManuallyDrop::drop(&mut self.queue);
+            ManuallyDrop::drop(&mut self.device);
+        });
+        drop(turn);
+    }
+}
+
+/// The host's lock.
+struct Turn<'a>(Option<&'a dyn VulkanHost>);
+
+impl<'a> Turn<'a> {
+    fn take(host: Option<&'a dyn VulkanHost>) -> Self {
+        if let Some(host) = host {
+            host.lock_queue();
+        }
+        Self(host)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(host) = self.0 {
+            host.unlock_queue();
+        }
+    }
+}
+
+/// The queue in its turn.
+pub(crate) struct Locked<'a> {
+    queue: &'a wgpu::Queue,
+    _turn: Turn<'a>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = wgpu::Queue;
+    fn deref(&self) -> &wgpu::Queue {
+        self.queue
+    }
+}
