@@ -235,9 +235,6 @@ table! { Calls, Names:
     must fill_16_async(to: u64, value: u16, count: usize, stream: Handle);
     /// Fills with words; the address is a multiple of 4.
     must fill_32_async(to: u64, value: u32, count: usize, stream: Handle);
-    /// Fills `width` words in each of `height` rows that are `pitch` bytes apart. Where it is there it has to work.
-    may fill_2d_32_async(to: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle);
-
     /// Makes a stream.
     must stream_create(stream: *mut Handle, flags: u32);
     /// Ends it once its work is done.
