@@ -223,8 +223,10 @@ table! { Calls, Names:
     must read_async(to: *mut c_void, from: u64, size: usize, stream: Handle);
     /// Within the device.
     must copy_async(to: u64, from: u64, size: usize, stream: Handle);
-    /// Rows.
-    must copy_2d_async(copy: *const Copy2d, stream: Handle);
+    /// Rows, as a structure says. A vendor has this or `copy_rows_async`.
+    may copy_2d_async(copy: *const Copy2d, stream: Handle);
+    /// Rows between addresses of either kind; `way` is one of [`Flags::ways`].
+    may copy_rows_async(to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, rows: usize, way: c_int, stream: Handle);
     /// Between contexts.
     may copy_peer_contexts(to: u64, to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle);
     /// Between devices.
@@ -428,6 +430,8 @@ pub struct Flags {
     pub memory_host: c_int,
     /// See there.
     pub memory_device: c_int,
+    /// Of `copy_rows_async`: host to device, device to host, within the device.
+    pub ways: [c_int; 3],
     /// Markers of a launch's `extra`: the block of arguments, its size, the end.
     pub launch_markers: [usize; 3],
     /// Options of `module_load`: a buffer for errors and its size in bytes; `None`: no such options.
