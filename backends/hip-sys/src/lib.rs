@@ -21,6 +21,6 @@ mod types;
 mod values;
 
 pub use functions::{Compiler, Runtime, Signature};
-pub use library::{Opened, Unavailable, open, open_from};
+pub use library::{COMPILERS, Opened, RUNTIMES, Unavailable, open, open_from};
 pub use types::*;
 pub use values::*;

@@ -9,8 +9,10 @@ use libloading::Library;
 use crate::functions::{Compiler, Runtime};
 
 /// What the runtime is called, best first: an installation's own link, then the versions that the table knows.
-const RUNTIMES: &[&str] = &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"];
-/// What the compiler is called. Its version has to be the runtime's, so it is looked for by the version that was found.
+pub const RUNTIMES: &[&str] = &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"];
+/// What the compiler is called where it is a library of its own.
+pub const COMPILERS: &[&str] = &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"];
+/// Its version has to be the runtime's, so [`open`] looks for it by the version that was found.
 const COMPILER: &str = "libhiprtc.so";
 
 /// An installation of HIP.
@@ -83,10 +85,7 @@ pub fn open_from<S: AsRef<str>>(names: &[S]) -> Result<Opened, Unavailable> {
 
 /// The compiler that belongs to a runtime: a library beside it with the same version in its name, the link without one, or the runtime itself.
 fn compiler_of(name: &str, runtime: &Library, tried: &mut Vec<String>) -> (Option<Compiler>, Option<String>) {
-    let (folder, version) = match name.rsplit_once("libamdhip64.so") {
-        Some(parts) => parts,
-        None => ("", ""),
-    };
+    let (folder, version) = name.rsplit_once("libamdhip64.so").unwrap_or_default();
     let mut candidates = vec![format!("{folder}{COMPILER}{version}")];
     if version.is_empty() {
         candidates.extend(["7", "6"].map(|version| format!("{folder}{COMPILER}.{version}")));

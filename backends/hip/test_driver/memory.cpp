@@ -49,7 +49,10 @@ Error allocate(void** out, size_t size, bool host) {
     munmap(all, mapped(size) + PAGE);
     return OUT_OF_MEMORY;
   }
-  memset(all, 0xa5, size < (4 << 20) ? size : 4 << 20);
+  // Of large ones both ends, as touching a page costs.
+  constexpr size_t END = 256 << 10;
+  memset(all, 0xa5, size < 2 * END ? size : END);
+  if (size >= 2 * END) memset((char*)all + size - END, 0xa5, END);
   blocks[(uintptr_t)all] = Block{size, host, false, current_device()};
   if (!host) used += size;
   count(host ? HOST_MEMORY : MEMORY, 1);
