@@ -22,7 +22,8 @@ fn assert_nothing_left(mock: &mock::Mock) {
 fn a_device_with_pools_conforms_and_leaves_nothing_behind() {
     let mock = mock::Mock::new();
     mock::POOLS.store(true, Ordering::Relaxed);
-    run(&Subject { driver: &mock.driver, index: 0, options: &OpenOptions::default() }, &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
+    run(&Subject { driver: &mock.driver, index: 0, options: &OpenOptions::default() }, &[])
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_nothing_left(&mock);
 }
 
@@ -30,7 +31,8 @@ fn a_device_with_pools_conforms_and_leaves_nothing_behind() {
 fn a_device_without_pools_conforms_and_leaves_nothing_behind() {
     let mock = mock::Mock::new();
     mock::POOLS.store(false, Ordering::Relaxed);
-    run(&Subject { driver: &mock.driver, index: 0, options: &OpenOptions::default() }, &[]).unwrap_or_else(|wrong| panic!("{wrong}"));
+    run(&Subject { driver: &mock.driver, index: 0, options: &OpenOptions::default() }, &[])
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_nothing_left(&mock);
 }
 

@@ -1,6 +1,8 @@
 //! A driver made of host memory, to be failed at will. Streams are lists of work that is done as late as can be: a little each time somebody asks for an event, from
 //! whichever stream the dice say. So bytes that are reused too early, orders that nobody ensured and objects that are left over show.
 //!
+// Each of the tests uses a part of it.
+#![allow(dead_code)]
 //! What a real driver would leave undefined ends the test here: memory touched outside an allocation, before it is there or after it is gone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
 
@@ -163,9 +165,11 @@ impl State {
 
     /// Where bytes are: of a device's or pinned block, or ordinary host memory.
     fn place(&self, address: u64, size: usize, device: bool) -> *mut u8 {
-        let found = self.blocks.range(..=address).next_back().filter(|(start, block)| {
-            address + size as u64 <= *start + block.bytes.len() as u64 - 256
-        });
+        let found = self
+            .blocks
+            .range(..=address)
+            .next_back()
+            .filter(|(start, block)| address + size as u64 <= *start + block.bytes.len() as u64 - 256);
         match found {
             Some((_, block)) => assert!(block.ready, "{address:#x} is touched before it is there"),
             None => assert!(!device, "{size} bytes at {address:#x} are in no block"),
