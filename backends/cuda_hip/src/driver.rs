@@ -66,6 +66,8 @@ macro_rules! table {
         impl $names {
             /// No call has a symbol.
             pub const NONE: Self = Self { $($name: &[],)* };
+            /// Every call has its own name for a symbol: for stand-ins of a driver.
+            pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
         }
 
         /// The calls of an opened library. A field is `None` where the library does not have the call.

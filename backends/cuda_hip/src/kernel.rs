@@ -48,10 +48,13 @@ impl Kernel {
     }
 }
 
+/// Hash, text and code.
+type Kept = (u64, Arc<str>, Arc<[u8]>);
+
 /// Machine code of texts that were compiled, the newest last.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    kept: Mutex<VecDeque<(u64, Arc<str>, Arc<[u8]>)>>,
+    kept: Mutex<VecDeque<Kept>>,
 }
 
 /// What compiling needs to know of a device.

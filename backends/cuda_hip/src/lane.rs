@@ -95,7 +95,7 @@ pub(crate) struct Lane {
 enum Step {
     Done,
     /// It goes on when something has happened.
-    Blocked(Held),
+    Blocked(Box<Held>),
 }
 
 pub(crate) fn wake_all(due: Vec<Wake>) {
@@ -141,7 +141,7 @@ impl Lane {
     /// After a step: keeps what is not over, and lets go of queues that waited for it.
     fn settle(self: &Arc<Self>, mut submit: MutexGuard<'_, Submit>, step: Step) {
         if let Step::Blocked(held) = step {
-            submit.held.push_front(held);
+            submit.held.push_front(*held);
             drop(submit);
             // What it waits for may be there already.
             return self.shared.attendant.ring();
@@ -301,7 +301,7 @@ impl Lane {
                 submit.load.landings.push(Landing::Counts { from: slice, into: Arc::clone(&counts) });
                 self.place_marker(submit, calls)?;
                 let Op::Launch(call) = Op::Launch(call).into_owned() else { return Ok(Step::Done) };
-                return Ok(Step::Blocked(Held::Launch(place, call, counts)));
+                return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))));
             }
         };
         for (offset, bytes) in &call.inline {
@@ -329,7 +329,7 @@ impl Lane {
         call: Call<'static>,
         counts: Arc<Counts>,
     ) -> Result<Step, DeviceError> {
-        let Some(asked) = counts.get() else { return Ok(Step::Blocked(Held::Launch(place, call, counts))) };
+        let Some(asked) = counts.get() else { return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts)))) };
         let allowed = self.shared.limits.grid;
         if asked.iter().zip(allowed).any(|(asked, allowed)| *asked > allowed) {
             submit.load.late.push(LateFailure { position: place.at, cause: LateCause::GridLimit { asked, allowed } });
@@ -356,7 +356,7 @@ impl Lane {
         while let Some(piece) = reading.next() {
             if long && self.progress.out.load(Ordering::Relaxed) >= BUDGET / 2 {
                 reading.back(&piece);
-                return Ok(Step::Blocked(Held::Read(place, reading)));
+                return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
             let size = usize::try_from(piece.width * piece.rows).unwrap_or(usize::MAX);
             let slice = self.slice(submit, calls, size)?;
@@ -486,7 +486,7 @@ impl Lane {
                     }
                 }
                 Ok(Step::Blocked(held)) => {
-                    submit.held.push_front(held);
+                    submit.held.push_front(*held);
                     if !submit.again {
                         return;
                     }
@@ -506,7 +506,7 @@ impl Lane {
             None => true,
             Some(lane) => lane.wait_in(position, self)?,
         };
-        Ok(if passed { Step::Done } else { Step::Blocked(Held::Edge(Weak::clone(other), position)) })
+        Ok(if passed { Step::Done } else { Step::Blocked(Box::new(Held::Edge(Weak::clone(other), position))) })
     }
 
     fn go_on_reading(self: &Arc<Self>, submit: &mut Submit, place: Place, reading: Reading) -> Result<Step, DeviceError> {

@@ -213,8 +213,8 @@ impl Memory {
     /// Gives everything back: the device goes.
     pub(crate) fn end(&mut self, calls: &Inside<'_>) {
         for block in self.blocks.drain() {
-            // SAFETY: nothing runs on the device any more.
             let _ = match (block.owner, &self.pool) {
+                // SAFETY: nothing runs on the device any more.
                 (Owner::Pool, Some(pool)) => unsafe { calls.pool_free(block.address, pool.stream.0) },
                 // SAFETY: as above.
                 (Owner::Driver, _) => unsafe { calls.free(block.address) },

@@ -161,7 +161,7 @@ pub(crate) fn fill(calls: &Inside<'_>, stream: Object, to: u64, size: u64, patte
         _ if pattern.chunks(4).all(|word| word == pattern.get(..4).unwrap_or_default()) => 4,
         _ => return Ok(false),
     };
-    if to % step != 0 {
+    if !to.is_multiple_of(step) {
         return Ok(false);
     }
     let (count, end) = (bytes(size / step), to + size / step * step);

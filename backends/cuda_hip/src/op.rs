@@ -73,6 +73,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// One operation.
+#[allow(clippy::large_enum_variant, reason = "launches are what there is most of, and a box for each would cost more")]
 pub(crate) enum Op<'a> {
     Mark,
     Launch(Call<'a>),
