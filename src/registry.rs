@@ -8,6 +8,10 @@ use compute_hal::{Device, DeviceError, Driver, OpenOptions, Probe};
 /// The drivers that make results, in the order in which devices are listed.
 static DRIVERS: &[&(dyn Driver + 'static)] = &[
     &compute_cpu::CpuDriver,
+    #[cfg(feature = "cuda")]
+    &compute_cuda::DRIVER,
+    #[cfg(feature = "hip")]
+    &compute_hip::DRIVER,
     #[cfg(feature = "wgpu")]
     &compute_wgpu::WgpuDriver,
 ];

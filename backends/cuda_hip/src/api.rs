@@ -1,0 +1,205 @@
+//! An opened driver: its calls, the thread's current context around them, and what its errors mean for a device.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use compute_hal::{DeviceError, FaultCause};
+
+use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+
+/// A vendor's driver, opened. Its libraries stay loaded for ever: drivers do not survive being unloaded.
+pub(crate) struct Api {
+    pub(crate) vendor: &'static Vendor,
+    pub(crate) calls: Calls,
+    /// The runtime compiler, or what was tried to find it.
+    pub(crate) compiler: Result<CompilerCalls, String>,
+    /// The process that started the driver: a child of it cannot use it.
+    pub(crate) process: u32,
+}
+
+/// A driver's pointer that is passed between threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Object(pub(crate) Handle);
+
+// SAFETY: it is a name for something of the driver's, whose functions may be called from any thread.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+/// Where the calls of a device have to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Home {
+    /// With this context on top of the thread's stack.
+    Context(Object),
+    /// With this device as the thread's.
+    Device(DeviceNumber),
+}
+
+/// The calls of a device while its home is the thread's; what was current before is current again afterwards (FFI-03).
+pub(crate) struct Inside<'a> {
+    pub(crate) api: &'a Api,
+    back: Back,
+}
+
+enum Back {
+    Nothing,
+    Pop,
+    Device(DeviceNumber),
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let calls = &self.api.calls;
+        // An error here is one that the next call tells, too.
+        match self.back {
+            Back::Nothing => {}
+            Back::Pop => {
+                let mut gone: Handle = std::ptr::null_mut();
+                // SAFETY: what is on top of the stack is what `enter` put there.
+                let _ = unsafe { calls.context_pop(&mut gone) };
+            }
+            // SAFETY: the device was the thread's before.
+            Back::Device(device) => _ = unsafe { calls.set_device(device) },
+        }
+    }
+}
+
+impl std::ops::Deref for Inside<'_> {
+    type Target = Calls;
+    fn deref(&self) -> &Calls {
+        &self.api.calls
+    }
+}
+
+impl Api {
+    /// Makes `home` current until the answer is dropped.
+    pub(crate) fn enter(&self, home: Home) -> Result<Inside<'_>, Failure> {
+        let calls = &self.calls;
+        let back = match home {
+            Home::Context(context) => {
+                let mut current: Handle = std::ptr::null_mut();
+                // SAFETY: the place is ours.
+                unsafe { calls.context_current(&mut current) }?;
+                if current == context.0 {
+                    Back::Nothing
+                } else {
+                    // SAFETY: the context is retained for as long as its device lives.
+                    unsafe { calls.context_push(context.0) }?;
+                    Back::Pop
+                }
+            }
+            Home::Device(device) => {
+                let mut current = 0;
+                // SAFETY: the place is ours.
+                unsafe { calls.current_device(&mut current) }?;
+                if current == device {
+                    Back::Nothing
+                } else {
+                    // SAFETY: plain numbers.
+                    unsafe { calls.set_device(device) }?;
+                    Back::Device(current)
+                }
+            }
+        };
+        Ok(Inside { api: self, back })
+    }
+
+    /// An attribute of a device.
+    pub(crate) fn attribute(&self, attribute: c_int, device: DeviceNumber) -> Result<c_int, Failure> {
+        let mut value = 0;
+        // SAFETY: the place is ours.
+        unsafe { self.calls.device_attribute(&mut value, attribute, device) }?;
+        Ok(value)
+    }
+
+    /// What a failure is to a device. The caller sees to the end of the device when [`Api::cause`] says that this is one.
+    pub(crate) fn error(&self, failure: Failure, asked: u64) -> DeviceError {
+        if failure.is_absent() {
+            return DeviceError::Unsupported(failure.call);
+        }
+        if failure.code == self.vendor.errors.out_of_memory {
+            let (mut free, mut total) = (0, 0);
+            // SAFETY: the places are ours.
+            let _ = unsafe { self.calls.memory_info(&mut free, &mut total) };
+            return DeviceError::OutOfMemory { asked, free: free as u64 };
+        }
+        if let Some(cause) = self.cause(failure) {
+            return DeviceError::Lost(cause);
+        }
+        DeviceError::Driver {
+            call: failure.call,
+            code: failure.code.into(),
+            name: self.vendor.error_name(Some(&self.calls), failure.code),
+            message: self.vendor.error_text(&self.calls, failure.code),
+        }
+    }
+
+    /// The end of the device, if that is what a failure means (T12).
+    pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
+        self.vendor.errors.is_sticky(failure.code).then(|| {
+            let (name, text) =
+                (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
+            let message = format!(
+                "{} answered {name} ({text}). Work that was enqueued before failed; which launch is not known. Nothing on a {} device \
+                 can run in this process any more: only a new process can open one",
+                failure.call, self.vendor.name
+            );
+            FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen: false }
+        })
+    }
+}
+
+/// Something of the driver's that is ended on a thread of its own, because ending it may wait for the device.
+pub(crate) enum Garbage {
+    Memory(u64),
+    Host(usize),
+    Module(Object),
+    Stream(Object),
+    Event(Object),
+}
+
+impl Garbage {
+    pub(crate) fn end(self, calls: &Calls) {
+        // What cannot be ended is lost with the process.
+        // SAFETY: each came from the call that makes such things, and whoever threw it away was its last user.
+        let _ = unsafe {
+            match self {
+                Self::Memory(address) => calls.free(address),
+                Self::Host(pointer) => calls.host_free(std::ptr::with_exposed_provenance_mut::<c_void>(pointer)),
+                Self::Module(module) => calls.module_unload(module.0),
+                Self::Stream(stream) => calls.stream_destroy(stream.0),
+                Self::Event(event) => calls.event_destroy(event.0),
+            }
+        };
+    }
+}
+
+/// A device's claim on what the whole process shares of it.
+pub(crate) struct Retained {
+    pub(crate) api: Arc<Api>,
+    pub(crate) home: Home,
+    pub(crate) device: DeviceNumber,
+}
+
+impl Retained {
+    pub(crate) fn new(api: &Arc<Api>, device: DeviceNumber) -> Result<Self, Failure> {
+        let home = if api.calls.context_push.is_some() {
+            let mut context: Handle = std::ptr::null_mut();
+            // SAFETY: the place is ours.
+            unsafe { api.calls.primary_retain(&mut context, device) }?;
+            Home::Context(Object(context))
+        } else {
+            Home::Device(device)
+        };
+        Ok(Self { api: Arc::clone(api), home, device })
+    }
+}
+
+impl Drop for Retained {
+    fn drop(&mut self) {
+        if let Home::Context(_) = self.home {
+            // SAFETY: it was retained by `new`.
+            let _ = unsafe { self.api.calls.primary_release(self.device) };
+        }
+    }
+}

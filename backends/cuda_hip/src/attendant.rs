@@ -1,0 +1,105 @@
+//! A device's thread: it does what has to happen while nobody calls. Callbacks, work that is held back, queues whose last user is gone, the end after a fault.
+//!
+//! It asks rather than waits, since no wait of a driver has an end that somebody else can bring about. Those who wait for a position ask for themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use compute_hal::DeviceError;
+use parking_lot::{Condvar, Mutex};
+
+use crate::exit;
+use crate::lane::{Attended, Lane, wake_all};
+use crate::reclaim::spawn;
+
+/// The first and the longest pause between two looks: a sixteenth of the time since something last happened.
+const SHORTEST: Duration = Duration::from_micros(10);
+const LONGEST: Duration = Duration::from_micros(500);
+
+#[derive(Default)]
+struct State {
+    lanes: Vec<Arc<Lane>>,
+    rung: bool,
+    closing: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Attendant {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+impl Attendant {
+    pub(crate) fn start() -> Result<Arc<Self>, DeviceError> {
+        let attendant = Arc::new(Self::default());
+        let own = Arc::clone(&attendant);
+        spawn("compute-queues", move || own.live())?;
+        Ok(attendant)
+    }
+
+    /// Has every queue looked at.
+    pub(crate) fn ring(&self) {
+        let mut state = self.state.lock();
+        if !state.rung {
+            state.rung = true;
+            self.bell.notify_one();
+        }
+    }
+
+    pub(crate) fn add(&self, lane: Arc<Lane>) {
+        self.state.lock().lanes.push(lane);
+    }
+
+    /// The device is gone; its queues were its users, so there are none.
+    pub(crate) fn close(&self) {
+        self.state.lock().closing = true;
+        self.ring();
+    }
+
+    fn live(&self) {
+        let mut quiet = Duration::ZERO;
+        let mut busy = false;
+        loop {
+            let lanes = {
+                let mut state = self.state.lock();
+                if !state.rung {
+                    if busy {
+                        let pause = (quiet / 16).clamp(SHORTEST, LONGEST);
+                        self.bell.wait_for(&mut state, pause);
+                        quiet += pause;
+                    } else {
+                        self.bell.wait(&mut state);
+                    }
+                }
+                if std::mem::take(&mut state.rung) {
+                    quiet = Duration::ZERO;
+                }
+                if state.closing && state.lanes.is_empty() {
+                    return;
+                }
+                state.lanes.clone()
+            };
+            busy = self.attend(lanes);
+        }
+    }
+
+    /// Looks at every queue. Says whether to look again soon.
+    fn attend(&self, lanes: Vec<Arc<Lane>>) -> bool {
+        let mut busy = false;
+        for lane in lanes {
+            let mut due = Vec::new();
+            let inside = exit::inside();
+            let attended = lane.attend(&mut due);
+            drop(inside);
+            wake_all(due);
+            busy |= attended == Attended::Busy;
+            if attended == Attended::Over {
+                self.state.lock().lanes.retain(|other| !Arc::ptr_eq(other, &lane));
+                // It may be the device's last user.
+                let _inside = exit::inside();
+                drop(lane);
+            }
+        }
+        busy
+    }
+}

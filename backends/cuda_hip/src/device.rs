@@ -1,0 +1,295 @@
+//! The device: what its handle and its queues share, and its end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use compute_hal::{
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
+    Properties, Queue, QueueId,
+};
+use parking_lot::{Mutex, RwLock};
+
+use crate::api::{Api, Garbage, Home, Inside, Retained};
+use crate::attendant::Attendant;
+use crate::driver::Failure;
+use crate::exit;
+use crate::kernel::{Compiled, Compiler, Kernel};
+use crate::lane::Lane;
+use crate::memory::{self, Memory, Pool};
+use crate::probe::Description;
+use crate::queue::GpuQueue;
+use crate::reclaim::Reclaim;
+use crate::staging::{Chunks, Pinned};
+use crate::table::Table;
+
+/// Where pinned memory that was given out lies: start and end.
+type Lent = Arc<RwLock<BTreeMap<usize, usize>>>;
+
+/// What the device's handle and its queues share.
+pub(crate) struct Shared {
+    pub(crate) api: Arc<Api>,
+    home: Home,
+    number: i32,
+    pub(crate) limits: Limits,
+    /// Bytes from row to row in a copy at most.
+    pub(crate) pitch: u64,
+    target: String,
+    subgroup: u32,
+    pub(crate) memory: Memory,
+    pub(crate) chunks: Chunks,
+    pub(crate) reclaim: Arc<Reclaim>,
+    pub(crate) attendant: Arc<Attendant>,
+    kernels: Table<Arc<Kernel>>,
+    compiled: Compiled,
+    lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
+    next_queue: AtomicU32,
+    lent: Lent,
+    faulted: AtomicBool,
+    fault: OnceLock<FaultCause>,
+}
+
+impl Shared {
+    /// The device's calls, on this thread.
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, DeviceError> {
+        self.api.enter(self.home).map_err(|failure| self.fail(failure))
+    }
+
+    pub(crate) fn fault(&self) -> Option<FaultCause> {
+        if self.faulted.load(Ordering::Acquire) { self.fault.get().cloned() } else { None }
+    }
+
+    pub(crate) fn well(&self) -> Result<(), DeviceError> {
+        self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    fn end_by(&self, cause: FaultCause) -> FaultCause {
+        // The first cause stays.
+        let cause = self.fault.get_or_init(|| cause).clone();
+        self.faulted.store(true, Ordering::Release);
+        self.attendant.ring();
+        cause
+    }
+
+    /// Ends the device by a cause of ours.
+    pub(crate) fn lose(&self, name: &str, message: String) {
+        self.end_by(FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true });
+    }
+
+    /// What a failed call is; the end of the device if nothing works any more after it.
+    pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
+        match self.api.cause(failure) {
+            Some(cause) => DeviceError::Lost(self.end_by(cause)),
+            None => self.api.error(failure, 0),
+        }
+    }
+
+    /// As [`Self::fail`] where nothing can go on after any failure.
+    pub(crate) fn condemn(&self, failure: Failure) {
+        if let DeviceError::Lost(_) = self.fail(failure) {
+            return;
+        }
+        let name = self.api.vendor.error_name(Some(&self.api.calls), failure.code);
+        let text = self.api.vendor.error_text(&self.api.calls, failure.code);
+        let message = format!("{} answered {name} ({text}) for work that was enqueued before", failure.call).into();
+        self.end_by(FaultCause { code: failure.code.into(), name: name.into(), message, reopen: true });
+    }
+
+    pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
+        self.kernels.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
+    }
+
+    /// A queue that lives; `None`: it is gone.
+    pub(crate) fn lane(&self, id: QueueId) -> Result<Option<Arc<Lane>>, DeviceError> {
+        if id.0 >= self.next_queue.load(Ordering::Relaxed) {
+            return Err(DeviceError::Internal(format!("no such queue: {id:?}")));
+        }
+        Ok(self.lanes.lock().get(&id).and_then(Weak::upgrade))
+    }
+
+    /// Whether bytes are pinned memory that this device gave out.
+    pub(crate) fn is_pinned(&self, start: usize, size: u64) -> bool {
+        let lent = self.lent.read();
+        let found = lent.range(..=start).next_back().map(|(_, end)| *end);
+        found.is_some_and(|end| {
+            usize::try_from(size).ok().and_then(|size| start.checked_add(size)).is_some_and(|mine| mine <= end)
+        })
+    }
+
+    fn relieve(&self) -> bool {
+        self.chunks.clear();
+        self.reclaim.flush()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        drop(self.kernels.drain());
+        self.chunks.clear();
+        if let Ok(calls) = self.api.enter(self.home) {
+            self.memory.end(&calls);
+        }
+        self.reclaim.close();
+        self.attendant.close();
+    }
+}
+
+pub(crate) struct GpuDevice {
+    shared: Arc<Shared>,
+    properties: Properties,
+    capabilities: Capabilities,
+}
+
+/// Pinned memory that was given out, and where that is noted.
+struct Staged {
+    pinned: Pinned,
+    lent: Lent,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        self.lent.write().remove(&self.pinned.pointer().addr());
+    }
+}
+
+impl GpuDevice {
+    pub(crate) fn open(api: &Arc<Api>, description: Description) -> Result<Self, DeviceError> {
+        let Description { number, properties, limits, capabilities, pitch, pools } = description;
+        let lost = |failure: Failure| api.error(failure, 0);
+        let retained = Retained::new(api, number).map_err(lost)?;
+        let home = retained.home;
+        let pool = {
+            let calls = api.enter(home).map_err(lost)?;
+            // Without one, memory comes from the driver.
+            if pools { Pool::new(&calls, &api.vendor.attributes, number).ok() } else { None }
+        };
+        exit::register();
+        let reclaim = Reclaim::start(retained)?;
+        let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
+        let [_, subgroup] = properties.subgroup_sizes;
+        let shared = Shared {
+            api: Arc::clone(api),
+            home,
+            number,
+            limits,
+            pitch,
+            target: properties.target.clone(),
+            subgroup,
+            memory: Memory::new(pool),
+            chunks: Chunks::default(),
+            reclaim,
+            attendant,
+            kernels: Table::default(),
+            compiled: Compiled::default(),
+            lanes: Mutex::default(),
+            next_queue: AtomicU32::new(0),
+            lent: Lent::default(),
+            faulted: AtomicBool::new(false),
+            fault: OnceLock::new(),
+        };
+        Ok(Self { shared: Arc::new(shared), properties, capabilities })
+    }
+}
+
+impl Device for GpuDevice {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        if size > shared.limits.allocation_size {
+            return Err(DeviceError::TooLarge { asked: size, limit: shared.limits.allocation_size });
+        }
+        let calls = shared.enter()?;
+        shared.memory.allocate(&calls, size, || shared.relieve()).inspect_err(|error| {
+            if let DeviceError::Lost(cause) = error {
+                shared.end_by(cause.clone());
+            }
+        })
+    }
+
+    fn free(&self, memory: MemoryId) {
+        let Ok(calls) = self.shared.enter() else { return };
+        match self.shared.memory.free(&calls, memory) {
+            Ok(Some(address)) => self.shared.reclaim.throw(Garbage::Memory(address)),
+            Ok(None) => {}
+            Err(failure) => _ = self.shared.fail(failure),
+        }
+    }
+
+    fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
+        self.shared.well()?;
+        let calls = self.shared.enter()?;
+        let pinned = Pinned::new(&calls, &self.shared.reclaim, size).map_err(|failure| self.shared.fail(failure))?;
+        let (pointer, lent) = (pinned.pointer(), Arc::clone(&self.shared.lent));
+        lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
+        // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.
+        Ok(unsafe { HostTarget::owned(pointer, size, Box::new(Staged { pinned, lent })) })
+    }
+
+    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        memory::check_foreign(&shared.enter()?, shared.home, shared.number, handle, size)?;
+        Ok(shared.memory.add_foreign(handle, size))
+    }
+
+    fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
+        self.shared.well()?;
+        Ok(self.shared.memory.get(memory)?.address)
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        let compiler = Compiler {
+            api: &shared.api,
+            target: &shared.target,
+            subgroup: shared.subgroup,
+            compiled: &shared.compiled,
+            reclaim: &shared.reclaim,
+        };
+        let kernel = compiler.compile(request, || shared.enter()).inspect_err(|error| {
+            if let DeviceError::Lost(cause) = error {
+                shared.end_by(cause.clone());
+            }
+        })?;
+        Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
+    }
+
+    fn drop_kernel(&self, kernel: KernelId) {
+        drop(self.shared.kernels.remove(kernel.0));
+    }
+
+    fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
+        self.shared.kernel(kernel).map(|kernel| kernel.facts()).unwrap_or_default()
+    }
+
+    fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {
+        self.shared.well()?;
+        let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
+        let lane = Arc::new(Lane::new(id, Arc::clone(&self.shared))?);
+        let mut lanes = self.shared.lanes.lock();
+        if lanes.len() == lanes.capacity() {
+            lanes.retain(|_, lane| lane.strong_count() > 0);
+        }
+        lanes.insert(id, Arc::downgrade(&lane));
+        drop(lanes);
+        self.shared.attendant.add(Arc::clone(&lane));
+        Ok(Arc::new(GpuQueue::new(lane)))
+    }
+
+    fn fault(&self) -> Option<FaultCause> {
+        self.shared.fault()
+    }
+}

@@ -1,0 +1,554 @@
+//! The driver interface: the calls that CUDA and HIP share, as a table of C functions, and the data in which the two differ.
+//!
+//! HIP was made after CUDA, call by call: under other names the functions take the same arguments in the same order. So a vendor is *data*: for each call the
+//! symbols that it may have ([`Names`]), numbers of attributes and flags, error codes, and a few functions for what has no common form ([`Vendor`]). Everything
+//! that decides is in this crate.
+//!
+//! A call that a library does not have is an answer ([`Failure::absent`]), never a panic. No device is known here, and nothing is kept.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+
+use compute_kernel::cxx::Dialect;
+
+/// What every call answers; 0: well. Any number may come, also ones that this version has never heard of, so it is no enumeration.
+pub type Status = c_int;
+
+/// A driver's own pointer (context, stream, event, module, function, pool, graph).
+pub type Handle = *mut c_void;
+
+/// The number of a device as the driver counts.
+pub type DeviceNumber = c_int;
+
+/// A call that did not answer 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The symbol that was called.
+    pub call: &'static str,
+    /// What it answered; [`Failure::ABSENT`] when the library has no such symbol.
+    pub code: Status,
+}
+
+impl Failure {
+    /// No driver's number: the call is not there.
+    pub const ABSENT: Status = Status::MIN;
+
+    /// The library does not have this call.
+    pub const fn absent(call: &'static str) -> Self {
+        Self { call, code: Self::ABSENT }
+    }
+
+    /// Whether the library does not have this call.
+    pub const fn is_absent(&self) -> bool {
+        self.code == Self::ABSENT
+    }
+}
+
+/// Finds the address of a symbol.
+pub type Find<'a> = &'a dyn Fn(&CStr) -> Option<*mut c_void>;
+
+/// One entry of a table: its address and the symbol that it was found under.
+#[derive(Clone, Copy)]
+pub struct Entry<F> {
+    function: F,
+    symbol: &'static str,
+}
+
+/// Declares a table of calls: `must name(parameters)` for those that every library has to have, `may` for the others.
+macro_rules! table {
+    ($calls:ident, $names:ident: $($(#[doc = $doc:literal])* $need:ident $name:ident($($parameter:ident: $ty:ty),*);)*) => {
+        /// For each call the symbols that it may be found under, the best first. None: the vendor has no such call.
+        #[derive(Clone, Copy, Debug)]
+        pub struct $names {
+            $($(#[doc = $doc])* pub $name: &'static [&'static str],)*
+        }
+
+        impl $names {
+            /// No call has a symbol.
+            pub const NONE: Self = Self { $($name: &[],)* };
+            /// Every call has its own name for a symbol: for stand-ins of a driver.
+            pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
+        }
+
+        /// The calls of an opened library. A field is `None` where the library does not have the call.
+        #[derive(Clone)]
+        pub struct $calls {
+            $($(#[doc = $doc])* pub $name: Option<Entry<unsafe extern "C" fn($($ty),*) -> Status>>,)*
+        }
+
+        impl $calls {
+            /// Looks every symbol up.
+            ///
+            /// # Errors
+            /// The symbols of calls that must be there and are not.
+            ///
+            /// # Safety
+            /// What `find` gives for a symbol is a function with the arguments that are declared here for its call, and stays callable for as long as the table lives.
+            pub unsafe fn load(names: &$names, find: Find<'_>) -> Result<Self, Vec<&'static str>> {
+                let mut missing = Vec::new();
+                let calls = Self {
+                    $($name: {
+                        let found = first(names.$name, find).map(|(address, symbol)| Entry {
+                            // SAFETY: the caller vouches for the symbol's type; the address is not null.
+                            function: unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> Status>(address) },
+                            symbol,
+                        });
+                        if found.is_none() && needed!($need) {
+                            missing.push(names.$name.first().copied().unwrap_or(stringify!($name)));
+                        }
+                        found
+                    },)*
+                };
+                if missing.is_empty() { Ok(calls) } else { Err(missing) }
+            }
+
+            $(
+                $(#[doc = $doc])*
+                ///
+                /// # Errors
+                /// What the driver answers, or that the call is not there.
+                ///
+                /// # Safety
+                /// As the driver's documentation says of the call: handles are alive, pointers valid for what is read or written there.
+                #[allow(clippy::too_many_arguments, reason = "the driver's own")]
+                pub unsafe fn $name(&self, $($parameter: $ty),*) -> Result<(), Failure> {
+                    match &self.$name {
+                        // SAFETY: passed on to the caller.
+                        Some(entry) => match unsafe { (entry.function)($($parameter),*) } {
+                            0 => Ok(()),
+                            code => Err(Failure { call: entry.symbol, code }),
+                        },
+                        None => Err(Failure::absent(stringify!($name))),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! needed {
+    (must) => {
+        true
+    };
+    (may) => {
+        false
+    };
+}
+
+fn first(symbols: &[&'static str], find: Find<'_>) -> Option<(*mut c_void, &'static str)> {
+    symbols.iter().find_map(|symbol| {
+        let address = find(&CString::new(*symbol).ok()?)?;
+        (!address.is_null()).then_some((address, *symbol))
+    })
+}
+
+table! { Calls, Names:
+    /// Starts the driver. Flags: 0.
+    must init(flags: u32);
+    /// The driver's version, as the vendor counts.
+    must driver_version(version: *mut c_int);
+    /// The name of a code, as text that lives for ever.
+    may error_name(code: Status, name: *mut *const c_char);
+    /// What a code means, likewise.
+    may error_text(code: Status, text: *mut *const c_char);
+
+    /// How many devices there are.
+    must device_count(count: *mut c_int);
+    /// The device with that index.
+    must device_get(device: *mut DeviceNumber, index: c_int);
+    /// Its name, cut to `length` bytes with a zero at the end.
+    must device_name(name: *mut c_char, length: c_int, device: DeviceNumber);
+    /// Its identity, 16 bytes.
+    may device_uuid(uuid: *mut [u8; 16], device: DeviceNumber);
+    /// Its memory in bytes.
+    must device_memory(size: *mut usize, device: DeviceNumber);
+    /// An attribute, by the vendor's number.
+    must device_attribute(value: *mut c_int, attribute: c_int, device: DeviceNumber);
+    /// The vendor's structure of properties, for [`Vendor::target`] alone.
+    may device_properties(properties: *mut c_void, device: DeviceNumber);
+    /// Whether `device` can reach memory of `peer`.
+    may can_access_peer(can: *mut c_int, device: DeviceNumber, peer: DeviceNumber);
+
+    /// Retains the context that a device has for the whole process. With `context_*`: the vendor has a stack of contexts on each thread.
+    may primary_retain(context: *mut Handle, device: DeviceNumber);
+    /// Gives it back.
+    may primary_release(device: DeviceNumber);
+    /// The thread's context, or null.
+    may context_current(context: *mut Handle);
+    /// Puts a context on the thread's stack.
+    may context_push(context: Handle);
+    /// Takes it off again.
+    may context_pop(context: *mut Handle);
+    /// The thread's device. Where there are no contexts.
+    may current_device(device: *mut DeviceNumber);
+    /// Sets the thread's device. Where there are no contexts.
+    may set_device(device: DeviceNumber);
+    /// Lets the current context reach memory of another. Flags: 0.
+    may peer_enable_context(peer: Handle, flags: u32);
+    /// Lets the current device reach memory of another. Flags: 0.
+    may peer_enable_device(peer: DeviceNumber, flags: u32);
+
+    /// Free and total bytes of memory.
+    must memory_info(free: *mut usize, total: *mut usize);
+    /// Allocates.
+    must allocate(address: *mut u64, size: usize);
+    /// Gives back what `allocate` gave; may wait for the device.
+    must free(address: u64);
+    /// Makes a pool of memory.
+    may pool_create(pool: *mut Handle, properties: *const PoolProperties);
+    /// Ends it.
+    may pool_destroy(pool: Handle);
+    /// Sets an attribute of it.
+    may pool_set(pool: Handle, attribute: c_int, value: *mut c_void);
+    /// Gives all but so many of its free bytes to the system.
+    may pool_trim(pool: Handle, keep: usize);
+    /// Lets devices reach a pool's memory.
+    may pool_access(pool: Handle, access: *const PoolAccess, count: usize);
+    /// Allocates from a pool in the order of a stream.
+    may pool_allocate(address: *mut u64, size: usize, pool: Handle, stream: Handle);
+    /// Gives it back in the order of a stream.
+    may pool_free(address: u64, stream: Handle);
+    /// Allocates pinned host memory.
+    must host_allocate(pointer: *mut *mut c_void, size: usize, flags: u32);
+    /// Gives it back; may wait for the device.
+    must host_free(pointer: *mut c_void);
+    /// The device's address of pinned memory. Flags: 0.
+    must host_address(address: *mut u64, pointer: *mut c_void, flags: u32);
+    /// An attribute of an address.
+    may pointer_attribute(value: *mut c_void, attribute: c_int, address: u64);
+    /// The allocation that an address lies in.
+    may address_range(base: *mut u64, size: *mut usize, address: u64);
+
+    /// Host to device.
+    must write_async(to: u64, from: *const c_void, size: usize, stream: Handle);
+    /// Device to host.
+    must read_async(to: *mut c_void, from: u64, size: usize, stream: Handle);
+    /// Within the device.
+    must copy_async(to: u64, from: u64, size: usize, stream: Handle);
+    /// Rows, as a structure says. A vendor has this or `copy_rows_async`.
+    may copy_2d_async(copy: *const Copy2d, stream: Handle);
+    /// Rows between addresses of either kind; `way` is one of [`Flags::ways`].
+    may copy_rows_async(to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, rows: usize, way: c_int, stream: Handle);
+    /// Between contexts.
+    may copy_peer_contexts(to: u64, to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle);
+    /// Between devices.
+    may copy_peer_devices(to: u64, to_device: DeviceNumber, from: u64, from_device: DeviceNumber, size: usize, stream: Handle);
+    /// Fills with bytes.
+    must fill_8_async(to: u64, value: u8, count: usize, stream: Handle);
+    /// Fills with pairs of bytes; the address is a multiple of 2.
+    must fill_16_async(to: u64, value: u16, count: usize, stream: Handle);
+    /// Fills with words; the address is a multiple of 4.
+    must fill_32_async(to: u64, value: u32, count: usize, stream: Handle);
+    /// Makes a stream.
+    must stream_create(stream: *mut Handle, flags: u32);
+    /// Ends it once its work is done.
+    must stream_destroy(stream: Handle);
+    /// Whether all its work is done.
+    must stream_query(stream: Handle);
+    /// Makes later work of a stream wait for what the event's last record covers. Flags: 0.
+    must stream_wait(stream: Handle, event: Handle, flags: u32);
+    /// Makes an event.
+    must event_create(event: *mut Handle, flags: u32);
+    /// Ends it.
+    must event_destroy(event: Handle);
+    /// Records it in a stream.
+    must event_record(event: Handle, stream: Handle);
+    /// Whether its last record is reached.
+    must event_query(event: Handle);
+    /// Milliseconds between two records.
+    must event_elapsed(milliseconds: *mut f32, from: Handle, to: Handle);
+
+    /// Loads code.
+    must module_load(module: *mut Handle, image: *const c_void, options: u32, option: *mut c_int, values: *mut *mut c_void);
+    /// Ends it; may wait.
+    must module_unload(module: Handle);
+    /// A kernel of it by name.
+    must module_function(function: *mut Handle, module: Handle, name: *const c_char);
+    /// An attribute of a kernel.
+    must function_attribute(value: *mut c_int, attribute: c_int, function: Handle);
+    /// Sets one.
+    may function_set(function: Handle, attribute: c_int, value: c_int);
+    /// Offset and size of a kernel's parameter in the block of its arguments.
+    may function_parameter(function: Handle, index: usize, offset: *mut usize, size: *mut usize);
+    /// Launches. `arguments` is null; `extra` points at markers and the block of arguments.
+    must launch(function: Handle, x: u32, y: u32, z: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
+
+    /// Makes a graph. Flags: 0.
+    may graph_create(graph: *mut Handle, flags: u32);
+    /// Ends it.
+    may graph_destroy(graph: Handle);
+    /// Makes it ready to run. Flags: 0.
+    may graph_instantiate(executable: *mut Handle, graph: Handle, flags: u64);
+    /// Runs it.
+    may graph_launch(executable: Handle, stream: Handle);
+    /// Ends what was made ready.
+    may graph_executable_destroy(executable: Handle);
+}
+
+table! { CompilerCalls, CompilerNames:
+    /// Major and minor version.
+    must version(major: *mut c_int, minor: *mut c_int);
+    /// Takes a source.
+    must create(program: *mut Handle, source: *const c_char, name: *const c_char, headers: c_int, header: *const *const c_char, names: *const *const c_char);
+    /// Compiles it.
+    must compile(program: Handle, count: c_int, options: *const *const c_char);
+    /// Bytes of the compiler's words, with a zero at the end.
+    must log_size(program: Handle, size: *mut usize);
+    /// The compiler's words.
+    must log(program: Handle, log: *mut c_char);
+    /// Bytes of machine code.
+    must code_size(program: Handle, size: *mut usize);
+    /// Machine code.
+    must code(program: Handle, code: *mut c_char);
+    /// Ends a program.
+    must destroy(program: *mut Handle);
+}
+
+/// What a pool is made of. The layout is the driver's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PoolProperties {
+    /// 1: pinned device memory.
+    pub kind: c_int,
+    /// 0: not to be shared with other processes.
+    pub handles: c_int,
+    /// 1: a device.
+    pub location: c_int,
+    /// Which.
+    pub device: c_int,
+    /// Windows only.
+    pub security: *mut c_void,
+    /// 0: no limit.
+    pub most: usize,
+    /// For later versions.
+    pub reserved: [u8; 56],
+}
+
+/// Who may reach a pool's memory. The layout is the driver's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PoolAccess {
+    /// 1: a device.
+    pub location: c_int,
+    /// Which.
+    pub device: c_int,
+    /// 3: to read and to write.
+    pub rights: c_int,
+}
+
+/// A copy of rows. The layout is the driver's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Copy2d {
+    /// Where it begins, in bytes.
+    pub from_x: usize,
+    /// In rows.
+    pub from_y: usize,
+    /// [`Flags::memory_host`] or [`Flags::memory_device`].
+    pub from_kind: c_int,
+    /// When it is host memory.
+    pub from_host: *const c_void,
+    /// When it is device memory.
+    pub from_device: u64,
+    /// Not used.
+    pub from_array: Handle,
+    /// Bytes from row to row.
+    pub from_pitch: usize,
+    /// As of the source.
+    pub to_x: usize,
+    /// As of the source.
+    pub to_y: usize,
+    /// As of the source.
+    pub to_kind: c_int,
+    /// As of the source.
+    pub to_host: *mut c_void,
+    /// As of the source.
+    pub to_device: u64,
+    /// As of the source.
+    pub to_array: Handle,
+    /// As of the source.
+    pub to_pitch: usize,
+    /// Bytes of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// Numbers of attributes.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes {
+    /// Of a device: invocations per workgroup, then on each axis.
+    pub workgroup_invocations: c_int,
+    /// See there.
+    pub workgroup_size: [c_int; 3],
+    /// Workgroups per launch on each axis.
+    pub grid: [c_int; 3],
+    /// Bytes of workgroup memory that a kernel may have without asking.
+    pub workgroup_memory: c_int,
+    /// Bytes of it that a kernel may ask for; `None`: no more than that.
+    pub workgroup_memory_most: Option<c_int>,
+    /// Invocations of a subgroup.
+    pub warp_size: c_int,
+    /// Bytes from row to row in a copy at most.
+    pub pitch: c_int,
+    /// Compute units.
+    pub units: c_int,
+    /// Whether it shares the host's memory.
+    pub integrated: c_int,
+    /// Major and minor number of what it can compute; `None`: [`Vendor::target`] finds out otherwise.
+    pub capability: Option<[c_int; 2]>,
+    /// Whether it has pools of memory; `None`: no version has them that could be relied on.
+    pub pools: Option<c_int>,
+    /// Place on the bus: domain, bus, device.
+    pub bus: [c_int; 3],
+    /// Of a pool: bytes that it keeps for itself, a u64.
+    pub pool_keeps: c_int,
+    /// Of a kernel: largest workgroup.
+    pub function_invocations: c_int,
+    /// Of a kernel: bytes of workgroup memory that its code declares.
+    pub function_memory: c_int,
+    /// Of a kernel: registers.
+    pub function_registers: c_int,
+    /// Of a kernel, to be set: bytes of workgroup memory that launches may ask for; `None`: they just ask.
+    pub function_memory_most: Option<c_int>,
+    /// Of an address: its context.
+    pub pointer_context: Option<c_int>,
+    /// Of an address: the number of its device.
+    pub pointer_device: Option<c_int>,
+}
+
+/// Flags and other numbers of the calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Flags {
+    /// A stream that the default stream does not wait for.
+    pub stream: u32,
+    /// An event without time.
+    pub event: u32,
+    /// An event with time.
+    pub event_timed: u32,
+    /// Host memory that is pinned for all contexts and has a device address.
+    pub host: u32,
+    /// Kinds of memory in [`Copy2d`].
+    pub memory_host: c_int,
+    /// See there.
+    pub memory_device: c_int,
+    /// Of `copy_rows_async`: host to device, device to host, within the device.
+    pub ways: [c_int; 3],
+    /// Markers of a launch's `extra`: the block of arguments, its size, the end.
+    pub launch_markers: [usize; 3],
+    /// Options of `module_load`: a buffer for errors and its size in bytes; `None`: no such options.
+    pub load_log: Option<[c_int; 2]>,
+}
+
+/// What error codes mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Errors {
+    /// Memory is out.
+    pub out_of_memory: Status,
+    /// Not yet; no error.
+    pub not_ready: Status,
+    /// No device.
+    pub no_device: Status,
+    /// A peer was enabled before; no error.
+    pub peer_enabled: Status,
+    /// First and last of ranges of codes after which nothing works any more.
+    pub sticky: &'static [(Status, Status)],
+    /// Code and name, for libraries that do not tell.
+    pub names: &'static [(Status, &'static str)],
+    /// Of the runtime compiler: the source is wrong.
+    pub compilation: Status,
+}
+
+impl Errors {
+    /// Whether nothing works any more after this code.
+    pub fn is_sticky(&self, code: Status) -> bool {
+        self.sticky.iter().any(|(first, last)| (*first..=*last).contains(&code))
+    }
+}
+
+/// One vendor: all in which the two differ.
+pub struct Vendor {
+    /// `cuda` or `hip`.
+    pub name: &'static str,
+    /// For people.
+    pub company: &'static str,
+    /// File names of the driver's library; the first that opens is taken.
+    pub libraries: &'static [&'static str],
+    /// Of the runtime compiler's; when none opens, its symbols are looked for in the driver's.
+    pub compilers: &'static [&'static str],
+    /// Symbols.
+    pub names: &'static Names,
+    /// Symbols of the runtime compiler.
+    pub compiler_names: &'static CompilerNames,
+    /// The oldest version that works, as `driver_version` tells it.
+    pub oldest: c_int,
+    /// A version as people write it.
+    pub version: fn(c_int) -> String,
+    /// Numbers.
+    pub attributes: Attributes,
+    /// Numbers.
+    pub flags: Flags,
+    /// Numbers.
+    pub errors: Errors,
+    /// The language that portable kernels are translated to.
+    pub dialect: &'static Dialect,
+    /// The name of native sources' language, and of native code's formats, the runtime's words.
+    pub language: &'static str,
+    /// See there.
+    pub formats: &'static [&'static str],
+    /// Streams that exist at once.
+    pub queues: u32,
+    /// Multiple of bytes that rows begin at.
+    pub row_alignment: u32,
+    /// The exact target that code is made for (`sm_90`, `gfx942:sramecc+:xnack-`).
+    pub target: fn(&Calls, &Attributes, DeviceNumber) -> Result<String, Failure>,
+    /// What the runtime compiler is told to make code for that target; an error says why there is none.
+    pub compile_options: fn(target: &str) -> Result<Vec<String>, String>,
+    /// What kernels may use on that target.
+    pub features: fn(target: &str) -> compute_hal::Features,
+}
+
+impl Vendor {
+    /// The name of a code.
+    pub fn error_name(&self, calls: Option<&Calls>, code: Status) -> String {
+        if code == Failure::ABSENT {
+            return "NOT_THERE".into();
+        }
+        let listed = || self.errors.names.iter().find(|(known, _)| *known == code).map(|(_, name)| (*name).to_owned());
+        told(code, |code, text| match calls {
+            // SAFETY: the place for the pointer is ours.
+            Some(calls) => unsafe { calls.error_name(code, text) },
+            None => Err(Failure::absent("error_name")),
+        })
+        .or_else(listed)
+        .unwrap_or_else(|| format!("{}_ERROR_{code}", self.name.to_uppercase()))
+    }
+
+    /// What a code means, in the driver's words, or nothing.
+    pub fn error_text(&self, calls: &Calls, code: Status) -> String {
+        // SAFETY: the place for the pointer is ours.
+        told(code, |code, text| unsafe { calls.error_text(code, text) }).unwrap_or_default()
+    }
+}
+
+fn told(code: Status, ask: impl Fn(Status, *mut *const c_char) -> Result<(), Failure>) -> Option<String> {
+    let mut text = std::ptr::null();
+    ask(code, &mut text).ok()?;
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: a driver's text ends with a zero and lives for ever.
+    Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+impl fmt::Debug for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Calls")
+    }
+}
+
+impl fmt::Debug for CompilerCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CompilerCalls")
+    }
+}

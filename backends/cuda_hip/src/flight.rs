@@ -1,0 +1,447 @@
+//! How far a queue is: events that were recorded in its stream, what the host does when each is reached, and who wants to know.
+//!
+//! Nothing is enqueued here. Locks: `ending`, then `flight`; a queue's `submit` comes before both.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use compute_hal::kernel::lower::{Reports, Violation};
+use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
+use parking_lot::{Condvar, Mutex};
+
+use crate::api::{Inside, Object};
+use crate::device::Shared;
+use crate::driver::Failure;
+use crate::staging::{Pinned, Slice};
+
+/// Stamps that are kept for those who ask later.
+const STAMPS: usize = 4096;
+/// Milliseconds after which times are measured from a later event: they come as f32.
+const REBASE: f32 = 1000.0;
+
+pub(crate) type Wake = Box<dyn FnOnce() + Send>;
+
+/// Counts of an indirect grid, once they are read.
+#[derive(Default)]
+pub(crate) struct Counts {
+    words: [AtomicU32; 3],
+    there: AtomicBool,
+}
+
+impl Counts {
+    pub(crate) fn get(&self) -> Option<[u32; 3]> {
+        let words = || [0, 1, 2].map(|n: usize| self.words.get(n).map_or(0, |word| word.load(Ordering::Relaxed)));
+        self.there.load(Ordering::Acquire).then(words)
+    }
+
+    fn set(&self, bytes: &[u8]) {
+        for (word, bytes) in self.words.iter().zip(bytes.chunks_exact(4)) {
+            word.store(u32::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
+        }
+        self.there.store(true, Ordering::Release);
+    }
+}
+
+/// Where read bytes go.
+pub(crate) enum Landing {
+    /// Rows of `width` bytes, one behind the other in the slice, `pitch` bytes apart from `offset` on in the target.
+    Rows {
+        from: Slice,
+        into: HostTarget,
+        offset: usize,
+        width: usize,
+        pitch: usize,
+    },
+    Counts {
+        from: Slice,
+        into: Arc<Counts>,
+    },
+    /// They went there by themselves.
+    Kept(HostTarget),
+}
+
+/// What a launch reports into.
+pub(crate) struct Told {
+    pub(crate) position: Position,
+    pub(crate) record: Slice,
+    pub(crate) reports: Arc<Reports>,
+}
+
+/// What the host does when the operations since the last marker are over.
+#[derive(Default)]
+pub(crate) struct Load {
+    pub(crate) landings: Vec<Landing>,
+    pub(crate) told: Vec<Told>,
+    pub(crate) late: Vec<LateFailure>,
+    /// Positions and timed events.
+    pub(crate) stamps: Vec<(Position, Object)>,
+    /// Memory that these operations are the last to use.
+    pub(crate) chunks: Vec<Pinned>,
+}
+
+impl Load {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.landings.is_empty() && self.told.is_empty() && self.late.is_empty() && self.stamps.is_empty()
+    }
+}
+
+/// An event in the stream.
+struct Marker {
+    event: Object,
+    /// The highest position that it covers.
+    through: Position,
+    load: Load,
+}
+
+#[derive(Default)]
+struct Flight {
+    markers: VecDeque<Marker>,
+    watchers: Vec<(Position, Wake)>,
+    /// Positions that sleepers wait for.
+    sleepers: Vec<Position>,
+    /// To be called by the attendant.
+    owed: Vec<Wake>,
+    /// Events that nobody uses.
+    events: Vec<Object>,
+    timed: Vec<Object>,
+    /// The position up to which there are markers.
+    covered: Position,
+}
+
+impl Flight {
+    /// The lowest position that somebody wants and no marker covers.
+    fn earliest(&self) -> Position {
+        let wanted = self.watchers.iter().map(|(at, _)| *at).chain(self.sleepers.iter().copied());
+        wanted.filter(|at| *at > self.covered).min().unwrap_or(Position::MAX)
+    }
+}
+
+/// Times of a queue, as differences to an event.
+struct Clock {
+    base: Option<Object>,
+    /// Nanoseconds at `base`.
+    time: u64,
+    stamps: VecDeque<(Position, u64)>,
+}
+
+/// How far a queue is.
+pub(crate) struct Progress {
+    completed: AtomicU64,
+    /// The highest position in the stream.
+    pub(crate) enqueued: AtomicU64,
+    /// See [`Flight::earliest`].
+    earliest: AtomicU64,
+    /// Bytes of chunks in markers' loads.
+    pub(crate) out: AtomicUsize,
+    flight: Mutex<Flight>,
+    told: Condvar,
+    /// Held by the one who ends markers, so that they end in order.
+    ending: Mutex<()>,
+    late: Mutex<Vec<LateFailure>>,
+    printed: Mutex<Vec<Printed>>,
+    clock: Mutex<Clock>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            completed: AtomicU64::new(0),
+            enqueued: AtomicU64::new(0),
+            earliest: AtomicU64::new(Position::MAX),
+            out: AtomicUsize::new(0),
+            flight: Mutex::default(),
+            told: Condvar::new(),
+            ending: Mutex::default(),
+            late: Mutex::default(),
+            printed: Mutex::default(),
+            clock: Mutex::new(Clock { base: None, time: 1, stamps: VecDeque::new() }),
+        }
+    }
+}
+
+impl Progress {
+    pub(crate) fn completed(&self) -> Position {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody wants a position up to `at` that no marker covers.
+    pub(crate) fn is_wanted(&self, at: Position) -> bool {
+        self.earliest.load(Ordering::SeqCst) <= at
+    }
+
+    pub(crate) fn take_late(&self) -> Vec<LateFailure> {
+        std::mem::take(&mut self.late.lock())
+    }
+
+    pub(crate) fn take_printed(&self) -> Vec<Printed> {
+        std::mem::take(&mut self.printed.lock())
+    }
+
+    pub(crate) fn has_markers(&self) -> bool {
+        !self.flight.lock().markers.is_empty()
+    }
+
+    pub(crate) fn is_covered(&self, at: Position) -> bool {
+        self.flight.lock().covered >= at
+    }
+
+    pub(crate) fn has_watchers(&self) -> bool {
+        let flight = self.flight.lock();
+        !flight.watchers.is_empty() || !flight.owed.is_empty()
+    }
+
+    /// Records an event behind what is in the stream. On failure nothing has changed and `load` is as it was.
+    pub(crate) fn mark(&self, calls: &Inside<'_>, stream: Object, through: Position, load: &mut Load) -> Result<(), Failure> {
+        let spare = self.flight.lock().events.pop();
+        let event = match spare {
+            Some(event) => event,
+            None => new_event(calls, calls.api.vendor.flags.event)?,
+        };
+        // SAFETY: event and stream live.
+        let recorded = unsafe { calls.event_record(event.0, stream.0) };
+        let mut flight = self.flight.lock();
+        if let Err(failure) = recorded {
+            flight.events.push(event);
+            return Err(failure);
+        }
+        let load = std::mem::take(load);
+        self.out.fetch_add(load.chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
+        flight.markers.push_back(Marker { event, through, load });
+        flight.covered = flight.covered.max(through);
+        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Records an event with a time, which is part of `load`.
+    pub(crate) fn stamp(&self, calls: &Inside<'_>, stream: Object, at: Position, load: &mut Load) -> Result<(), Failure> {
+        let spare = self.flight.lock().timed.pop();
+        let event = match spare {
+            Some(event) => event,
+            None => new_event(calls, calls.api.vendor.flags.event_timed)?,
+        };
+        load.stamps.push((at, event));
+        // SAFETY: event and stream live.
+        unsafe { calls.event_record(event.0, stream.0) }
+    }
+
+    /// Calls `wait` with an event that covers `at`, if there is one.
+    pub(crate) fn with_event(
+        &self,
+        at: Position,
+        wait: impl FnOnce(Object) -> Result<(), Failure>,
+    ) -> Option<Result<(), Failure>> {
+        let event = self.flight.lock().markers.iter().find(|marker| marker.through >= at).map(|marker| marker.event);
+        event.map(wait)
+    }
+
+    /// Completes what needs no marker: everything up to `at` is done. Whoever wants to know is told by the attendant.
+    pub(crate) fn skip_to(&self, at: Position) {
+        let mut flight = self.flight.lock();
+        self.enqueued.fetch_max(at, Ordering::AcqRel);
+        flight.covered = flight.covered.max(at);
+        let mut due = self.reach(&mut flight, at);
+        flight.owed.append(&mut due);
+    }
+
+    fn reach(&self, flight: &mut Flight, at: Position) -> Vec<Wake> {
+        self.completed.fetch_max(at, Ordering::AcqRel);
+        let due = flight.watchers.extract_if(.., |(position, _)| *position <= at).map(|(_, wake)| wake).collect();
+        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.told.notify_all();
+        due
+    }
+
+    /// Leaves wakes to the attendant.
+    pub(crate) fn owe(&self, mut due: Vec<Wake>) {
+        if !due.is_empty() {
+            self.flight.lock().owed.append(&mut due);
+        }
+    }
+
+    pub(crate) fn take_owed(&self) -> Vec<Wake> {
+        std::mem::take(&mut self.flight.lock().owed)
+    }
+
+    /// Calls `wake` at once, or later. Says whether it was at once.
+    pub(crate) fn watch(&self, at: Position, wake: Wake) -> bool {
+        let mut flight = self.flight.lock();
+        if self.completed() >= at {
+            drop(flight);
+            wake();
+            return true;
+        }
+        flight.watchers.push((at, wake));
+        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        false
+    }
+
+    /// Notes that somebody waits for `at`, until [`Self::leave`].
+    pub(crate) fn expect(&self, at: Position) {
+        let mut flight = self.flight.lock();
+        flight.sleepers.push(at);
+        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+    }
+
+    pub(crate) fn leave(&self, at: Position) {
+        let mut flight = self.flight.lock();
+        if let Some(place) = flight.sleepers.iter().position(|position| *position == at) {
+            flight.sleepers.swap_remove(place);
+        }
+        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+    }
+
+    /// Sleeps until somebody completes something, for that long at most.
+    pub(crate) fn listen(&self, at: Position, most: std::time::Duration) {
+        let mut flight = self.flight.lock();
+        if self.completed() < at {
+            self.told.wait_for(&mut flight, most);
+        }
+    }
+
+    /// Does the host's part of every marker that is reached, in order. Who wants to know is in the answer: to be called with no lock held.
+    #[must_use]
+    pub(crate) fn end_markers(&self, shared: &Shared) -> Vec<Wake> {
+        let _one = self.ending.lock();
+        let mut due = Vec::new();
+        let Ok(calls) = shared.enter() else { return due };
+        loop {
+            let front = self.flight.lock().markers.front().map(|marker| marker.event);
+            let Some(event) = front else { return due };
+            // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
+            match unsafe { calls.event_query(event.0) } {
+                Ok(()) => {}
+                Err(failure) if failure.code == shared.api.vendor.errors.not_ready => return due,
+                Err(failure) => {
+                    shared.condemn(failure);
+                    return due;
+                }
+            }
+            let load = self.flight.lock().markers.front_mut().map(|marker| std::mem::take(&mut marker.load));
+            let timed = load.map(|load| self.land(shared, &calls, load)).unwrap_or_default();
+            let mut flight = self.flight.lock();
+            flight.timed.extend(timed);
+            let Some(marker) = flight.markers.pop_front() else { return due };
+            flight.events.push(marker.event);
+            due.append(&mut self.reach(&mut flight, marker.through));
+        }
+    }
+
+    /// Brings everything to its place. Gives timed events back.
+    fn land(&self, shared: &Shared, calls: &Inside<'_>, load: Load) -> Vec<Object> {
+        let Load { landings, told, mut late, stamps, chunks } = load;
+        landings.iter().for_each(land);
+        for told in &told {
+            // SAFETY: the launch is over, and the record is its own until its chunk is given back below.
+            let bytes = unsafe { told.record.bytes() };
+            if let Some(violation) = told.reports.violation(bytes) {
+                late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+            }
+            let output = told.reports.printed(bytes);
+            if !output.lines.is_empty() || output.lost > 0 {
+                self.printed.lock().push(Printed { position: told.position, output });
+            }
+        }
+        if !late.is_empty() {
+            late.sort_by_key(|failure| failure.position);
+            self.late.lock().append(&mut late);
+        }
+        self.out.fetch_sub(chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
+        chunks.into_iter().for_each(|chunk| shared.chunks.give(chunk));
+        self.clock.lock().read(calls, stamps)
+    }
+
+    /// Starts the clock at an event that was recorded in the stream.
+    pub(crate) fn start_clock(&self, event: Object) {
+        self.clock.lock().base = Some(event);
+    }
+
+    pub(crate) fn timestamp(&self, at: Position) -> Option<u64> {
+        let clock = self.clock.lock();
+        clock.stamps.iter().rev().find(|(position, _)| *position == at).map(|(_, time)| *time)
+    }
+
+    /// Nothing will run again: everything counts as completed.
+    pub(crate) fn abandon(&self) -> Vec<Wake> {
+        let _one = self.ending.lock();
+        let mut flight = self.flight.lock();
+        let markers = std::mem::take(&mut flight.markers);
+        self.enqueued.store(Position::MAX, Ordering::Release);
+        let mut due = self.reach(&mut flight, Position::MAX);
+        due.append(&mut flight.owed);
+        drop(flight);
+        drop(markers);
+        due
+    }
+
+    /// All events of a queue that is over.
+    pub(crate) fn take_events(&self) -> Vec<Object> {
+        let mut flight = self.flight.lock();
+        let mut events = std::mem::take(&mut flight.events);
+        events.append(&mut flight.timed);
+        events.extend(self.clock.lock().base.take());
+        events
+    }
+}
+
+pub(crate) fn new_event(calls: &Inside<'_>, flags: u32) -> Result<Object, Failure> {
+    let mut event = std::ptr::null_mut();
+    // SAFETY: the place is ours.
+    unsafe { calls.event_create(&mut event, flags) }?;
+    Ok(Object(event))
+}
+
+fn out_of_bounds(found: Violation) -> LateCause {
+    let Violation { location, index, length, invocation, what } = found;
+    LateCause::OutOfBounds { location, index, length, invocation, what }
+}
+
+/// Moves read bytes to their place.
+fn land(landing: &Landing) {
+    match landing {
+        Landing::Kept(into) => _ = into,
+        Landing::Counts { from, into } => {
+            // SAFETY: the copy into the slice is over, and it is this operation's.
+            into.set(unsafe { from.bytes() });
+        }
+        Landing::Rows { from, into, offset, width, pitch } => {
+            // SAFETY: as above.
+            let bytes = unsafe { from.bytes() };
+            for (row, bytes) in bytes.chunks(*width).enumerate() {
+                let start = row.checked_mul(*pitch).and_then(|start| start.checked_add(*offset));
+                let inside = |start: &usize| start.checked_add(bytes.len()).is_some_and(|end| end <= into.size());
+                let Some(start) = start.filter(inside) else { return };
+                // SAFETY: the target is writable for its size until the read's position completes, which is after this; the bytes end within it.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into.pointer().add(start), bytes.len()) }
+            }
+        }
+    }
+}
+
+impl Clock {
+    /// Notes the times of stamps; gives the events that are not needed any more.
+    fn read(&mut self, calls: &Inside<'_>, stamps: Vec<(Position, Object)>) -> Vec<Object> {
+        let mut free = Vec::with_capacity(stamps.len());
+        for (position, event) in stamps {
+            let mut elapsed = 0.0;
+            let Some(base) = self.base else { continue };
+            // SAFETY: both events were recorded and reached; the place is ours.
+            if unsafe { calls.event_elapsed(&mut elapsed, base.0, event.0) }.is_err() {
+                free.push(event);
+                continue;
+            }
+            let time = self.time + (f64::from(elapsed.max(0.0)) * 1e6) as u64;
+            self.stamps.push_back((position, time));
+            if self.stamps.len() > STAMPS {
+                self.stamps.pop_front();
+            }
+            if elapsed < REBASE {
+                free.push(event);
+                continue;
+            }
+            free.push(base);
+            (self.base, self.time) = (Some(event), time);
+        }
+        free
+    }
+}

@@ -1,0 +1,285 @@
+//! From an entry point to a function of the driver's: lowered, translated, compiled for the exact device, loaded.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::{CString, c_char, c_void};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
+use compute_hal::kernel::lower::{Lowering, Reports};
+use compute_hal::kernel::reflection::Bounds;
+use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
+use parking_lot::Mutex;
+
+use crate::api::{Api, Garbage, Inside, Object};
+use crate::driver::{CompilerCalls, Failure, Handle};
+use crate::reclaim::Reclaim;
+
+/// A record is zeroed by the host for each launch; lines beyond are counted as lost.
+const MOST_PRINT_ROOM: u32 = 8 << 20;
+/// Compiled texts that are kept.
+const KEPT: usize = 64;
+/// Bytes of a compiler's words that are passed on.
+const MOST_LOG: usize = 16 << 10;
+
+/// A kernel that can be launched.
+pub(crate) struct Kernel {
+    pub(crate) function: Object,
+    module: Object,
+    pub(crate) parameters: Parameters,
+    pub(crate) workgroup_size: [u32; 3],
+    /// Bytes of workgroup memory that a launch asks for.
+    pub(crate) shared: u32,
+    pub(crate) reports: Arc<Reports>,
+    facts: KernelFacts,
+    reclaim: Arc<Reclaim>,
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        self.reclaim.throw(Garbage::Module(self.module));
+    }
+}
+
+impl Kernel {
+    pub(crate) fn facts(&self) -> KernelFacts {
+        self.facts.clone()
+    }
+}
+
+/// Hash, text and code.
+type Kept = (u64, Arc<str>, Arc<[u8]>);
+
+/// Machine code of texts that were compiled, the newest last.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+/// What compiling needs to know of a device.
+pub(crate) struct Compiler<'a> {
+    pub(crate) api: &'a Arc<Api>,
+    pub(crate) target: &'a str,
+    pub(crate) subgroup: u32,
+    pub(crate) compiled: &'a Compiled,
+    pub(crate) reclaim: &'a Arc<Reclaim>,
+}
+
+fn refused(log: String, refusal: bool) -> DeviceError {
+    DeviceError::Compile { log, location: None, refusal }
+}
+
+impl Compiler<'_> {
+    /// Makes a kernel of a portable one. What has to be done on the device is done inside `enter`.
+    pub(crate) fn compile<'c>(
+        &self,
+        request: &CompileRequest<'_>,
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let CompileSource::Portable(entry) = &request.source else {
+            return Err(DeviceError::Unsupported("kernels other than portable ones"));
+        };
+        let print_room = request.print_room.min(MOST_PRINT_ROOM);
+        let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
+        let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
+        let options = Options {
+            dialect: self.api.vendor.dialect,
+            checked: request.bounds != Bounds::Unchecked,
+            strict: false,
+            subgroup_size: Some(self.subgroup),
+        };
+        let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
+        let code = self.machine_code(&text, request.label)?;
+        let calls = enter()?;
+        self.load(&calls, &code, text, Arc::clone(lowered.reports()))
+    }
+
+    /// The machine code of a text, compiled now unless it is kept.
+    fn machine_code(&self, text: &Text, label: &str) -> Result<Arc<[u8]>, DeviceError> {
+        let mut options = (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))?;
+        options.extend(text.options.iter().map(|option| (*option).to_owned()));
+        let mut hasher = DefaultHasher::new();
+        (&text.source, &options).hash(&mut hasher);
+        let hash = hasher.finish();
+        {
+            let mut kept = self.compiled.kept.lock();
+            let found = kept.iter().position(|(known, source, _)| *known == hash && **source == *text.source);
+            if let Some(entry) = found.and_then(|at| kept.remove(at)) {
+                let code = Arc::clone(&entry.2);
+                kept.push_back(entry);
+                return Ok(code);
+            }
+        }
+        let calls = self
+            .api
+            .compiler
+            .as_ref()
+            .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
+        let code: Arc<[u8]> =
+            compile_text(calls, &text.source, &options).map_err(|why| explain(self.api, why, label, self.target))?.into();
+        let mut kept = self.compiled.kept.lock();
+        kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
+        if kept.len() > KEPT {
+            kept.pop_front();
+        }
+        Ok(code)
+    }
+
+    fn load(&self, calls: &Inside<'_>, code: &[u8], text: Text, reports: Arc<Reports>) -> Result<Kernel, DeviceError> {
+        let module = load_module(calls, code)?;
+        let function = find_function(calls, module, &text.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
+        let mut kernel = Kernel {
+            function,
+            module,
+            parameters: text.parameters,
+            workgroup_size: text.workgroup_size,
+            shared: text.dynamic_workgroup_memory,
+            reports,
+            facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
+            reclaim: Arc::clone(self.reclaim),
+        };
+        allow_memory(calls, function, kernel.shared).map_err(|failure| calls.api.error(failure, 0))?;
+        kernel.facts = facts(calls, function, kernel.shared, code.len() as u64);
+        Ok(kernel)
+    }
+}
+
+/// Why a text did not become machine code.
+enum Refused {
+    /// The compiler's words.
+    Text(String),
+    Call(Failure),
+}
+
+fn explain(api: &Api, why: Refused, label: &str, target: &str) -> DeviceError {
+    let dialect = api.vendor.dialect.name;
+    match why {
+        Refused::Text(log) => {
+            // The source is ours, so this is either a bug of ours or a compiler that does not know the device.
+            refused(
+                format!("the runtime compiler did not take the {dialect} made of kernel \"{label}\" for {target}:\n{log}"),
+                false,
+            )
+        }
+        Refused::Call(failure) => refused(
+            format!("the runtime compiler failed on kernel \"{label}\" for {target}: {} answered {}", failure.call, failure.code),
+            false,
+        ),
+    }
+}
+
+/// A program of the runtime compiler's, gone when dropped.
+struct Program<'a> {
+    calls: &'a CompilerCalls,
+    handle: Handle,
+}
+
+impl Drop for Program<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was created and is destroyed once.
+        let _ = unsafe { self.calls.destroy(&mut self.handle) };
+    }
+}
+
+fn compile_text(calls: &CompilerCalls, source: &str, options: &[String]) -> Result<Vec<u8>, Refused> {
+    let text = |text: &str| CString::new(text).map_err(|_| Refused::Text("a zero byte in the source".into()));
+    let source = text(source)?;
+    let options: Vec<CString> = options.iter().map(|option| text(option)).collect::<Result<_, _>>()?;
+    let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    let count = i32::try_from(pointers.len()).map_err(|_| Refused::Text("too many options".into()))?;
+    let mut program = Program { calls, handle: std::ptr::null_mut() };
+    let none = std::ptr::null();
+    // SAFETY: the texts end with zeros and outlive the calls; the places are ours.
+    unsafe {
+        if let Err(failure) = calls.create(&mut program.handle, source.as_ptr(), c"kernel".as_ptr(), 0, none, none) {
+            std::mem::forget(program);
+            return Err(Refused::Call(failure));
+        }
+        if let Err(failure) = calls.compile(program.handle, count, pointers.as_ptr()) {
+            let log = compiler_log(&program);
+            return Err(if log.is_empty() { Refused::Call(failure) } else { Refused::Text(log) });
+        }
+        let mut size = 0;
+        calls.code_size(program.handle, &mut size).map_err(Refused::Call)?;
+        let mut code = vec![0_u8; size];
+        calls.code(program.handle, code.as_mut_ptr().cast()).map_err(Refused::Call)?;
+        if code.is_empty() {
+            return Err(Refused::Text("the compiler made no machine code".into()));
+        }
+        Ok(code)
+    }
+}
+
+/// What the compiler said, cut to what somebody may read.
+fn compiler_log(program: &Program<'_>) -> String {
+    let mut size = 0;
+    // SAFETY: the places are ours, and as large as the compiler said.
+    unsafe {
+        if program.calls.log_size(program.handle, &mut size).is_err() || size == 0 {
+            return String::new();
+        }
+        let mut log = vec![0_u8; size];
+        if program.calls.log(program.handle, log.as_mut_ptr().cast()).is_err() {
+            return String::new();
+        }
+        while log.last() == Some(&0) {
+            log.pop();
+        }
+        log.truncate(MOST_LOG);
+        String::from_utf8_lossy(&log).trim_end().to_owned()
+    }
+}
+
+/// Loads code. When the driver refuses it, with its words.
+fn load_module(calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
+    let mut module: Handle = std::ptr::null_mut();
+    let mut log = vec![0_u8; 8192];
+    let options = calls.api.vendor.flags.load_log;
+    let mut names = options.unwrap_or_default();
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len() - 1)];
+    let count = if options.is_some() { 2 } else { 0 };
+    // SAFETY: the code is an image that the compiler made; options and values are as many as said, and the log is as long as said.
+    let answer = unsafe { calls.module_load(&mut module, code.as_ptr().cast(), count, names.as_mut_ptr(), values.as_mut_ptr()) };
+    answer.map(|()| Object(module)).map_err(|failure| {
+        let words = log.split(|byte| *byte == 0).next().map(|words| String::from_utf8_lossy(words).trim().to_owned());
+        match (words.filter(|words| !words.is_empty()), calls.api.error(failure, code.len() as u64)) {
+            (Some(words), DeviceError::Driver { name, .. }) => {
+                refused(format!("the driver did not load the code ({name}): {words}"), false)
+            }
+            (_, error) => error,
+        }
+    })
+}
+
+fn find_function(calls: &Inside<'_>, module: Object, entry: &str) -> Result<Object, DeviceError> {
+    let name = CString::new(entry).map_err(|_| DeviceError::Internal("a zero byte in an entry's name".into()))?;
+    let mut function: Handle = std::ptr::null_mut();
+    // SAFETY: the module is loaded, the name ends with a zero.
+    unsafe { calls.module_function(&mut function, module.0, name.as_ptr()) }.map_err(|failure| calls.api.error(failure, 0))?;
+    Ok(Object(function))
+}
+
+/// Lets launches ask for more workgroup memory than a kernel has by itself.
+fn allow_memory(calls: &Inside<'_>, function: Object, bytes: u32) -> Result<(), Failure> {
+    let (Some(attribute), true) = (calls.api.vendor.attributes.function_memory_most, bytes > 0) else { return Ok(()) };
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    // SAFETY: the function is of a loaded module.
+    unsafe { calls.function_set(function.0, attribute, bytes) }
+}
+
+fn facts(calls: &Inside<'_>, function: Object, shared: u32, code_size: u64) -> KernelFacts {
+    let attributes = &calls.api.vendor.attributes;
+    let ask = |attribute| {
+        let mut value = 0;
+        // SAFETY: the place is ours, the function is of a loaded module.
+        unsafe { calls.function_attribute(&mut value, attribute, function.0) }.ok()?;
+        u32::try_from(value).ok()
+    };
+    KernelFacts {
+        registers: ask(attributes.function_registers),
+        max_invocations: ask(attributes.function_invocations).filter(|most| *most > 0),
+        workgroup_memory: u64::from(ask(attributes.function_memory).unwrap_or(0)) + u64::from(shared),
+        code_size,
+    }
+}

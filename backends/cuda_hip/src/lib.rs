@@ -1,0 +1,28 @@
+//! Devices of NVIDIA and AMD, written once. `backends/cuda` and `backends/hip` are data for this crate: see [`driver`].
+//!
+//! From the outside in: [`GpuDriver`] opens a vendor's library (`probe`) and a `device` on it (`memory`: blocks; `kernel`: code). Its queues are streams:
+//! `queue` turns ids into addresses (`op`), `lane` puts operations into the stream or holds them back (`moves`, `upload`: copies), `flight` knows how far the
+//! stream is. Events are recorded only when somebody wants to know. Bytes pass through pinned memory (`staging`). Two threads of each device do what
+//! has to happen while nobody calls: `attendant` for the queues, `reclaim` for what may wait when it is ended.
+//!
+//! Locks, in the order in which they may be taken: a queue's `submit`, its `ending`, its `flight`, any other. No lock is held while foreign code is called.
+
+mod api;
+mod attendant;
+mod device;
+pub mod driver;
+mod exit;
+mod flight;
+mod kernel;
+mod lane;
+mod memory;
+mod moves;
+mod op;
+mod probe;
+mod queue;
+mod reclaim;
+mod staging;
+mod table;
+mod upload;
+
+pub use probe::GpuDriver;

@@ -1,0 +1,266 @@
+//! Blocks of device memory.
+//!
+//! Memory comes from a pool in the order of a private stream, where the vendor has pools: allocating and freeing then wait for nothing. A queue that touches a
+//! block for the first time waits, on the device, for what that stream had done when the block was made.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use compute_hal::{DeviceError, MemoryId, Region};
+use parking_lot::Mutex;
+
+use crate::api::{Home, Inside, Object};
+use crate::driver::{Attributes, Failure, PoolProperties};
+use crate::table::Table;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The pool, in the order of the private stream.
+    Pool,
+    /// The driver.
+    Driver,
+    /// Somebody else, who vouched for it (T14).
+    Foreign,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) owner: Owner,
+    /// How many allocations of the private stream there were with this one; 0: it waits for none.
+    ready: u64,
+}
+
+/// Bytes that somebody is about to touch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    /// See [`Block`].
+    pub(crate) ready: u64,
+}
+
+/// A pool, and the stream in whose order it works.
+pub(crate) struct Pool {
+    pool: Object,
+    stream: Object,
+    event: Object,
+}
+
+#[derive(Default)]
+pub(crate) struct Memory {
+    blocks: Table<Block>,
+    pool: Option<Pool>,
+    /// Held while the pool's stream gets work.
+    order: Mutex<()>,
+    allocations: AtomicU64,
+}
+
+impl Pool {
+    /// Makes one that gives nothing back to the system by itself.
+    pub(crate) fn new(calls: &Inside<'_>, attributes: &Attributes, device: i32) -> Result<Self, Failure> {
+        let flags = &calls.api.vendor.flags;
+        let properties = PoolProperties {
+            kind: 1,
+            handles: 0,
+            location: 1,
+            device,
+            security: std::ptr::null_mut(),
+            most: 0,
+            reserved: [0; 56],
+        };
+        let mut made = Self { pool: NULL, stream: NULL, event: NULL };
+        let mut keep = u64::MAX;
+        // SAFETY: the places are ours, the structure has the driver's layout, the attribute is a u64.
+        let answer = unsafe {
+            calls
+                .pool_create(&mut made.pool.0, &properties)
+                .and_then(|()| calls.pool_set(made.pool.0, attributes.pool_keeps, (&raw mut keep).cast()))
+                .and_then(|()| calls.stream_create(&mut made.stream.0, flags.stream))
+                .and_then(|()| calls.event_create(&mut made.event.0, flags.event))
+        };
+        answer.inspect_err(|_| made.end(calls)).map(|()| made)
+    }
+
+    fn end(&self, calls: &Inside<'_>) {
+        // SAFETY: what is not null was made by `new`, and nothing uses it any more.
+        unsafe {
+            for (object, end) in [(self.event, 0), (self.stream, 1), (self.pool, 2)] {
+                let _ = match (object.0.is_null(), end) {
+                    (true, _) => Ok(()),
+                    (_, 0) => calls.event_destroy(object.0),
+                    (_, 1) => calls.stream_destroy(object.0),
+                    _ => calls.pool_destroy(object.0),
+                };
+            }
+        }
+    }
+
+    fn allocate(&self, calls: &Inside<'_>, size: usize) -> Result<u64, Failure> {
+        let mut address = 0;
+        // SAFETY: the place is ours, pool and stream live.
+        unsafe {
+            calls.pool_allocate(&mut address, size, self.pool.0, self.stream.0)?;
+            if let Err(failure) = calls.event_record(self.event.0, self.stream.0) {
+                let _ = calls.pool_free(address, self.stream.0);
+                return Err(failure);
+            }
+        }
+        Ok(address)
+    }
+
+    /// Gives what is free to the system, after what was freed is really free.
+    fn trim(&self, calls: &Inside<'_>) {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(1);
+        // SAFETY: pool and stream live.
+        unsafe {
+            while calls.stream_query(self.stream.0).is_err_and(|f| f.code == calls.api.vendor.errors.not_ready)
+                && std::time::Instant::now() < deadline
+            {
+                std::thread::yield_now();
+            }
+            let _ = calls.pool_trim(self.pool.0, 0);
+        }
+    }
+}
+
+const NULL: Object = Object(std::ptr::null_mut());
+
+impl Memory {
+    pub(crate) fn new(pool: Option<Pool>) -> Self {
+        Self { pool, ..Self::default() }
+    }
+
+    /// Allocates; `relieve` is called once when memory is out, and says whether that may have helped.
+    pub(crate) fn allocate(
+        &self,
+        calls: &Inside<'_>,
+        size: u64,
+        relieve: impl FnOnce() -> bool,
+    ) -> Result<MemoryId, DeviceError> {
+        let out_of_memory = calls.api.vendor.errors.out_of_memory;
+        let bytes = usize::try_from(size).map_err(|_| DeviceError::OutOfMemory { asked: size, free: 0 })?;
+        let block = match self.block(calls, bytes) {
+            Err(failure) if failure.code == out_of_memory => {
+                let relieved = relieve();
+                let Some(pool) = self.pool.as_ref().map_or(relieved.then_some(None), |pool| Some(Some(pool))) else {
+                    return Err(calls.api.error(failure, size));
+                };
+                if let Some(pool) = pool {
+                    pool.trim(calls);
+                }
+                self.block(calls, bytes)
+            }
+            answer => answer,
+        };
+        Ok(MemoryId(self.blocks.insert(block.map_err(|failure| calls.api.error(failure, size))?)))
+    }
+
+    fn block(&self, calls: &Inside<'_>, size: usize) -> Result<Block, Failure> {
+        let block = |address, owner, ready| Block { address, size: size as u64, owner, ready };
+        let Some(pool) = &self.pool else {
+            let mut address = 0;
+            // SAFETY: the place is ours.
+            unsafe { calls.allocate(&mut address, size) }?;
+            return Ok(block(address, Owner::Driver, 0));
+        };
+        let _order = self.order.lock();
+        let address = pool.allocate(calls, size)?;
+        Ok(block(address, Owner::Pool, self.allocations.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    /// Takes over somebody else's bytes.
+    pub(crate) fn add_foreign(&self, address: u64, size: u64) -> MemoryId {
+        MemoryId(self.blocks.insert(Block { address, size, owner: Owner::Foreign, ready: 0 }))
+    }
+
+    /// Gives a block back, or gives what the caller has to give back to the driver.
+    pub(crate) fn free(&self, calls: &Inside<'_>, memory: MemoryId) -> Result<Option<u64>, Failure> {
+        let Some(block) = self.blocks.remove(memory.0) else { return Ok(None) };
+        match (block.owner, &self.pool) {
+            (Owner::Pool, Some(pool)) => {
+                let _order = self.order.lock();
+                // SAFETY: the block came from this pool, and the runtime has seen every use of it complete.
+                unsafe { calls.pool_free(block.address, pool.stream.0) }.map(|()| None)
+            }
+            (Owner::Driver, _) => Ok(Some(block.address)),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn get(&self, memory: MemoryId) -> Result<Block, DeviceError> {
+        self.blocks.get(memory.0).ok_or_else(|| DeviceError::Internal(format!("no such memory: {memory:?}")))
+    }
+
+    /// The bytes of a region.
+    pub(crate) fn span(&self, region: Region) -> Result<Span, DeviceError> {
+        let found = self.blocks.with(region.memory.0, |block| {
+            let inside = region.offset.checked_add(region.size).is_some_and(|end| end <= block.size);
+            inside.then(|| Span { address: block.address + region.offset, size: region.size, ready: block.ready })
+        });
+        found.flatten().ok_or_else(|| DeviceError::Internal(format!("no such bytes: {region:?}")))
+    }
+
+    /// Makes a stream wait until all blocks made so far are there; gives the number of the last.
+    pub(crate) fn order(&self, calls: &Inside<'_>, stream: Object) -> Result<u64, Failure> {
+        let Some(pool) = &self.pool else { return Ok(0) };
+        let _order = self.order.lock();
+        // SAFETY: event and stream live.
+        unsafe { calls.stream_wait(stream.0, pool.event.0, 0) }?;
+        Ok(self.allocations.load(Ordering::Relaxed))
+    }
+
+    /// Gives everything back: the device goes.
+    pub(crate) fn end(&mut self, calls: &Inside<'_>) {
+        for block in self.blocks.drain() {
+            let _ = match (block.owner, &self.pool) {
+                // SAFETY: nothing runs on the device any more.
+                (Owner::Pool, Some(pool)) => unsafe { calls.pool_free(block.address, pool.stream.0) },
+                // SAFETY: as above.
+                (Owner::Driver, _) => unsafe { calls.free(block.address) },
+                _ => Ok(()),
+            };
+        }
+        if let Some(pool) = self.pool.take() {
+            pool.end(calls);
+        }
+    }
+}
+
+/// Whether an address is of this device and has so many bytes, where the driver tells.
+pub(crate) fn check_foreign(calls: &Inside<'_>, home: Home, device: i32, address: u64, size: u64) -> Result<(), DeviceError> {
+    let attributes = &calls.api.vendor.attributes;
+    let refused = |what: String| DeviceError::Driver {
+        call: "import",
+        code: 0,
+        name: "FOREIGN".into(),
+        message: format!("{address:#x} cannot be taken over: {what}"),
+    };
+    let asked = |attribute, value: *mut std::ffi::c_void| {
+        // SAFETY: the value has room for what the attribute is.
+        unsafe { calls.pointer_attribute(value, attribute, address) }.map_err(|_| refused("it is no memory of a device".into()))
+    };
+    let mut context: crate::driver::Handle = std::ptr::null_mut();
+    if let (Home::Context(own), Some(attribute)) = (home, attributes.pointer_context) {
+        asked(attribute, (&raw mut context).cast())?;
+        // Memory of a pool belongs to none.
+        if !context.is_null() && context != own.0 {
+            return Err(refused("it belongs to another context than this device's".into()));
+        }
+    }
+    if let Some(attribute) = attributes.pointer_device {
+        let mut found = -1;
+        asked(attribute, (&raw mut found).cast())?;
+        if found != device {
+            return Err(refused(format!("it belongs to device {found}, not {device}")));
+        }
+    }
+    let (mut base, mut length) = (0_u64, 0_usize);
+    // SAFETY: the places are ours.
+    match unsafe { calls.address_range(&mut base, &mut length, address) } {
+        Err(failure) if failure.is_absent() => Ok(()),
+        Err(_) => Err(refused("it is no memory of a device".into())),
+        Ok(()) if size <= (length as u64).saturating_sub(address.wrapping_sub(base)) => Ok(()),
+        Ok(()) => Err(refused(format!("its allocation ends {} bytes behind it", (length as u64).saturating_sub(address - base)))),
+    }
+}

@@ -1,0 +1,241 @@
+//! Operations of a queue after ids and regions have become addresses. Most are executed at once; one that has to be kept for later owns its bytes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use compute_hal::kernel::cxx::Parameter;
+use compute_hal::{Binding, DeviceError, Grid, HostRows, HostTarget, Launch, Pitched, Region};
+use smallvec::SmallVec;
+
+use crate::device::Shared;
+use crate::kernel::Kernel;
+use crate::memory::Span;
+
+/// Rows on the device and where they are in host memory; a run of bytes is one row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rect {
+    pub(crate) address: u64,
+    pub(crate) width: u64,
+    pub(crate) rows: u64,
+    pub(crate) pitch: u64,
+    pub(crate) host_pitch: u64,
+}
+
+impl Rect {
+    /// Rows without gaps on either side are one.
+    fn joined(self) -> Self {
+        if self.rows > 1 && self.pitch == self.width && self.host_pitch == self.width {
+            return Self { width: self.width * self.rows, rows: 1, ..self };
+        }
+        self
+    }
+
+    fn of(span: Span) -> Self {
+        Self { address: span.address, width: span.size, rows: 1, pitch: span.size, host_pitch: span.size }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.width == 0 || self.rows == 0
+    }
+}
+
+/// Rows within the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) width: u64,
+    pub(crate) rows: u64,
+    pub(crate) from_pitch: u64,
+    pub(crate) to_pitch: u64,
+}
+
+/// A launch's number of workgroups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Groups {
+    Direct([u32; 3]),
+    /// Three words at this address.
+    At(u64),
+}
+
+/// Bytes for uniform bindings and where their address goes among the arguments.
+pub(crate) type Inline<'a> = SmallVec<[(u32, Cow<'a, [u8]>); 2]>;
+
+/// A launch.
+pub(crate) struct Call<'a> {
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) groups: Groups,
+    /// The block of arguments, as far as it is known.
+    pub(crate) arguments: SmallVec<[u8; 256]>,
+    pub(crate) inline: Inline<'a>,
+    /// Where the record's address goes.
+    pub(crate) record: Option<u32>,
+}
+
+/// One operation.
+#[allow(clippy::large_enum_variant, reason = "launches are what there is most of, and a box for each would cost more")]
+pub(crate) enum Op<'a> {
+    Mark,
+    Launch(Call<'a>),
+    Move(Move),
+    Fill { to: u64, size: u64, pattern: SmallVec<[u8; 16]> },
+    Write(Rect, Cow<'a, [u8]>),
+    Read(Rect, HostTarget),
+}
+
+/// An operation and the newest block that it touches, as [`Span::ready`] counts.
+pub(crate) struct Ready<'a> {
+    pub(crate) op: Op<'a>,
+    pub(crate) ready: u64,
+}
+
+impl Op<'_> {
+    pub(crate) fn into_owned(self) -> Op<'static> {
+        match self {
+            Self::Mark => Op::Mark,
+            Self::Launch(Call { kernel, groups, arguments, inline, record }) => {
+                let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
+                Op::Launch(Call { kernel, groups, arguments, inline, record })
+            }
+            Self::Move(rows) => Op::Move(rows),
+            Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
+            Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),
+            Self::Read(rect, into) => Op::Read(rect, into),
+        }
+    }
+}
+
+fn wrong(what: &str) -> DeviceError {
+    DeviceError::Internal(what.into())
+}
+
+pub(crate) fn copy(shared: &Shared, from: Region, to: Region) -> Result<Ready<'static>, DeviceError> {
+    let (from, to) = (shared.memory.span(from)?, shared.memory.span(to)?);
+    if from.size != to.size {
+        return Err(wrong("a copy of unequal sizes"));
+    }
+    let rows = Move { from: from.address, to: to.address, width: from.size, rows: 1, from_pitch: from.size, to_pitch: from.size };
+    Ok(Ready { op: Op::Move(rows), ready: from.ready.max(to.ready) })
+}
+
+/// Whether so many rows lie within so many bytes.
+fn fits(size: u64, width: u64, rows: u64, pitch: u64) -> bool {
+    let Some(last) = rows.checked_sub(1) else { return true };
+    width == 0 || last.checked_mul(pitch).and_then(|start| start.checked_add(width)).is_some_and(|end| end <= size)
+}
+
+pub(crate) fn copy_2d(shared: &Shared, copy: &Pitched) -> Result<Ready<'static>, DeviceError> {
+    let (from, to) = (shared.memory.span(copy.from)?, shared.memory.span(copy.to)?);
+    let Pitched { width, rows, from_pitch, to_pitch, .. } = *copy;
+    if !fits(from.size, width, rows, from_pitch) || !fits(to.size, width, rows, to_pitch) {
+        return Err(wrong("rows outside their region"));
+    }
+    let rows = Move { from: from.address, to: to.address, width, rows, from_pitch, to_pitch };
+    Ok(Ready { op: Op::Move(rows), ready: from.ready.max(to.ready) })
+}
+
+pub(crate) fn fill(shared: &Shared, to: Region, pattern: &[u8]) -> Result<Ready<'static>, DeviceError> {
+    let to = shared.memory.span(to)?;
+    if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
+        return Err(wrong("a pattern of an odd size"));
+    }
+    Ok(Ready { op: Op::Fill { to: to.address, size: to.size, pattern: SmallVec::from_slice(pattern) }, ready: to.ready })
+}
+
+pub(crate) fn write<'a>(shared: &Shared, to: Region, bytes: &'a [u8]) -> Result<Ready<'a>, DeviceError> {
+    let to = shared.memory.span(to)?;
+    if to.size != bytes.len() as u64 {
+        return Err(wrong("a write of unequal sizes"));
+    }
+    Ok(Ready { op: Op::Write(Rect::of(to), Cow::Borrowed(bytes)), ready: to.ready })
+}
+
+fn rect(shared: &Shared, rows: &HostRows, host: u64) -> Result<(Rect, u64), DeviceError> {
+    let span = shared.memory.span(rows.region)?;
+    let HostRows { width, rows, pitch, host_pitch, .. } = *rows;
+    if !fits(span.size, width, rows, pitch) || !fits(host, width, rows, host_pitch) {
+        return Err(wrong("rows outside their region"));
+    }
+    Ok((Rect { address: span.address, width, rows, pitch, host_pitch }.joined(), span.ready))
+}
+
+pub(crate) fn write_2d<'a>(shared: &Shared, rows: &HostRows, bytes: &'a [u8]) -> Result<Ready<'a>, DeviceError> {
+    let (rect, ready) = rect(shared, rows, bytes.len() as u64)?;
+    Ok(Ready { op: Op::Write(rect, Cow::Borrowed(bytes)), ready })
+}
+
+pub(crate) fn read(shared: &Shared, from: Region, into: HostTarget) -> Result<Ready<'static>, DeviceError> {
+    let from = shared.memory.span(from)?;
+    if from.size > into.size() as u64 {
+        return Err(wrong("a read into too little memory"));
+    }
+    Ok(Ready { op: Op::Read(Rect::of(from), into), ready: from.ready })
+}
+
+pub(crate) fn read_2d(shared: &Shared, rows: &HostRows, into: HostTarget) -> Result<Ready<'static>, DeviceError> {
+    let (rect, ready) = rect(shared, rows, into.size() as u64)?;
+    Ok(Ready { op: Op::Read(rect, into), ready })
+}
+
+/// Puts bytes into the block of arguments.
+pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(), DeviceError> {
+    let start = offset as usize;
+    let place = start.checked_add(bytes.len()).and_then(|end| arguments.get_mut(start..end));
+    place.map(|place| place.copy_from_slice(bytes)).ok_or_else(|| wrong("an argument outside the block of arguments"))
+}
+
+pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'a>, DeviceError> {
+    let kernel = shared.kernel(launch.kernel)?;
+    let mut arguments: SmallVec<[u8; 256]> = SmallVec::from_elem(0, kernel.parameters.size as usize);
+    let (mut inline, mut record, mut ready) = (Inline::new(), None, 0);
+    for field in &kernel.parameters.fields {
+        match field.parameter {
+            Parameter::Address { binding } => match launch.bindings.get(binding) {
+                Some(Binding::Buffer(region)) => {
+                    let span = shared.memory.span(*region)?;
+                    ready = ready.max(span.ready);
+                    put(&mut arguments, field.offset, &span.address.to_le_bytes())?;
+                }
+                Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
+                None => return Err(wrong("a launch with too few bindings")),
+            },
+            Parameter::Elements { binding, start, stride } => {
+                let size = match launch.bindings.get(binding) {
+                    Some(Binding::Buffer(region)) => region.size,
+                    _ => 0,
+                };
+                let count = size.saturating_sub(start.into()).checked_div(stride.into()).unwrap_or(0);
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                put(&mut arguments, field.offset, &count.to_le_bytes())?;
+            }
+            Parameter::Record => record = Some(field.offset),
+            Parameter::Immediates { size } => {
+                let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
+                put(&mut arguments, field.offset, bytes)?;
+            }
+        }
+    }
+    let groups = match launch.grid {
+        Grid::Direct(groups) => Groups::Direct(groups),
+        Grid::Indirect(region) => {
+            let span = shared.memory.span(region)?;
+            ready = ready.max(span.ready);
+            Groups::At(span.address)
+        }
+    };
+    Ok(Ready { op: Op::Launch(Call { kernel, groups, arguments, inline, record }), ready })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rect, fits};
+
+    #[test]
+    fn rows_without_gaps_are_one_and_rows_that_end_outside_are_none() {
+        let rect = Rect { address: 0, width: 4, rows: 3, pitch: 4, host_pitch: 4 };
+        assert_eq!(rect.joined().width, 12);
+        assert_eq!(Rect { pitch: 5, ..rect }.joined().rows, 3);
+        assert!(fits(14, 4, 3, 5) && !fits(13, 4, 3, 5) && fits(0, 0, 7, 1 << 60) && fits(0, 9, 0, 9));
+        assert!(!fits(u64::MAX, 4, u64::MAX, u64::MAX));
+    }
+}

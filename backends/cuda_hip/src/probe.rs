@@ -1,0 +1,324 @@
+//! Finding a vendor's driver and its devices, without a context on any of them.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::Arc;
+
+use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits, OpenOptions, Probe, Properties};
+use libloading::Library;
+use parking_lot::Mutex;
+
+use crate::api::Api;
+use crate::device::GpuDevice;
+use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Vendor};
+
+/// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
+const BINDINGS: u32 = 64;
+const IMMEDIATES: u32 = 256;
+
+/// A vendor's driver.
+pub struct GpuDriver {
+    vendor: &'static Vendor,
+    /// Tried instead of the vendor's names: the driver, the runtime compiler.
+    libraries: Option<[String; 2]>,
+    api: Mutex<Option<Arc<Api>>>,
+}
+
+/// What is known of a device before it is opened.
+pub(crate) struct Description {
+    pub(crate) number: DeviceNumber,
+    pub(crate) properties: Properties,
+    pub(crate) limits: Limits,
+    pub(crate) capabilities: Capabilities,
+    /// Bytes from row to row in a copy at most.
+    pub(crate) pitch: u64,
+    pub(crate) pools: bool,
+}
+
+impl GpuDriver {
+    /// The vendor's driver, looked for under its usual names when somebody asks.
+    pub const fn new(vendor: &'static Vendor) -> Self {
+        Self { vendor, libraries: None, api: Mutex::new(None) }
+    }
+
+    /// The same in files with these names.
+    pub fn with_libraries(vendor: &'static Vendor, driver: &str, compiler: &str) -> Self {
+        Self { libraries: Some([driver.into(), compiler.into()]), ..Self::new(vendor) }
+    }
+
+    /// A driver whose symbols are found by `find`.
+    ///
+    /// # Errors
+    /// What is missing.
+    ///
+    /// # Safety
+    /// As of [`Calls::load`], for ever.
+    pub unsafe fn with_symbols(vendor: &'static Vendor, find: Find<'_>) -> Result<Self, Vec<String>> {
+        // SAFETY: passed on to the caller.
+        let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
+        let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
+        let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
+        let api = Api { vendor, calls, compiler, process: std::process::id() };
+        start(&api).map_err(|why| vec![why])?;
+        Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
+    }
+
+    /// The opened driver; what was tried is added to `tried`.
+    fn api(&self, tried: &mut Vec<String>) -> Option<Arc<Api>> {
+        let mut slot = self.api.lock();
+        if let Some(api) = &*slot {
+            if api.process != std::process::id() {
+                tried.push(format!(
+                    "{}: the driver was started before this process was forked, and does not survive that",
+                    self.vendor.name
+                ));
+                return None;
+            }
+            return Some(Arc::clone(api));
+        }
+        let names: Vec<&str> = match &self.libraries {
+            Some([driver, _]) => vec![driver],
+            None => self.vendor.libraries.to_vec(),
+        };
+        let library = open_first(&names, tried)?;
+        // SAFETY: the library stays loaded, and its functions are the vendor's, whose forms the table has.
+        let calls = match unsafe { Calls::load(self.vendor.names, &|symbol| find(library, symbol)) } {
+            Ok(calls) => calls,
+            Err(missing) => {
+                tried.push(format!("{}: too old, it lacks {}", self.vendor.name, missing.join(", ")));
+                return None;
+            }
+        };
+        let compiler = self.compiler(library);
+        let api = Api { vendor: self.vendor, calls, compiler, process: std::process::id() };
+        if let Err(why) = start(&api) {
+            tried.push(why);
+            return None;
+        }
+        if let Err(why) = &api.compiler {
+            tried.push(format!("no kernels can be compiled: {why}"));
+        }
+        Some(Arc::clone(slot.insert(Arc::new(api))))
+    }
+
+    /// The runtime compiler, in a library of its own or in the driver's.
+    fn compiler(&self, driver: &'static Library) -> Result<CompilerCalls, String> {
+        let names: Vec<&str> = match &self.libraries {
+            Some([_, compiler]) => vec![compiler],
+            None => self.vendor.compilers.to_vec(),
+        };
+        let mut tried = Vec::new();
+        let library = open_first(&names, &mut tried).unwrap_or(driver);
+        // SAFETY: as of the driver.
+        unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) }.map_err(|missing| {
+            tried.push(format!("it lacks {}", missing.join(", ")));
+            tried.join("; ")
+        })
+    }
+}
+
+/// Opens the first library of these names that there is. It is never closed: drivers do not survive that.
+fn open_first(names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
+    for name in names {
+        // SAFETY: these are drivers, whose start-up code may run.
+        match unsafe { Library::new(name) } {
+            Ok(library) => return Some(Box::leak(Box::new(library))),
+            Err(error) => tried.push(format!("{name}: {error}")),
+        }
+    }
+    None
+}
+
+fn find(library: &Library, symbol: &CStr) -> Option<*mut c_void> {
+    // SAFETY: only the address is taken.
+    let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok()?;
+    // A symbol that is there and null is none.
+    Some(*found).filter(|address| !address.is_null())
+}
+
+/// Starts the driver and looks at its version.
+fn start(api: &Api) -> Result<(), String> {
+    let Api { vendor, calls, .. } = api;
+    let mut version = 0;
+    // SAFETY: plain numbers; the place is ours.
+    let answer = unsafe { calls.init(0).and_then(|()| calls.driver_version(&mut version)) };
+    answer.map_err(|failure| told(api, failure))?;
+    if version < vendor.oldest {
+        let (found, needed) = ((vendor.version)(version), (vendor.version)(vendor.oldest));
+        return Err(format!("{}: version {found} is too old, {needed} is needed", vendor.name));
+    }
+    Ok(())
+}
+
+fn told(api: &Api, failure: Failure) -> String {
+    let (name, text) = (api.vendor.error_name(Some(&api.calls), failure.code), api.vendor.error_text(&api.calls, failure.code));
+    format!("{}: {} answered {name} {text}", api.vendor.name, failure.call).trim_end().to_owned()
+}
+
+/// The devices that there are.
+fn list(api: &Api) -> Result<Vec<DeviceNumber>, Failure> {
+    let mut count = 0;
+    // SAFETY: the place is ours.
+    match unsafe { api.calls.device_count(&mut count) } {
+        Err(failure) if failure.code == api.vendor.errors.no_device => return Ok(Vec::new()),
+        answer => answer?,
+    }
+    (0..count)
+        .map(|index| {
+            let mut device = 0;
+            // SAFETY: the place is ours.
+            unsafe { api.calls.device_get(&mut device, index) }.map(|()| device)
+        })
+        .collect()
+}
+
+impl Driver for GpuDriver {
+    fn name(&self) -> &'static str {
+        self.vendor.name
+    }
+
+    fn probe(&self) -> Probe {
+        let mut probe = Probe::default();
+        let Some(api) = self.api(&mut probe.tried) else { return probe };
+        let described = list(&api)
+            .and_then(|devices| devices.into_iter().map(|device| describe(&api, device)).collect::<Result<Vec<_>, _>>());
+        match described {
+            Ok(devices) => {
+                if devices.is_empty() {
+                    probe.tried.push(format!("{}: the driver is there, but no device", self.vendor.name));
+                }
+                probe.devices = devices.into_iter().map(|device| device.properties).collect();
+            }
+            Err(failure) => probe.tried.push(told(&api, failure)),
+        }
+        if probe.tried.is_empty() {
+            probe.tried.push(format!("{}: found", self.vendor.name));
+        }
+        probe
+    }
+
+    fn open(&self, index: u32, _options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        let mut tried = Vec::new();
+        let none =
+            |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
+        let Some(api) = self.api(&mut tried) else { return Err(none(&tried)) };
+        let devices = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let Some(device) = devices.get(index as usize) else { return Err(none(&["it was not listed".into()])) };
+        let description = describe(&api, *device).map_err(|failure| api.error(failure, 0))?;
+        Ok(Arc::new(GpuDevice::open(&api, description)?))
+    }
+}
+
+/// An attribute that is a size or a number of things.
+fn number(api: &Api, attribute: c_int, device: DeviceNumber) -> Result<u32, Failure> {
+    api.attribute(attribute, device).map(|value| u32::try_from(value).unwrap_or(0))
+}
+
+fn numbers(api: &Api, attributes: [c_int; 3], device: DeviceNumber) -> Result<[u32; 3], Failure> {
+    let [x, y, z] = attributes;
+    Ok([number(api, x, device)?, number(api, y, device)?, number(api, z, device)?])
+}
+
+fn describe(api: &Api, device: DeviceNumber) -> Result<Description, Failure> {
+    let properties = properties(api, device)?;
+    let attributes = &api.vendor.attributes;
+    let limits = limits(api, device, properties.memory_size)?;
+    let pools = attributes.pools.is_some_and(|pools| api.attribute(pools, device).is_ok_and(|there| there != 0))
+        && api.calls.pool_create.is_some()
+        && api.calls.pool_allocate.is_some();
+    let pitch = number(api, attributes.pitch, device)?.into();
+    let capabilities = capabilities(api, &properties.target);
+    Ok(Description { number: device, properties, limits, capabilities, pitch, pools })
+}
+
+fn properties(api: &Api, device: DeviceNumber) -> Result<Properties, Failure> {
+    let Api { vendor, calls, .. } = api;
+    let mut name = [0 as c_char; 256];
+    let (mut memory, mut version, mut uuid) = (0_usize, 0, [0; 16]);
+    // SAFETY: the places are ours and as long as said.
+    unsafe {
+        calls.device_name(name.as_mut_ptr(), 255, device)?;
+        calls.device_memory(&mut memory, device)?;
+        calls.driver_version(&mut version)?;
+    }
+    // SAFETY: as above.
+    if unsafe { calls.device_uuid(&mut uuid, device) }.is_err() || uuid == [0; 16] {
+        uuid = place(api, device)?;
+    }
+    let name: Vec<u8> = name.iter().map(|c| c.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+    let warp = number(api, vendor.attributes.warp_size, device)?;
+    let integrated = number(api, vendor.attributes.integrated, device)? != 0;
+    Ok(Properties {
+        name: String::from_utf8_lossy(&name).trim().to_owned(),
+        vendor: vendor.company.into(),
+        driver: format!("{} {}", vendor.name, (vendor.version)(version)),
+        kind: if integrated { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu },
+        target: (vendor.target)(calls, &vendor.attributes, device)?,
+        uuid,
+        memory_size: memory as u64,
+        units: number(api, vendor.attributes.units, device)?,
+        subgroup_sizes: [warp, warp],
+        load_width: 16,
+    })
+}
+
+/// The place on the bus as an identity.
+fn place(api: &Api, device: DeviceNumber) -> Result<[u8; 16], Failure> {
+    let mut uuid = [0; 16];
+    for (bytes, word) in uuid.chunks_exact_mut(4).zip(numbers(api, api.vendor.attributes.bus, device)?) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    if let Some(last) = uuid.last_mut() {
+        // So that the first place on the first bus is not all zeros.
+        *last = 1;
+    }
+    Ok(uuid)
+}
+
+fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failure> {
+    let attributes = &api.vendor.attributes;
+    let invocations = number(api, attributes.workgroup_invocations, device)?.min(api.vendor.dialect.invocations);
+    let [x, y, z] = numbers(api, attributes.grid, device)?;
+    let declared = number(api, attributes.workgroup_memory, device)?;
+    let most = match attributes.workgroup_memory_most {
+        Some(most) => number(api, most, device)?.max(declared),
+        None => declared,
+    };
+    // Global ids are 32 bits, and groups of the largest size have to fit.
+    let ids = u32::MAX / invocations.max(1) + 1;
+    Ok(Limits {
+        workgroup_size: numbers(api, attributes.workgroup_size, device)?.map(|axis| axis.min(invocations)),
+        workgroup_invocations: invocations,
+        // Kernels ask for it in steps of 32 bytes.
+        workgroup_memory: u64::from(most & !31),
+        grid: [x.min(ids), y.min(65_535), z.min(65_535)],
+        bindings: BINDINGS,
+        binding_size: memory,
+        uniform_size: 64 << 10,
+        immediate_size: IMMEDIATES,
+        allocation_size: memory,
+        storage_alignment: 16,
+        uniform_alignment: 16,
+    })
+}
+
+fn capabilities(api: &Api, target: &str) -> Capabilities {
+    Capabilities {
+        portable: api.compiler.is_ok() && (api.vendor.compile_options)(target).is_ok(),
+        // By reading the counts back first: see docs/device-interface.md.
+        indirect: true,
+        indirect_reports: true,
+        validate: true,
+        time_limit: false,
+        fails_late: false,
+        host_visible: false,
+        pitched: true,
+        row_alignment: api.vendor.row_alignment,
+        timestamps: true,
+        native_graphs: false,
+        peer_copy: false,
+        collectives: false,
+        tracks_blocks: false,
+        queues: api.vendor.queues,
+        features: (api.vendor.features)(target),
+    }
+}

@@ -1,0 +1,173 @@
+//! The queue as the runtime sees it: ids become addresses here, and waits are made of looking.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use compute_hal::{
+    DeviceError, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
+    Waited,
+};
+
+use crate::lane::{Lane, wake_all};
+use crate::op::{self, Ready};
+
+/// How long a wait asks without pause.
+const SPIN: Duration = Duration::from_micros(20);
+/// The shortest and the longest pause between two looks: a sixteenth of what the wait has taken so far.
+const SHORTEST: Duration = Duration::from_micros(20);
+const LONGEST: Duration = Duration::from_micros(500);
+
+pub(crate) struct GpuQueue {
+    lane: Arc<Lane>,
+}
+
+impl GpuQueue {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        Self { lane }
+    }
+
+    fn run(&self, at: Position, work: Result<Ready<'_>, DeviceError>) -> Result<(), DeviceError> {
+        self.lane.run(at, work?)
+    }
+}
+
+impl Drop for GpuQueue {
+    fn drop(&mut self) {
+        self.lane.close();
+    }
+}
+
+/// Asks until it is there.
+fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
+    let start = Instant::now();
+    loop {
+        if let Some(cause) = lane.shared.fault() {
+            wake_all(lane.abandon());
+            return Err(DeviceError::Lost(cause));
+        }
+        lane.cover(at)?;
+        wake_all(lane.look());
+        if lane.progress.completed() >= at {
+            return Ok(Waited::Done);
+        }
+        let now = Instant::now();
+        let left = deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(now));
+        if left.is_zero() {
+            return Ok(Waited::TimedOut);
+        }
+        let taken = now.saturating_duration_since(start);
+        if taken < SPIN {
+            std::hint::spin_loop();
+        } else {
+            lane.progress.listen(at, (taken / 16).clamp(SHORTEST, LONGEST).min(left));
+        }
+    }
+}
+
+impl Queue for GpuQueue {
+    fn id(&self) -> QueueId {
+        self.lane.id
+    }
+
+    fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        self.run(at, op::launch(&self.lane.shared, launch))
+    }
+
+    fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
+        self.run(at, op::copy(&self.lane.shared, from, to))
+    }
+
+    fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
+        self.run(at, op::copy_2d(&self.lane.shared, copy))
+    }
+
+    fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError> {
+        self.run(at, op::fill(&self.lane.shared, to, pattern))
+    }
+
+    fn write(&self, at: Position, to: Region, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.run(at, op::write(&self.lane.shared, to, bytes))
+    }
+
+    fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError> {
+        // SAFETY: whoever made the source vouched that it is readable, and not written, until `at` completes.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.pointer(), bytes.size()) };
+        self.run(at, op::write(&self.lane.shared, to, bytes))
+    }
+
+    fn write_2d(&self, at: Position, rows: &HostRows, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.run(at, op::write_2d(&self.lane.shared, rows, bytes))
+    }
+
+    fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
+        self.run(at, op::read(&self.lane.shared, from, into))
+    }
+
+    fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
+        self.run(at, op::read_2d(&self.lane.shared, rows, into))
+    }
+
+    fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        match self.lane.shared.lane(queue)? {
+            // Its queue is gone, and with it whatever it was to do.
+            None => Ok(()),
+            Some(other) => self.lane.wait_for(&other, position),
+        }
+    }
+
+    fn mark(&self, at: Position) {
+        self.lane.mark(at);
+    }
+
+    fn submit(&self) -> Result<(), DeviceError> {
+        self.lane.shared.well()
+    }
+
+    fn completed(&self) -> Position {
+        let lane = &self.lane;
+        if lane.shared.fault().is_some() && lane.progress.completed() != Position::MAX {
+            let due = lane.abandon();
+            lane.progress.owe(due);
+            lane.shared.attendant.ring();
+        } else if lane.is_behind() {
+            lane.glance();
+        }
+        lane.progress.completed()
+    }
+
+    fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError> {
+        let lane = &self.lane;
+        if lane.progress.completed() >= at {
+            return Ok(Waited::Done);
+        }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        lane.progress.expect(at);
+        let waited = look_for(lane, at, deadline);
+        lane.progress.leave(at);
+        waited
+    }
+
+    fn take_late(&self) -> Vec<LateFailure> {
+        self.lane.progress.take_late()
+    }
+
+    fn take_printed(&self) -> Vec<Printed> {
+        self.lane.progress.take_printed()
+    }
+
+    fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {
+        if !self.lane.progress.watch(at, wake) {
+            self.lane.shared.attendant.ring();
+        }
+    }
+
+    fn timestamp(&self, at: Position) -> Option<u64> {
+        self.lane.progress.timestamp(at)
+    }
+
+    fn stamp(&self, at: Position) -> Result<(), DeviceError> {
+        self.lane.shared.well()?;
+        self.lane.stamp(at);
+        Ok(())
+    }
+}

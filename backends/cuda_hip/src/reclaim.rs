@@ -1,0 +1,102 @@
+//! A thread that ends what may wait for the device when it is ended: pinned memory, code, streams, memory where there are no pools.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use compute_hal::DeviceError;
+use parking_lot::{Condvar, Mutex};
+
+use crate::api::{Garbage, Retained};
+use crate::exit;
+
+/// How long an allocation that found no memory waits for what is being given back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Garbage>,
+    /// The thread is at some.
+    busy: bool,
+    closing: bool,
+}
+
+/// Where garbage is thrown. The last one out closes.
+#[derive(Default)]
+pub(crate) struct Reclaim {
+    state: Mutex<State>,
+    /// To the thread: something to do.
+    work: Condvar,
+    /// From the thread: nothing left.
+    empty: Condvar,
+}
+
+impl Reclaim {
+    /// Starts the thread. It keeps the device's context until it is closed and everything has been ended.
+    pub(crate) fn start(retained: Retained) -> Result<Arc<Self>, DeviceError> {
+        let reclaim = Arc::new(Self::default());
+        let own = Arc::clone(&reclaim);
+        spawn("compute-reclaim", move || own.live(retained))?;
+        Ok(reclaim)
+    }
+
+    pub(crate) fn throw(&self, garbage: Garbage) {
+        self.state.lock().queue.push_back(garbage);
+        self.work.notify_one();
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.lock().closing = true;
+        self.work.notify_one();
+    }
+
+    /// Waits until all that was thrown so far has been ended; says whether there was any.
+    pub(crate) fn flush(&self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state.lock();
+        let some = state.busy || !state.queue.is_empty();
+        while state.busy || !state.queue.is_empty() {
+            if self.empty.wait_until(&mut state, deadline).timed_out() {
+                break;
+            }
+        }
+        some
+    }
+
+    fn live(&self, retained: Retained) {
+        loop {
+            let garbage = {
+                let mut state = self.state.lock();
+                loop {
+                    if let Some(garbage) = state.queue.pop_front() {
+                        state.busy = true;
+                        break garbage;
+                    }
+                    state.busy = false;
+                    self.empty.notify_all();
+                    if state.closing {
+                        drop(state);
+                        let _inside = exit::inside();
+                        drop(retained);
+                        return;
+                    }
+                    self.work.wait(&mut state);
+                }
+            };
+            let _inside = exit::inside();
+            if let Ok(calls) = retained.api.enter(retained.home) {
+                garbage.end(&calls);
+            }
+        }
+    }
+}
+
+pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), DeviceError> {
+    let thread = std::thread::Builder::new().name(name.into()).stack_size(256 << 10).spawn(body);
+    thread.map(|_| ()).map_err(|error| DeviceError::Driver {
+        call: "spawn",
+        code: error.raw_os_error().unwrap_or_default().into(),
+        name: "THREAD".into(),
+        message: error.to_string(),
+    })
+}

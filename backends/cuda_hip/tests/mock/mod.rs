@@ -1,0 +1,457 @@
+//! A driver made of host memory, to be failed at will. Streams are lists of work that is done as late as can be: a little each time somebody asks for an event, from
+//! whichever stream the dice say. So bytes that are reused too early, orders that nobody ensured and objects that are left over show.
+//!
+// Each of the tests uses a part of it.
+#![allow(dead_code)]
+//! What a real driver would leave undefined ends the test here: memory touched outside an allocation, before it is there or after it is gone.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use compute_cuda_hip::GpuDriver;
+use compute_cuda_hip::driver::{Attributes, CompilerNames, Copy2d, Errors, Flags, Handle, Names, PoolProperties, Status, Vendor};
+use parking_lot::{Mutex, MutexGuard};
+
+pub(crate) const OUT_OF_MEMORY: Status = 2;
+pub(crate) const REFUSED: Status = 1;
+pub(crate) const STICKY: Status = 700;
+const NOT_READY: Status = 600;
+const MEMORY: usize = 1 << 30;
+
+enum Work {
+    /// Rows: to, from, width, rows, pitches.
+    Copy(u64, u64, usize, usize, usize, usize),
+    Fill(u64, Vec<u8>, usize),
+    Record(usize, u64),
+    Wait(usize, u64),
+    Ready(u64),
+    Free(u64),
+}
+
+#[derive(Default)]
+struct Event {
+    /// Records that were made and reached.
+    made: u64,
+    reached: u64,
+    time: u64,
+}
+
+struct Block {
+    bytes: Vec<u8>,
+    ready: bool,
+}
+
+/// What the driver holds.
+#[derive(Default)]
+pub(crate) struct State {
+    blocks: BTreeMap<u64, Block>,
+    streams: HashMap<usize, VecDeque<Work>>,
+    events: HashMap<usize, Event>,
+    pools: usize,
+    retained: usize,
+    current: HashMap<std::thread::ThreadId, Vec<usize>>,
+    next: usize,
+    dice: u64,
+    clock: u64,
+    calls: u64,
+    fail: Option<(u64, Status)>,
+    /// Whether the failure has come.
+    pub(crate) failed: Option<&'static str>,
+    dead: bool,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// One test at a time has the driver.
+static USER: Mutex<()> = Mutex::new(());
+
+/// The driver, from when a test takes it until it lets go.
+pub(crate) struct Mock {
+    pub(crate) driver: GpuDriver,
+    _user: MutexGuard<'static, ()>,
+}
+
+impl Mock {
+    pub(crate) fn new() -> Self {
+        let user = USER.lock();
+        *STATE.lock() = Some(State { dice: 1, ..State::default() });
+        // SAFETY: the symbols are functions of this file, with the table's arguments.
+        let driver = unsafe { GpuDriver::with_symbols(&VENDOR, &find) }.unwrap();
+        Self { driver, _user: user }
+    }
+
+    /// Fails the `call`-th call from now.
+    pub(crate) fn arm(&self, call: u64, code: Status) {
+        with(|state| {
+            state.fail = Some((state.calls + call, code));
+            state.failed = None;
+        });
+    }
+
+    /// What failed, and disarms.
+    pub(crate) fn disarm(&self) -> Option<&'static str> {
+        with(|state| {
+            state.fail = None;
+            state.failed
+        })
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        with(|state| state.calls)
+    }
+
+    /// What has not been given back: blocks, streams, events, pools, contexts.
+    pub(crate) fn left(&self) -> [usize; 5] {
+        with(|state| [state.blocks.len(), state.streams.len(), state.events.len(), state.pools, state.retained])
+    }
+
+    /// The context that this thread has.
+    pub(crate) fn current(&self) -> usize {
+        with(|state| state.current.get(&std::thread::current().id()).and_then(|stack| stack.last().copied()).unwrap_or(0))
+    }
+
+    /// Gives this thread a context of somebody else's.
+    pub(crate) fn set_current(&self, context: usize) {
+        with(|state| state.current.insert(std::thread::current().id(), vec![context]));
+    }
+}
+
+fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
+    use_it(STATE.lock().as_mut().expect("the driver is there"))
+}
+
+/// A call: counted, and failed when its time has come.
+fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
+    with(|state| {
+        state.calls += 1;
+        if state.dead {
+            return STICKY;
+        }
+        if let Some((at, code)) = state.fail
+            && at == state.calls
+        {
+            state.failed = Some(name);
+            state.dead = code == STICKY;
+            return code;
+        }
+        body(state)
+    })
+}
+
+impl State {
+    fn id(&mut self) -> usize {
+        self.next += 0x10;
+        0x7000 + self.next
+    }
+
+    fn roll(&mut self, sides: usize) -> usize {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        (self.dice % sides.max(1) as u64) as usize
+    }
+
+    fn add_block(&mut self, size: usize, ready: bool) -> Option<u64> {
+        let used: usize = self.blocks.values().map(|block| block.bytes.len()).sum();
+        if used + size > MEMORY {
+            return None;
+        }
+        // Room before it, so that it is aligned like a device's.
+        let bytes = vec![0; size + 256];
+        let address = (bytes.as_ptr() as u64).next_multiple_of(256);
+        self.blocks.insert(address, Block { bytes, ready });
+        Some(address)
+    }
+
+    /// Where bytes are: of a device's or pinned block, or ordinary host memory.
+    fn place(&self, address: u64, size: usize, device: bool) -> *mut u8 {
+        let found = self
+            .blocks
+            .range(..=address)
+            .next_back()
+            .filter(|(start, block)| address + size as u64 <= *start + block.bytes.len() as u64 - 256);
+        match found {
+            Some((_, block)) => assert!(block.ready, "{address:#x} is touched before it is there"),
+            None => assert!(!device, "{size} bytes at {address:#x} are in no block"),
+        }
+        address as *mut u8
+    }
+
+    /// Does the next piece of work of a stream, if it can.
+    fn step(&mut self, stream: usize) -> bool {
+        let Some(work) = self.streams.get_mut(&stream).and_then(VecDeque::pop_front) else { return false };
+        match work {
+            Work::Wait(event, record) if self.events.get(&event).is_some_and(|event| event.reached < record) => {
+                self.streams.get_mut(&stream).unwrap().push_front(work);
+                return false;
+            }
+            Work::Wait(..) => {}
+            Work::Copy(to, from, width, rows, to_pitch, from_pitch) => {
+                for row in 0..rows {
+                    let (to, from) = (to + (row * to_pitch) as u64, from + (row * from_pitch) as u64);
+                    let (to, from) = (self.place(to, width, false), self.place(from, width, false));
+                    // SAFETY: both were looked up, or are the caller's.
+                    unsafe { std::ptr::copy(from, to, width) }
+                }
+            }
+            Work::Fill(to, pattern, count) => {
+                let place = self.place(to, pattern.len() * count, true);
+                let bytes = pattern.repeat(count);
+                // SAFETY: the place has room for all.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) }
+            }
+            Work::Record(event, record) => {
+                self.clock += 1_000;
+                let time = self.clock;
+                if let Some(event) = self.events.get_mut(&event) {
+                    event.reached = event.reached.max(record);
+                    event.time = time;
+                }
+            }
+            Work::Ready(address) => self.blocks.get_mut(&address).unwrap().ready = true,
+            Work::Free(address) => {
+                let mut gone = self.blocks.remove(&address).expect("freed twice");
+                gone.bytes.iter_mut().take(1 << 20).for_each(|byte| *byte = 0xDD);
+            }
+        }
+        true
+    }
+
+    /// Some work of some streams.
+    fn progress(&mut self) {
+        let mut streams: Vec<usize> = self.streams.keys().copied().collect();
+        streams.sort_unstable();
+        for _ in 0..self.roll(7) {
+            let at = self.roll(streams.len());
+            if let Some(stream) = streams.get(at) {
+                self.step(*stream);
+            }
+        }
+    }
+
+    fn push(&mut self, stream: Handle, work: Work) -> Status {
+        match self.streams.get_mut(&(stream as usize)) {
+            Some(list) => list.push_back(work),
+            None => panic!("no such stream"),
+        }
+        0
+    }
+}
+
+macro_rules! mock {
+    ($($name:ident($state:ident $(, $parameter:ident: $ty:ty)*) $body:block)*) => {
+        $(unsafe extern "C" fn $name($($parameter: $ty),*) -> Status {
+            call(stringify!($name), |$state| $body)
+        })*
+
+        fn find(symbol: &CStr) -> Option<*mut c_void> {
+            match symbol.to_str().ok()? {
+                $(stringify!($name) => Some($name as *mut c_void),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+/// Stores an answer.
+fn give<T>(place: *mut T, value: T) -> Status {
+    // SAFETY: the caller's place for an answer.
+    unsafe { place.write(value) }
+    0
+}
+
+mock! {
+    init(_state, _flags: u32) { 0 }
+    driver_version(_state, version: *mut c_int) { give(version, 12_000) }
+    device_count(_state, count: *mut c_int) { give(count, 1) }
+    device_get(_state, device: *mut c_int, index: c_int) { give(device, index) }
+    device_name(_state, name: *mut c_char, _length: c_int, _device: c_int) {
+        // SAFETY: there are at least five bytes.
+        unsafe { std::ptr::copy_nonoverlapping(c"mock".as_ptr(), name, 5) }
+        0
+    }
+    device_memory(_state, size: *mut usize, _device: c_int) { give(size, MEMORY) }
+    device_attribute(_state, value: *mut c_int, attribute: c_int, _device: c_int) {
+        give(value, match attribute {
+            1..=4 => 1024,
+            5..=7 => 65_535,
+            8 => 48 << 10,
+            10 => 32,
+            11 => 100_000,
+            115 => c_int::from(POOLS.load(std::sync::atomic::Ordering::Relaxed)),
+            _ => 1,
+        })
+    }
+    primary_retain(state, context: *mut Handle, _device: c_int) {
+        state.retained += 1;
+        give(context, 0x1000 as Handle)
+    }
+    primary_release(state, _device: c_int) { state.retained -= 1; 0 }
+    context_current(state, context: *mut Handle) {
+        let stack = state.current.entry(std::thread::current().id()).or_default();
+        give(context, stack.last().copied().unwrap_or(0) as Handle)
+    }
+    context_push(state, context: Handle) {
+        state.current.entry(std::thread::current().id()).or_default().push(context as usize);
+        0
+    }
+    context_pop(state, context: *mut Handle) {
+        let top = state.current.entry(std::thread::current().id()).or_default().pop();
+        give(context, top.unwrap_or(0) as Handle)
+    }
+    memory_info(_state, free: *mut usize, total: *mut usize) { give(total, MEMORY); give(free, 1) }
+    allocate(state, address: *mut u64, size: usize) {
+        state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(address, found))
+    }
+    free(state, address: u64) { state.blocks.remove(&address).expect("freed twice"); 0 }
+    pool_create(state, pool: *mut Handle, _properties: *const PoolProperties) { state.pools += 1; give(pool, 0x2000 as Handle) }
+    pool_destroy(state, _pool: Handle) { state.pools -= 1; 0 }
+    pool_set(_state, _pool: Handle, _attribute: c_int, _value: *mut c_void) { 0 }
+    pool_trim(_state, _pool: Handle, _keep: usize) { 0 }
+    pool_allocate(state, address: *mut u64, size: usize, _pool: Handle, stream: Handle) {
+        let Some(found) = state.add_block(size, false) else { return OUT_OF_MEMORY };
+        state.push(stream, Work::Ready(found));
+        give(address, found)
+    }
+    pool_free(state, address: u64, stream: Handle) { state.push(stream, Work::Free(address)) }
+    host_allocate(state, pointer: *mut *mut c_void, size: usize, _flags: u32) {
+        state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(pointer, found as *mut c_void))
+    }
+    host_free(state, pointer: *mut c_void) { state.blocks.remove(&(pointer as u64)).expect("freed twice"); 0 }
+    host_address(_state, address: *mut u64, pointer: *mut c_void, _flags: u32) { give(address, pointer as u64) }
+    write_async(state, to: u64, from: *const c_void, size: usize, stream: Handle) {
+        state.push(stream, Work::Copy(to, from as u64, size, 1, 0, 0))
+    }
+    read_async(state, to: *mut c_void, from: u64, size: usize, stream: Handle) {
+        state.push(stream, Work::Copy(to as u64, from, size, 1, 0, 0))
+    }
+    copy_async(state, to: u64, from: u64, size: usize, stream: Handle) {
+        state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
+    }
+    copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
+        // SAFETY: the caller's structure.
+        let copy = unsafe { *copy };
+        let to = if copy.to_kind == 1 { copy.to_host as u64 } else { copy.to_device };
+        let from = if copy.from_kind == 1 { copy.from_host as u64 } else { copy.from_device };
+        if copy.to_pitch < copy.width || copy.from_pitch < copy.width || copy.to_pitch.max(copy.from_pitch) > 100_000 {
+            return REFUSED;
+        }
+        state.push(stream, Work::Copy(to, from, copy.width, copy.height, copy.to_pitch, copy.from_pitch))
+    }
+    fill_8_async(state, to: u64, value: u8, count: usize, stream: Handle) { state.push(stream, Work::Fill(to, vec![value], count)) }
+    fill_16_async(state, to: u64, value: u16, count: usize, stream: Handle) {
+        assert_eq!(to % 2, 0);
+        state.push(stream, Work::Fill(to, value.to_le_bytes().to_vec(), count))
+    }
+    fill_32_async(state, to: u64, value: u32, count: usize, stream: Handle) {
+        assert_eq!(to % 4, 0);
+        state.push(stream, Work::Fill(to, value.to_le_bytes().to_vec(), count))
+    }
+    stream_create(state, stream: *mut Handle, _flags: u32) {
+        let id = state.id();
+        state.streams.insert(id, VecDeque::new());
+        give(stream, id as Handle)
+    }
+    stream_destroy(state, stream: Handle) {
+        while state.step(stream as usize) {}
+        assert!(state.streams.remove(&(stream as usize)).expect("destroyed twice").is_empty(), "a stream goes with work that waits");
+        0
+    }
+    stream_query(state, stream: Handle) {
+        state.progress();
+        if state.streams.get(&(stream as usize)).unwrap().is_empty() { 0 } else { NOT_READY }
+    }
+    stream_wait(state, stream: Handle, event: Handle, _flags: u32) {
+        let made = state.events.get(&(event as usize)).expect("an event that lives").made;
+        state.push(stream, Work::Wait(event as usize, made))
+    }
+    event_create(state, event: *mut Handle, _flags: u32) {
+        let id = state.id();
+        state.events.insert(id, Event::default());
+        give(event, id as Handle)
+    }
+    event_destroy(state, event: Handle) { state.events.remove(&(event as usize)).expect("destroyed twice"); 0 }
+    event_record(state, event: Handle, stream: Handle) {
+        let entry = state.events.get_mut(&(event as usize)).expect("an event that lives");
+        entry.made += 1;
+        let made = entry.made;
+        state.push(stream, Work::Record(event as usize, made))
+    }
+    event_query(state, event: Handle) {
+        state.progress();
+        let event = state.events.get(&(event as usize)).expect("an event that lives");
+        if event.reached >= event.made { 0 } else { NOT_READY }
+    }
+    event_elapsed(state, milliseconds: *mut f32, from: Handle, to: Handle) {
+        let time = |event: Handle| state.events.get(&(event as usize)).unwrap().time as f32 / 1e6;
+        give(milliseconds, time(to) - time(from))
+    }
+    module_load(_state, _module: *mut Handle, _image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) { REFUSED }
+    module_unload(_state, _module: Handle) { REFUSED }
+    module_function(_state, _function: *mut Handle, _module: Handle, _name: *const c_char) { REFUSED }
+    function_attribute(_state, _value: *mut c_int, _attribute: c_int, _function: Handle) { REFUSED }
+    launch(_state, _f: Handle, _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, _stream: Handle, _a: *mut *mut c_void, _e: *mut *mut c_void) { REFUSED }
+}
+
+/// Whether the next device has pools.
+pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
+
+pub(crate) static VENDOR: Vendor = Vendor {
+    name: "mock",
+    company: "nobody",
+    libraries: &[],
+    compilers: &[],
+    names: &Names::OWN,
+    compiler_names: &CompilerNames::OWN,
+    oldest: 11_000,
+    version: |version| version.to_string(),
+    attributes: Attributes {
+        workgroup_invocations: 1,
+        workgroup_size: [2, 3, 4],
+        grid: [5, 6, 7],
+        workgroup_memory: 8,
+        workgroup_memory_most: None,
+        warp_size: 10,
+        pitch: 11,
+        units: 16,
+        integrated: 18,
+        capability: None,
+        pools: Some(115),
+        bus: [50, 33, 34],
+        pool_keeps: 4,
+        function_invocations: 0,
+        function_memory: 1,
+        function_registers: 4,
+        function_memory_most: None,
+        pointer_context: None,
+        pointer_device: None,
+    },
+    flags: Flags {
+        stream: 1,
+        event: 2,
+        event_timed: 0,
+        host: 3,
+        memory_host: 1,
+        memory_device: 2,
+        ways: [0; 3],
+        launch_markers: [1, 2, 0],
+        load_log: None,
+    },
+    errors: Errors {
+        out_of_memory: OUT_OF_MEMORY,
+        not_ready: NOT_READY,
+        no_device: 100,
+        peer_enabled: 704,
+        sticky: &[(STICKY, STICKY)],
+        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
+        compilation: 6,
+    },
+    dialect: &compute_hal::kernel::cxx::CUDA,
+    language: "mock",
+    formats: &[],
+    queues: 4,
+    row_alignment: 256,
+    target: |_, _, _| Ok("mock".into()),
+    compile_options: |_| Err("a mock runs nothing".into()),
+    features: |_| compute_hal::Features::default(),
+};
