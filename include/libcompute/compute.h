@@ -130,6 +130,27 @@
 /* A `hipDeviceptr_t`. */
 #define COMPUTE_NATIVE_HIP_POINTER 4
 
+/* Nothing (the default). */
+#define COMPUTE_LOG_OFF 0
+
+/* Failures. */
+#define COMPUTE_LOG_ERROR 1
+
+/* Skips and repairs too. */
+#define COMPUTE_LOG_WARNING 2
+
+/* Launches too. */
+#define COMPUTE_LOG_LAUNCHES 3
+
+/* The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else. */
+#define COMPUTE_LOG_PRINT 64
+
+/* Call from the thread that polls or waits (the default). */
+#define COMPUTE_CALLBACK_ON_POLL 0
+
+/* Call from a thread of the library, as soon as it is known. */
+#define COMPUTE_CALLBACK_ON_WORKER 1
+
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
 #define COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
@@ -161,6 +182,12 @@
 
 /* Each row (of the last dimension) starts at a multiple of what the device likes best; what is between rows is padding. */
 #define COMPUTE_ARRANGEMENT_OPTIMIZED 1
+
+/* A pool whose pages hold many allocations. */
+#define COMPUTE_POOL_SLICED 1
+
+/* A pool whose pages hold one allocation each. */
+#define COMPUTE_POOL_EXCLUSIVE 2
 
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
@@ -252,38 +279,32 @@
 /* L6: queue the compilation; `compute_device_compile_queued` finishes all that is queued. */
 #define COMPUTE_LAUNCH_QUEUE_COMPILATION 2
 
-/* Nothing (the default). */
-#define COMPUTE_LOG_OFF 0
-
-/* Failures. */
-#define COMPUTE_LOG_ERROR 1
-
-/* Skips and repairs too. */
-#define COMPUTE_LOG_WARNING 2
-
-/* Launches too. */
-#define COMPUTE_LOG_LAUNCHES 3
-
-/* The level of lines that kernels print (`debugPrintf`). They come whatever level was set, unless it is off; set as a level: prints and nothing else. */
-#define COMPUTE_LOG_PRINT 64
-
-/* Call from the thread that polls or waits (the default). */
-#define COMPUTE_CALLBACK_ON_POLL 0
-
-/* Call from a thread of the library, as soon as it is known. */
-#define COMPUTE_CALLBACK_ON_WORKER 1
-
-/* A pool whose pages hold many allocations. */
-#define COMPUTE_POOL_SLICED 1
-
-/* A pool whose pages hold one allocation each. */
-#define COMPUTE_POOL_EXCLUSIVE 2
-
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
 
 /* As the form of `compute_error_format`: a JSON object. */
 #define COMPUTE_FORMAT_JSON 1
+
+/* Each replay measures its nodes, for `compute_graph_get_times`. */
+#define COMPUTE_GRAPH_FLAG_TIMED (UINT64_C(1) << 0)
+
+/* A launch. */
+#define COMPUTE_NODE_LAUNCH 1
+
+/* A copy. */
+#define COMPUTE_NODE_COPY 2
+
+/* A fill. */
+#define COMPUTE_NODE_FILL 3
+
+/* Nothing: a place where paths meet. */
+#define COMPUTE_NODE_JOIN 4
+
+/* As `format` of `compute_graph_export`: the language of Graphviz. */
+#define COMPUTE_GRAPH_DOT 0
+
+/* As `format` of `compute_graph_export`: `{"label", "nodes": [{"index", "kind", "name", "label", "grid", "after"}], "bytes"}` */
+#define COMPUTE_GRAPH_JSON 1
 
 typedef struct compute_budget_s compute_budget_s;
 
@@ -357,6 +378,22 @@ typedef struct compute_device_desc {
     /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
     uint64_t idle_bytes;
 } compute_device_desc;
+
+/* How to make a graph. */
+typedef struct compute_graph_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* `COMPUTE_GRAPH_FLAG_...` */
+    uint64_t flags;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Zero. */
+    const void *next;
+} compute_graph_desc;
 
 /* Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths. */
 typedef struct compute_fault_desc {
@@ -869,6 +906,59 @@ typedef struct compute_readback_s *compute_readback;
 
 /* A host-visible buffer in the host's memory. */
 typedef struct compute_mapping_s *compute_mapping;
+
+/* See `compute_graph`. */
+typedef struct compute_graph_s {
+    uint8_t _private[0];
+} compute_graph_s;
+
+/* A graph that is ready to be replayed. */
+typedef struct compute_graph_s *compute_graph;
+
+/* See `compute_graph_builder`. */
+typedef struct compute_graph_builder_s {
+    uint8_t _private[0];
+} compute_graph_builder_s;
+
+/* An explicit graph that is being made (G6). */
+typedef struct compute_graph_builder_s *compute_graph_builder;
+
+/* Names a node of one builder, and of the graphs that it makes, or of one captured graph. 0 is none. */
+typedef uint64_t compute_node;
+
+/* Numbers of a graph. */
+typedef struct compute_graph_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* Zero. */
+    uint32_t reserved;
+    /* Nodes, joins included. */
+    uint64_t node_count;
+    /* Edges: those that were asked for, and those between nodes that touch common bytes of which one writes. */
+    uint64_t edge_count;
+    /* Distinct buffers that it keeps alive and in place. */
+    uint64_t buffer_count;
+    /* Distinct bytes that it references. */
+    uint64_t bytes;
+    /* `COMPUTE_GRAPH_FLAG_...` */
+    uint64_t flags;
+} compute_graph_info;
+
+/* One node of a graph. */
+typedef struct compute_node_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_NODE_...` */
+    uint32_t kind;
+    /* Its name. */
+    compute_node node;
+    /* How many nodes it follows. */
+    uint64_t after_count;
+    /* Entry point, or `copy`, `fill`, `join`; NUL-terminated, cut to fit. */
+    char name[128];
+    /* Its label, NUL-terminated, cut to fit. */
+    char label[128];
+} compute_node_info;
 
 /* Where a view is for the driver (`compute_stream_export`). */
 typedef struct compute_native_info {
@@ -1393,6 +1483,107 @@ typedef struct compute_table {
     compute_status (*mapping_flush)(compute_mapping mapping, uint64_t offset, uint64_t size, compute_error *out_error);
     /* `compute_stream_set_scratch_limit` */
     compute_status (*stream_set_scratch_limit)(compute_stream stream, uint64_t bytes, compute_error *out_error);
+    /* `compute_stream_prepare_capture` */
+    compute_status (*stream_prepare_capture)(compute_stream stream, compute_error *out_error);
+    /* `compute_stream_begin_capture` */
+    compute_status (*stream_begin_capture)(compute_stream stream,
+                                           const struct compute_graph_desc *desc,
+                                           uint64_t *out_capture,
+                                           compute_error *out_error);
+    /* `compute_stream_end_capture` */
+    compute_status (*stream_end_capture)(compute_stream stream, uint64_t capture, compute_graph *out, compute_error *out_error);
+    /* `compute_graph_builder_create` */
+    compute_status (*graph_builder_create)(compute_device device,
+                                           const struct compute_graph_desc *desc,
+                                           compute_graph_builder *out,
+                                           compute_error *out_error);
+    /* `compute_graph_builder_retain` */
+    compute_status (*graph_builder_retain)(compute_graph_builder builder, compute_error *out_error);
+    /* `compute_graph_builder_release` */
+    void (*graph_builder_release)(compute_graph_builder builder);
+    /* `compute_graph_builder_destroy` */
+    compute_status (*graph_builder_destroy)(compute_graph_builder builder, compute_error *out_error);
+    /* `compute_graph_builder_add_launch` */
+    compute_status (*graph_builder_add_launch)(compute_graph_builder builder,
+                                               const struct compute_launch_desc *desc,
+                                               const compute_node *after,
+                                               size_t after_count,
+                                               compute_node *out_node,
+                                               compute_error *out_error);
+    /* `compute_graph_builder_add_copy` */
+    compute_status (*graph_builder_add_copy)(compute_graph_builder builder,
+                                             const struct compute_view *from,
+                                             const struct compute_view *to,
+                                             const char *label,
+                                             size_t label_length,
+                                             const compute_node *after,
+                                             size_t after_count,
+                                             compute_node *out_node,
+                                             compute_error *out_error);
+    /* `compute_graph_builder_add_fill` */
+    compute_status (*graph_builder_add_fill)(compute_graph_builder builder,
+                                             const struct compute_view *to,
+                                             const void *pattern,
+                                             uint64_t pattern_size,
+                                             const char *label,
+                                             size_t label_length,
+                                             const compute_node *after,
+                                             size_t after_count,
+                                             compute_node *out_node,
+                                             compute_error *out_error);
+    /* `compute_graph_builder_add_join` */
+    compute_status (*graph_builder_add_join)(compute_graph_builder builder,
+                                             const compute_node *after,
+                                             size_t after_count,
+                                             compute_node *out_node,
+                                             compute_error *out_error);
+    /* `compute_graph_builder_instantiate` */
+    compute_status (*graph_builder_instantiate)(compute_graph_builder builder, compute_graph *out, compute_error *out_error);
+    /* `compute_graph_retain` */
+    compute_status (*graph_retain)(compute_graph graph, compute_error *out_error);
+    /* `compute_graph_release` */
+    void (*graph_release)(compute_graph graph);
+    /* `compute_graph_destroy` */
+    compute_status (*graph_destroy)(compute_graph graph, compute_error *out_error);
+    /* `compute_stream_replay` */
+    compute_status (*stream_replay)(compute_stream stream, compute_graph graph, compute_error *out_error);
+    /* `compute_graph_update_launch` */
+    compute_status (*graph_update_launch)(compute_graph graph,
+                                          compute_node node,
+                                          const struct compute_launch_desc *desc,
+                                          compute_error *out_error);
+    /* `compute_graph_update_copy` */
+    compute_status (*graph_update_copy)(compute_graph graph,
+                                        compute_node node,
+                                        const struct compute_view *from,
+                                        const struct compute_view *to,
+                                        compute_error *out_error);
+    /* `compute_graph_update_fill` */
+    compute_status (*graph_update_fill)(compute_graph graph,
+                                        compute_node node,
+                                        const struct compute_view *to,
+                                        const void *pattern,
+                                        uint64_t pattern_size,
+                                        compute_error *out_error);
+    /* `compute_graph_get_info` */
+    compute_status (*graph_get_info)(compute_graph graph, struct compute_graph_info *info, compute_error *out_error);
+    /* `compute_graph_get_node` */
+    compute_status (*graph_get_node)(compute_graph graph, uint64_t index, struct compute_node_info *info, compute_error *out_error);
+    /* `compute_graph_get_times` */
+    compute_status (*graph_get_times)(compute_graph graph,
+                                      uint64_t *times,
+                                      size_t capacity,
+                                      size_t *count,
+                                      compute_error *out_error);
+    /* `compute_graph_export` */
+    compute_status (*graph_export)(compute_graph graph,
+                                   uint32_t format,
+                                   char *text,
+                                   size_t capacity,
+                                   size_t *needed,
+                                   compute_error *out_error);
+    /* `compute_graph_desc_init` */
+    void (*graph_desc_init)(struct compute_graph_desc *desc);
     /* `compute_vulkan_desc_init` */
     void (*vulkan_desc_init)(struct compute_vulkan_desc *desc);
     /* `compute_stream_export` */
@@ -1474,6 +1665,12 @@ typedef struct compute_table {
 /* Strides that no transfer here can have: negative, or so scattered that it would take too many calls of the device. */
 #define COMPUTE_ERROR_UNSUPPORTED_STRIDES -117
 
+/* Not possible while the stream records a graph. The call did nothing, and the window is doomed. */
+#define COMPUTE_ERROR_RECORDING -118
+
+/* The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure. */
+#define COMPUTE_ERROR_CAPTURE -119
+
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
@@ -1549,6 +1746,10 @@ typedef struct compute_table {
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
 #define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
 #define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
+#define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
+#define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
@@ -1557,12 +1758,11 @@ typedef struct compute_table {
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-#define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
-#define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
-#define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
+#define COMPUTE_GRAPH_DESC_INIT { sizeof(struct compute_graph_desc), 0, 0, NULL, 0, NULL }
+#define COMPUTE_GRAPH_INFO_INIT { sizeof(struct compute_graph_info), 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_NODE_INFO_INIT { sizeof(struct compute_node_info), 0, 0, 0, { 0 }, { 0 } }
 
 #ifdef __cplusplus
 extern "C" {
@@ -1599,6 +1799,11 @@ void compute_list_desc_init(struct compute_list_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_device_desc_init(struct compute_device_desc *desc);
+
+/* Makes `*desc` a `compute_graph_desc` with every default.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_graph_desc_init(struct compute_graph_desc *desc);
 
 /* Makes `*desc` a `compute_fault_desc` of its kind that makes nothing fail.
  *
@@ -2244,6 +2449,218 @@ compute_status compute_mapping_flush(compute_mapping mapping,
                                      uint64_t offset,
                                      uint64_t size,
                                      compute_error *out_error);
+
+/* Opens a capture window on a stream (G1): waits for its work. From now on buffers that are made from the stream's pools come from the persistent ones, and their
+ * memory is held until `compute_stream_begin_capture`, even where they are released: the recording will want all of it at once. Run the work that is to be captured
+ * once now, to warm up, then begin.
+ *
+ * `COMPUTE_ERROR_BUSY`: a window is open already, or the stream is in a dry run.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_prepare_capture(compute_stream stream,
+                                              compute_error *out_error);
+
+/* Begins to record what is asked of a stream whose capture was prepared. `*out_capture` is the number by which its caller shows to
+ * `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
+ * `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
+ *
+ * Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+ * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
+ * has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
+ * gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
+ *
+ * Pointers: `desc` and what it points to are valid, or it is NULL; `out_capture` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_begin_capture(compute_stream stream,
+                                            const struct compute_graph_desc *desc,
+                                            uint64_t *out_capture,
+                                            compute_error *out_error);
+
+/* Closes a stream's window, from any caller and whatever it answers; the stream is usable as before. Gives the graph to the caller who shows the number that
+ * `compute_stream_begin_capture` gave, and releases it.
+ *
+ * `COMPUTE_ERROR_CAPTURE`: the window was doomed; the message names the call that did it first, and why. `COMPUTE_ERROR_ABANDONED`: `capture` is not the number. Both at once:
+ * `COMPUTE_ERROR_SEVERAL`, with both as members. In all of these what the recorded nodes would have written is claimed by the failure that the error names; nothing
+ * reached the device, so `compute_reinstate` gives the bytes back. `COMPUTE_ERROR_BUSY`: no window was open, or it was prepared and never begun; it is
+ * closed then.
+ *
+ * Pointers: `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_end_capture(compute_stream stream,
+                                          uint64_t capture,
+                                          compute_graph *out,
+                                          compute_error *out_error);
+
+/* Makes a builder for an explicit graph (G6). The caller releases it. `desc` may be NULL.
+ *
+ * Pointers: `desc` and what it points to are valid, or it is NULL; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_graph_builder_create(compute_device device,
+                                            const struct compute_graph_desc *desc,
+                                            compute_graph_builder *out,
+                                            compute_error *out_error);
+
+/* Counts one more reference to a builder.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_graph_builder_retain(compute_graph_builder builder, compute_error *out_error);
+
+/* Gives one reference to a builder back; with the last one its handle ends as by `compute_graph_builder_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_graph_builder_release(compute_graph_builder builder);
+
+/* Ends a builder's handle at once, whatever its references. Its graphs go on.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_graph_builder_destroy(compute_graph_builder builder, compute_error *out_error);
+
+/* Adds a launch that follows the nodes of `after`, in any order. It also follows every earlier node that touches common bytes of which either writes, so nodes that
+ * are independent of each other may run at once and all others in the order in which they are added. The same is true of all nodes. Edges can lead to
+ * earlier nodes only, so there are no cycles.
+ *
+ * What is checked is what `compute_stream_launch` checks, and the kernel is compiled now. `mode` of the descriptor must be `COMPUTE_LAUNCH_EXECUTE`. What `desc` points to is
+ * copied; buffers and kernel are kept. `out_node` may be NULL. `COMPUTE_ERROR_FOREIGN_HANDLE`: a node of `after` belongs to another builder or graph.
+ *
+ * Pointers: `desc` and what it points to are valid; `after` is readable for `after_count` nodes; `out_node` and `out_error` are writable, or NULL. */
+compute_status compute_graph_builder_add_launch(compute_graph_builder builder,
+                                                const struct compute_launch_desc *desc,
+                                                const compute_node *after,
+                                                size_t after_count,
+                                                compute_node *out_node,
+                                                compute_error *out_error);
+
+/* Adds a copy between two views of equal size that do not overlap. As `compute_graph_builder_add_launch`. `label` may be NULL.
+ *
+ * Pointers: `from` and `to` are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are writable, or NULL. */
+compute_status compute_graph_builder_add_copy(compute_graph_builder builder,
+                                              const struct compute_view *from,
+                                              const struct compute_view *to,
+                                              const char *label,
+                                              size_t label_length,
+                                              const compute_node *after,
+                                              size_t after_count,
+                                              compute_node *out_node,
+                                              compute_error *out_error);
+
+/* Adds a fill with a pattern of 1, 2, 4, 8 or 16 bytes. As `compute_graph_builder_add_launch`. `label` may be NULL.
+ *
+ * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and
+ * `out_error` are writable, or NULL. */
+compute_status compute_graph_builder_add_fill(compute_graph_builder builder,
+                                              const struct compute_view *to,
+                                              const void *pattern,
+                                              uint64_t pattern_size,
+                                              const char *label,
+                                              size_t label_length,
+                                              const compute_node *after,
+                                              size_t after_count,
+                                              compute_node *out_node,
+                                              compute_error *out_error);
+
+/* Adds a join: a node that does nothing, and is over when those of `after` are.
+ *
+ * Pointers: `after` is readable for `after_count` nodes; `out_node` and `out_error` are writable, or NULL. */
+compute_status compute_graph_builder_add_join(compute_graph_builder builder,
+                                              const compute_node *after,
+                                              size_t after_count,
+                                              compute_node *out_node,
+                                              compute_error *out_error);
+
+/* Makes the nodes that a builder has so far ready to be replayed. The caller releases the graph. Deferred buffers get their memory now: a replay allocates nothing. The
+ * builder may grow and be instantiated again; its nodes have the same names in all of its graphs.
+ *
+ * Pointers: `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_graph_builder_instantiate(compute_graph_builder builder,
+                                                 compute_graph *out,
+                                                 compute_error *out_error);
+
+/* Counts one more reference to a graph.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_graph_retain(compute_graph graph, compute_error *out_error);
+
+/* Gives one reference to a graph back; with the last one its handle ends as by `compute_graph_destroy`. NULL is fine. Never blocks; from any thread,
+ * callback, or exit handler. */
+void compute_graph_release(compute_graph graph);
+
+/* Ends a graph's handle at once, whatever its references. Replays in flight go on, and what the graph keeps goes after them (G4). Never blocks.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_graph_destroy(compute_graph graph,
+                                     compute_error *out_error);
+
+/* Enqueues a graph on a stream, behind its earlier work (G5). A replay is one piece of work: it waits for the last uses of all its buffers, and it sees what was written to
+ * them before.
+ *
+ * Answers `COMPUTE_OK`; `COMPUTE_SKIPPED` when a node would read bytes that a failure claims and no earlier node writes wholly: nothing of it runs, and all that it
+ * writes takes the failure (T5). Errors leave all that it writes claimed (T2). `COMPUTE_ERROR_BUSY`: the last replay failed when a part of it was submitted, and
+ * that part is not over.
+ *
+ * Pointers: `out_error` is writable, or NULL. */
+compute_status compute_stream_replay(compute_stream stream,
+                                     compute_graph graph,
+                                     compute_error *out_error);
+
+/* Gives a launch other views, inline bytes, immediates or another grid, for replays from now on; those that are enqueued keep what they have. `desc` is complete, as for
+ * a new node, but its kernel may be NULL, and has to be the node's otherwise. It costs next to nothing where the views stay the same, and what making the graph ready costs
+ * where they differ. A failed update changes nothing. `COMPUTE_ERROR_BUSY`: another thread is inside a call with this graph right now.
+ *
+ * Pointers: `desc` and what it points to are valid; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_launch(compute_graph graph,
+                                           compute_node node,
+                                           const struct compute_launch_desc *desc,
+                                           compute_error *out_error);
+
+/* Gives a copy other views, as `compute_graph_update_launch`.
+ *
+ * Pointers: `from` and `to` are readable; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_copy(compute_graph graph,
+                                         compute_node node,
+                                         const struct compute_view *from,
+                                         const struct compute_view *to,
+                                         compute_error *out_error);
+
+/* Gives a fill another view or pattern, as `compute_graph_update_launch`.
+ *
+ * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_fill(compute_graph graph,
+                                         compute_node node,
+                                         const struct compute_view *to,
+                                         const void *pattern,
+                                         uint64_t pattern_size,
+                                         compute_error *out_error);
+
+/* Numbers of a graph.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_graph_get_info(compute_graph graph, struct compute_graph_info *info, compute_error *out_error);
+
+/* The node with an index, in the order in which they were added or recorded, from 0. `COMPUTE_ERROR_OUT_OF_RANGE`: there is none.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_graph_get_node(compute_graph graph,
+                                      uint64_t index,
+                                      struct compute_node_info *info,
+                                      compute_error *out_error);
+
+/* Device time of each node in nanoseconds in the last replay that is over, by index; a join has 0. For graphs that were made with
+ * `COMPUTE_GRAPH_FLAG_TIMED`. `*count` is told how many nodes there are; the first `capacity` times are written to `times`, which may be NULL with a capacity of 0. Answers `COMPUTE_NOT_READY`
+ * when no replay is over yet, `COMPUTE_INCOMPLETE` when `times` was given and could not take all.
+ *
+ * Pointers: The pointers are valid as described. */
+compute_status compute_graph_get_times(compute_graph graph,
+                                       uint64_t *times,
+                                       size_t capacity,
+                                       size_t *count,
+                                       compute_error *out_error);
+
+/* Writes a graph down for people and tools, `COMPUTE_GRAPH_DOT` or `COMPUTE_GRAPH_JSON`. `*needed` (may be NULL) is told how many bytes that takes, NUL included. The text is
+ * cut, and the answer `COMPUTE_INCOMPLETE`, where `capacity` is too small; NULL and a capacity of 0 only ask.
+ *
+ * Pointers: The pointers are valid as described. */
+compute_status compute_graph_export(compute_graph graph,
+                                    uint32_t format,
+                                    char *text,
+                                    size_t capacity,
+                                    size_t *needed,
+                                    compute_error *out_error);
 
 /* Tells where a view is for the driver, for programs that use the driver themselves (T14). `access` is `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`: for
  * reading, the answer for bytes that a failure claims is that of `compute_stream_read` (T8); for writing nothing is checked, claims stay, and the caller says
