@@ -9,9 +9,7 @@ use super::handle::{Counted, GivenUp, Guard, Table, Tag};
 use super::status::*;
 use super::types::*;
 use crate::registry::Faults;
-use crate::runtime::{
-    Budget, Buffer, Device, Event, Graph, GraphBuilder, Kernel, Mapping, Readback, Seat, Stream, take_kept,
-};
+use crate::runtime::{Budget, Buffer, Device, Event, Graph, GraphBuilder, Kernel, Mapping, Readback, Seat, Stream, take_kept};
 
 /// What a C handle type stands for.
 pub(crate) trait Noun: Sized + 'static {

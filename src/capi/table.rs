@@ -11,7 +11,8 @@ use super::graph_types::*;
 use super::status::*;
 use super::types::*;
 use super::{
-    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, native, plan, shared, stream, tensor,
+    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, native, plan, shared, stream,
+    tensor,
 };
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.

@@ -1,0 +1,144 @@
+//! The numbers and layouts that this crate states, against those that cudarc takes from NVIDIA's own headers.
+
+use std::mem::{offset_of, size_of};
+
+use compute_cuda::VENDOR;
+use compute_cuda_hip::driver::{Copy2d, PoolAccess, PoolProperties};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute as Device, CUfunction_attribute as Function, CUjit_option as Jit, CUresult as Answer,
+};
+use cudarc::nvrtc::sys::nvrtcResult;
+
+#[test]
+fn attributes_have_the_numbers_of_the_headers() {
+    let ours = &VENDOR.attributes;
+    assert_eq!(ours.workgroup_invocations, Device::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK as i32);
+    let sizes = [
+        Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+        Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+        Device::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+    ];
+    assert_eq!(ours.workgroup_size, sizes.map(|one| one as i32));
+    let grid = [
+        Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+        Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+        Device::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+    ];
+    assert_eq!(ours.grid, grid.map(|one| one as i32));
+    assert_eq!(ours.workgroup_memory, Device::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK as i32);
+    let most = Device::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    assert_eq!(ours.workgroup_memory_most, Some(most as i32));
+    assert_eq!(ours.warp_size, Device::CU_DEVICE_ATTRIBUTE_WARP_SIZE as i32);
+    assert_eq!(ours.pitch, Device::CU_DEVICE_ATTRIBUTE_MAX_PITCH as i32);
+    assert_eq!(ours.units, Device::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as i32);
+    assert_eq!(ours.integrated, Device::CU_DEVICE_ATTRIBUTE_INTEGRATED as i32);
+    let capability = [Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, Device::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+    assert_eq!(ours.capability, Some(capability.map(|one| one as i32)));
+    assert_eq!(ours.pools, Some(Device::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED as i32));
+    let bus = [
+        Device::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
+        Device::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+        Device::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
+    ];
+    assert_eq!(ours.bus, bus.map(|one| one as i32));
+    assert_eq!(ours.pool_keeps, sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD as i32);
+    assert_eq!(ours.function_invocations, Function::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as i32);
+    assert_eq!(ours.function_memory, Function::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES as i32);
+    assert_eq!(ours.function_registers, Function::CU_FUNC_ATTRIBUTE_NUM_REGS as i32);
+    assert_eq!(ours.function_memory_most, Some(Function::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as i32));
+    assert_eq!(ours.pointer_context, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT as i32));
+    assert_eq!(ours.pointer_device, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as i32));
+}
+
+#[test]
+fn flags_have_the_numbers_of_the_headers() {
+    let ours = &VENDOR.flags;
+    assert_eq!(ours.stream, sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32);
+    assert_eq!(ours.event, sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32);
+    assert_eq!(ours.event_timed, sys::CUevent_flags::CU_EVENT_DEFAULT as u32);
+    assert_eq!(ours.host, sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP);
+    assert_eq!(ours.memory_host, sys::CUmemorytype::CU_MEMORYTYPE_HOST as i32);
+    assert_eq!(ours.memory_device, sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as i32);
+    let log = [Jit::CU_JIT_ERROR_LOG_BUFFER, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    assert_eq!(ours.load_log, Some(log.map(|one| one as i32)));
+}
+
+#[test]
+fn errors_have_the_numbers_of_the_headers() {
+    let ours = &VENDOR.errors;
+    assert_eq!(ours.out_of_memory, Answer::CUDA_ERROR_OUT_OF_MEMORY as i32);
+    assert_eq!(ours.not_ready, Answer::CUDA_ERROR_NOT_READY as i32);
+    assert_eq!(ours.no_device, Answer::CUDA_ERROR_NO_DEVICE as i32);
+    assert_eq!(ours.peer_enabled, Answer::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as i32);
+    assert_eq!(ours.compilation, nvrtcResult::NVRTC_ERROR_COMPILATION as i32);
+    let sticky = [
+        Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
+        Answer::CUDA_ERROR_LAUNCH_TIMEOUT,
+        Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+        Answer::CUDA_ERROR_HARDWARE_STACK_ERROR,
+        Answer::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        Answer::CUDA_ERROR_MISALIGNED_ADDRESS,
+        Answer::CUDA_ERROR_INVALID_ADDRESS_SPACE,
+        Answer::CUDA_ERROR_INVALID_PC,
+        Answer::CUDA_ERROR_LAUNCH_FAILED,
+    ];
+    for code in sticky {
+        assert!(ours.is_sticky(code as i32), "{code:?}");
+    }
+    let passing = [Answer::CUDA_ERROR_OUT_OF_MEMORY, Answer::CUDA_ERROR_NOT_READY, Answer::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES];
+    for code in passing {
+        assert!(!ours.is_sticky(code as i32), "{code:?}");
+    }
+}
+
+#[test]
+fn structs_have_the_layout_of_the_headers() {
+    type Rows = sys::CUDA_MEMCPY2D_st;
+    assert_eq!(size_of::<Copy2d>(), size_of::<Rows>());
+    let ours = [
+        offset_of!(Copy2d, from_x),
+        offset_of!(Copy2d, from_y),
+        offset_of!(Copy2d, from_kind),
+        offset_of!(Copy2d, from_host),
+        offset_of!(Copy2d, from_device),
+        offset_of!(Copy2d, from_pitch),
+        offset_of!(Copy2d, to_x),
+        offset_of!(Copy2d, to_y),
+        offset_of!(Copy2d, to_kind),
+        offset_of!(Copy2d, to_host),
+        offset_of!(Copy2d, to_device),
+        offset_of!(Copy2d, to_pitch),
+        offset_of!(Copy2d, width),
+        offset_of!(Copy2d, height),
+    ];
+    let theirs = [
+        offset_of!(Rows, srcXInBytes),
+        offset_of!(Rows, srcY),
+        offset_of!(Rows, srcMemoryType),
+        offset_of!(Rows, srcHost),
+        offset_of!(Rows, srcDevice),
+        offset_of!(Rows, srcPitch),
+        offset_of!(Rows, dstXInBytes),
+        offset_of!(Rows, dstY),
+        offset_of!(Rows, dstMemoryType),
+        offset_of!(Rows, dstHost),
+        offset_of!(Rows, dstDevice),
+        offset_of!(Rows, dstPitch),
+        offset_of!(Rows, WidthInBytes),
+        offset_of!(Rows, Height),
+    ];
+    assert_eq!(ours, theirs);
+
+    type Pool = sys::CUmemPoolProps_st;
+    assert_eq!(size_of::<PoolProperties>(), size_of::<Pool>());
+    assert_eq!(offset_of!(PoolProperties, kind), offset_of!(Pool, allocType));
+    assert_eq!(offset_of!(PoolProperties, handles), offset_of!(Pool, handleTypes));
+    assert_eq!(offset_of!(PoolProperties, location), offset_of!(Pool, location));
+    assert_eq!(offset_of!(PoolProperties, device), offset_of!(Pool, location) + offset_of!(sys::CUmemLocation, id));
+    assert_eq!(offset_of!(PoolProperties, most), offset_of!(Pool, maxSize));
+
+    type Access = sys::CUmemAccessDesc;
+    assert_eq!(size_of::<PoolAccess>(), size_of::<Access>());
+    assert_eq!(offset_of!(PoolAccess, device), offset_of!(Access, location) + offset_of!(sys::CUmemLocation, id));
+    assert_eq!(offset_of!(PoolAccess, rights), offset_of!(Access, flags));
+}
