@@ -177,6 +177,15 @@
 /* Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch. */
 #define COMPUTE_COMPILE_BACKGROUND 2
 
+/* The value of the constant is its `value`. */
+#define COMPUTE_CONSTANT_VALUE 0
+
+/* The value of the constant is its `integer`, as an `int64_t`. */
+#define COMPUTE_CONSTANT_I64 1
+
+/* The value of the constant is its `integer`. */
+#define COMPUTE_CONSTANT_U64 2
+
 /* `#include "path"` */
 #define COMPUTE_INCLUDE_QUOTE 0
 
@@ -224,6 +233,12 @@
 
 /* `u16` */
 #define COMPUTE_OVERRIDE_U16 8
+
+/* `i64` */
+#define COMPUTE_OVERRIDE_I64 9
+
+/* `u64` */
+#define COMPUTE_OVERRIDE_U64 10
 
 /* The caller vouches that this launch writes every byte of the view (T6a). */
 #define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
@@ -405,6 +420,10 @@ typedef struct compute_constant {
     size_t name_length;
     /* The value; must be representable in the constant's type. */
     double value;
+    /* What is meant instead of `value`: `COMPUTE_CONSTANT_...`, 0 for none. */
+    uint32_t kind;
+    /* The value of a `COMPUTE_CONSTANT_I64` or `_U64`, in two's complement: a double does not hold them all. */
+    uint64_t integer;
 } compute_constant;
 
 /* How to make a kernel. */
@@ -850,6 +869,8 @@ typedef struct compute_override_info {
     double default_value;
     /* Name in the source, NUL-terminated, cut to fit. */
     char name[128];
+    /* The same default for `i64` and `u64`, exactly, in two's complement; else 0. */
+    uint64_t default_integer;
 } compute_override_info;
 
 /* Called exactly once: with `COMPUTE_OK`, or with the error that the event's own wait would give (for the call's duration; retain it to keep it).
@@ -1455,7 +1476,7 @@ typedef struct compute_table {
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
 #define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
-#define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
+#define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 }, 0 }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
