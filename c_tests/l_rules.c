@@ -579,6 +579,44 @@ TEST(l10_a_kernel_tells_what_it_is_before_it_runs)
     IS_CLASS(100, compute_kernel_get_override(kernel, 2, &o, E));
 }
 
+TEST(l10_override_constants_of_64_bits_keep_every_bit)
+{
+    set_up();
+    if (!(info.features & COMPUTE_FEATURE_INT64)) {
+        printf("  left out: the device has no 64-bit integers\n");
+        return;
+    }
+    const char *source = "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\noverride big: u64 = 81985529216486895lu;\noverride less: i64;\n"
+        "@compute @workgroup_size(1) fn f() { O[0] = u32(big); O[1] = u32(big >> 32u); O[2] = u32(less); O[3] = u32(less >> 32u); }";
+    compute_constant given[2] = { { "less", COMPUTE_NUL_TERMINATED, 0.0, COMPUTE_CONSTANT_I64, (uint64_t)INT64_MIN + 7 },
+        { "big", COMPUTE_NUL_TERMINATED, 0.0, COMPUTE_CONSTANT_U64, UINT64_MAX - 1 } };
+    for (size_t count = 1; count <= 2; count++) {
+        compute_kernel_desc desc = kernel_desc(source, "f");
+        desc.constants = given;
+        desc.constant_count = count;
+        compute_kernel kernel = make_kernel_from(device, &desc);
+        OK(launch_grid(kernel, 1, 1, 1, out));
+        uint64_t big = count == 2 ? UINT64_MAX - 1 : 0x123456789abcdefu;
+        CHECK_EQ(get_word(stream, out, 0), (uint32_t)big);
+        CHECK_EQ(get_word(stream, out, 1), (uint32_t)(big >> 32));
+        CHECK_EQ(get_word(stream, out, 2), 7);
+        CHECK_EQ(get_word(stream, out, 3), 0x80000000u);
+        compute_override_info o;
+        memset(&o, 0, sizeof o);
+        o.struct_size = sizeof o;
+        OK(compute_kernel_get_override(kernel, 0, &o, E));
+        CHECK(o.ty == COMPUTE_OVERRIDE_U64 && o.has_default == 1 && o.default_integer == 0x123456789abcdefu);
+        OK(compute_kernel_get_override(kernel, 1, &o, E));
+        CHECK(o.ty == COMPUTE_OVERRIDE_I64 && o.has_default == 0 && o.default_integer == 0);
+    }
+    given[0].kind = 3;
+    compute_kernel_desc desc = kernel_desc(source, "f");
+    desc.constants = given;
+    desc.constant_count = 1;
+    compute_kernel kernel = NULL;
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_kernel_create(device, &desc, &kernel, E));
+}
+
 TEST(kt_19_override_constants_set_sizes_and_bad_ones_are_refused)
 {
     set_up();

@@ -219,6 +219,15 @@
 /* Compile from creation on, on a thread of the library; `compute_kernel_wait` waits for it, and so does a launch. */
 #define COMPUTE_COMPILE_BACKGROUND 2
 
+/* The value of the constant is its `value`. */
+#define COMPUTE_CONSTANT_VALUE 0
+
+/* The value of the constant is its `integer`, as an `int64_t`. */
+#define COMPUTE_CONSTANT_I64 1
+
+/* The value of the constant is its `integer`. */
+#define COMPUTE_CONSTANT_U64 2
+
 /* `#include "path"` */
 #define COMPUTE_INCLUDE_QUOTE 0
 
@@ -266,6 +275,12 @@
 
 /* `u16` */
 #define COMPUTE_OVERRIDE_U16 8
+
+/* `i64` */
+#define COMPUTE_OVERRIDE_I64 9
+
+/* `u64` */
+#define COMPUTE_OVERRIDE_U64 10
 
 /* The caller vouches that this launch writes every byte of the view (T6a). */
 #define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
@@ -516,6 +531,10 @@ typedef struct compute_constant {
     size_t name_length;
     /* The value; must be representable in the constant's type. */
     double value;
+    /* What is meant instead of `value`: `COMPUTE_CONSTANT_...`, 0 for none. */
+    uint32_t kind;
+    /* The value of a `COMPUTE_CONSTANT_I64` or `_U64`, in two's complement: a double does not hold them all. */
+    uint64_t integer;
 } compute_constant;
 
 /* How to make a kernel. */
@@ -1028,6 +1047,8 @@ typedef struct compute_override_info {
     double default_value;
     /* Name in the source, NUL-terminated, cut to fit. */
     char name[128];
+    /* The same default for `i64` and `u64`, exactly, in two's complement; else 0. */
+    uint64_t default_integer;
 } compute_override_info;
 
 /* Called exactly once: with `COMPUTE_OK`, or with the error that the event's own wait would give (for the call's duration; retain it to keep it).
@@ -1756,7 +1777,7 @@ typedef struct compute_table {
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
 #define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
-#define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 } }
+#define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 }, 0 }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
-use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, OverrideInfo, OverrideType};
+use ::compute_kernel::reflection::{Access, BindingInfo, BindingKind, Bounds, Number, OverrideInfo, OverrideType};
 use ::compute_kernel::{Constant, IncludeRequest, Language};
 
 use super::boundary::*;
@@ -147,7 +147,20 @@ unsafe fn read_constants(desc: &compute_kernel_desc) -> Result<Vec<Constant>, Co
         // SAFETY: as our own caller says.
         let name = unsafe { read_text(constant.name, constant.name_length, MOST_NAME, "name of a constant") }?;
         match name {
-            Some(name) => Ok(Constant { key: copy(name)?, value: constant.value }),
+            Some(name) => {
+                let value = match constant.kind {
+                    COMPUTE_CONSTANT_VALUE => Number::Float(constant.value),
+                    COMPUTE_CONSTANT_I64 => Number::Int(constant.integer.cast_signed()),
+                    COMPUTE_CONSTANT_U64 => Number::Uint(constant.integer),
+                    other => {
+                        return refuse!(
+                            COMPUTE_ERROR_INVALID_ARGUMENT,
+                            "the kind {other} of the constant `{name}` is none that there is"
+                        );
+                    }
+                };
+                Ok(Constant { key: copy(name)?, value })
+            }
             None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the name of a constant is NULL"),
         }
     };
@@ -311,10 +324,17 @@ fn override_of(constant: &OverrideInfo) -> compute_override_info {
             OverrideType::F64 => COMPUTE_OVERRIDE_F64,
             OverrideType::I16 => COMPUTE_OVERRIDE_I16,
             OverrideType::U16 => COMPUTE_OVERRIDE_U16,
+            OverrideType::I64 => COMPUTE_OVERRIDE_I64,
+            OverrideType::U64 => COMPUTE_OVERRIDE_U64,
         },
         has_default: u32::from(constant.has_default),
-        default_value: constant.default.unwrap_or(0.0),
+        default_value: constant.default.map_or(0.0, Number::to_f64),
         name: field(&constant.name),
+        default_integer: match constant.default {
+            Some(Number::Int(value)) => value.cast_unsigned(),
+            Some(Number::Uint(value)) => value,
+            Some(Number::Float(_)) | None => 0,
+        },
     }
 }
 

@@ -1,7 +1,9 @@
 //! A source that repairs have edited, and the way back from its bytes to those that the caller wrote. Knows nothing of any language.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::diagnostics::Finding;
 use crate::text::Text;
 
 /// Replaces a range of bytes.
@@ -9,11 +11,18 @@ use crate::text::Text;
 pub(crate) struct Edit {
     pub(crate) at: Range<usize>,
     pub(crate) with: String,
+    /// What the new bytes are about, when it is not what they replace.
+    about: Option<Range<usize>>,
 }
 
 impl Edit {
     pub(crate) fn new(at: Range<usize>, with: impl Into<String>) -> Self {
-        Self { at, with: with.into() }
+        Self { at, with: with.into(), about: None }
+    }
+
+    /// What is wrong with the new bytes is shown at these.
+    pub(crate) fn about(self, range: Range<usize>) -> Self {
+        Self { about: Some(range), ..self }
     }
 }
 
@@ -22,6 +31,8 @@ impl Edit {
 struct Piece {
     now: Range<usize>,
     was: Range<usize>,
+    /// What it is about in the original, mostly the same.
+    about: Range<usize>,
 }
 
 /// An edited source.
@@ -52,26 +63,40 @@ impl Edited {
         edits.sort_by_key(|e| e.at.start);
         let (mut text, mut pieces) = (String::with_capacity(self.text.len()), Vec::new());
         let mut done = 0;
-        let mut old = self.pieces.iter().peekable();
+        let mut old: VecDeque<Piece> = self.pieces.iter().cloned().collect();
         for edit in edits {
             let Some(between) = self.text.get(done..edit.at.start).filter(|_| self.text.get(edit.at.clone()).is_some()) else {
                 continue;
             };
-            while let Some(piece) = old.next_if(|p| p.now.end <= edit.at.start) {
-                pieces.push(Piece { now: moved(&piece.now, done, text.len()), was: piece.was.clone() });
+            while let Some(piece) = old.pop_front_if(|p| p.now.end <= edit.at.start) {
+                pieces.push(Piece { now: moved(&piece.now, done, text.len()), ..piece });
             }
-            let mut was = self.original(&edit.at);
-            while let Some(piece) = old.next_if(|p| p.now.start < edit.at.end) {
+            let mut was = self.replaced(&edit.at);
+            while let Some(piece) = old.pop_front_if(|p| p.now.start < edit.at.end) {
                 was = was.start.min(piece.was.start)..was.end.max(piece.was.end);
+                // What is left of a piece is about what it was about.
+                if piece.now.start < edit.at.start {
+                    let now = moved(&(piece.now.start..edit.at.start), done, text.len());
+                    pieces.push(Piece { now, was: piece.was.start..piece.was.start, about: piece.about.clone() });
+                }
+                if piece.now.end > edit.at.end {
+                    old.push_front(Piece {
+                        now: edit.at.end..piece.now.end,
+                        was: piece.was.end..piece.was.end,
+                        about: piece.about,
+                    });
+                    break;
+                }
             }
             text.push_str(between);
             let start = text.len();
             text.push_str(&edit.with);
-            pieces.push(Piece { now: start..text.len(), was });
+            let about = self.original(edit.about.as_ref().unwrap_or(&edit.at));
+            pieces.push(Piece { now: start..text.len(), was, about });
             done = edit.at.end;
         }
         let shift = text.len();
-        pieces.extend(old.map(|p| Piece { now: moved(&p.now, done, shift), was: p.was.clone() }));
+        pieces.extend(old.into_iter().map(|p| Piece { now: moved(&p.now, done, shift), ..p }));
         text.push_str(self.text.get(done..).unwrap_or_default());
         (self.text, self.pieces) = (text, pieces);
     }
@@ -82,28 +107,47 @@ impl Edited {
         start..self.offset(range.end, true).max(start)
     }
 
-    /// The other way round: where bytes that the caller wrote are now. What was replaced is where its replacement is.
-    pub(crate) fn edited(&self, range: &Range<usize>) -> Range<usize> {
-        let place = |at: usize, end: bool| {
-            let before = self.pieces.partition_point(|p| if end { p.was.start < at } else { p.was.start <= at });
-            let Some(piece) = before.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return at };
-            if at < piece.was.end || (end && at == piece.was.end) {
-                return if end { piece.now.end } else { piece.now.start };
+    /// The bytes in whose place a range is.
+    fn replaced(&self, range: &Range<usize>) -> Range<usize> {
+        let place = |at: usize, end: bool| match self.piece(at, end) {
+            Some((piece, true)) => {
+                if end {
+                    piece.was.end
+                } else {
+                    piece.was.start
+                }
             }
-            piece.now.end + (at - piece.was.end)
+            Some((piece, false)) => piece.was.end + (at - piece.now.end),
+            None => at,
         };
         let start = place(range.start, false);
         start..place(range.end, true).max(start)
     }
 
+    /// Findings about the present text, as ones about what was written.
+    pub(crate) fn written_findings(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        findings.into_iter().map(|finding| finding.moved(|range| self.original(range))).collect()
+    }
+
     fn offset(&self, at: usize, end: bool) -> usize {
-        // An end that touches the start of a piece lies before it.
-        let before = self.pieces.partition_point(|p| if end { p.now.start < at } else { p.now.start <= at });
-        let Some(piece) = before.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return at };
-        if at < piece.now.end || (end && at == piece.now.end) {
-            return if end { piece.was.end } else { piece.was.start };
+        match self.piece(at, end) {
+            Some((piece, true)) => {
+                if end {
+                    piece.about.end
+                } else {
+                    piece.about.start
+                }
+            }
+            Some((piece, false)) => piece.was.end + (at - piece.now.end),
+            None => at,
         }
-        piece.was.end + (at - piece.now.end)
+    }
+
+    /// The piece that a place is in, or the last one before it. An end that touches the start of a piece lies before it.
+    fn piece(&self, at: usize, end: bool) -> Option<(&Piece, bool)> {
+        let before = self.pieces.partition_point(|p| if end { p.now.start < at } else { p.now.start <= at });
+        let piece = before.checked_sub(1).and_then(|i| self.pieces.get(i))?;
+        Some((piece, at < piece.now.end || (end && at == piece.now.end)))
     }
 }
 
@@ -131,6 +175,17 @@ mod tests {
         assert_eq!(text.original(&(10..12)), 4..7);
         text.apply(vec![Edit::new(3..22, "-")]);
         assert_eq!((text.as_str(), text.original(&(3..4))), ("lon-", 0..11));
+    }
+
+    #[test]
+    fn what_is_left_of_a_piece_is_about_what_the_piece_was_about() {
+        let mut text = Edited::new("v.xy = w;".into());
+        text.apply(vec![Edit::new(0..7, "{let t=").about(0..4), Edit::new(8..9, ";v.x=t.x;v.y=t.y;}").about(0..4)]);
+        assert_eq!(text.as_str(), "{let t=w;v.x=t.x;v.y=t.y;}");
+        assert_eq!((text.original(&(7..8)), text.original(&(9..12)), text.original(&(17..20))), (7..8, 0..4, 0..4));
+        text.apply(vec![Edit::new(9..17, "")]);
+        assert_eq!(text.as_str(), "{let t=w;v.y=t.y;}");
+        assert_eq!((text.original(&(9..12)), text.original(&(8..9)), text.original(&(0..3))), (0..4, 0..4, 0..4));
     }
 
     #[test]

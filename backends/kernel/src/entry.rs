@@ -9,7 +9,7 @@ use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::edits::Edited;
 use crate::parse::{self, Origin, Parsed};
-use crate::reflection::{Coverage, OverrideInfo, OverrideType, Reflection};
+use crate::reflection::{Coverage, Number, OverrideInfo, OverrideType, Reflection};
 use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity, wgsl};
 
 /// Makes one entry point. Call on a large stack.
@@ -26,10 +26,14 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     let parsed = specialized.as_ref().unwrap_or(parsed);
     let mut pipeline = naga::back::PipelineConstants::default();
     if !parsed.module.overrides.is_empty() {
-        pipeline.extend(values.iter().map(|(key, value)| (key.clone(), *value)));
+        // Others are settled by then.
+        let wide = |value: &Number| matches!(value, Number::Int(_) | Number::Uint(_));
+        pipeline.extend(values.iter().filter(|(_, value)| !wide(value)).map(|(key, value)| (key.clone(), value.to_f64())));
     }
     let stage = naga::ShaderStage::Compute;
-    let (text, module) = match process_overrides(&parsed.module, &parsed.info, Some((stage, &name)), &pipeline) {
+    let settled = wgsl::settled(parsed, &values).map_err(|key| refuse(missing_value(parsed, &key)))?;
+    let open = settled.as_ref().unwrap_or(&parsed.module);
+    let (text, module) = match process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline) {
         Ok((module, _)) => (Arc::clone(&parsed.text), module.into_owned()),
         Err(error) => again(parsed, &values, &name)
             .filter(|_| matches!(origin, Origin::Wgsl))
@@ -66,8 +70,9 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
 }
 
 /// Another way to resolve, where the front end does not evaluate what the overrides are made of.
-fn again(parsed: &Parsed, values: &[(String, f64)], name: &str) -> Option<(Arc<Edited>, naga::Module)> {
-    let (text, module, info) = wgsl::overrides::with_values(&parsed.text, &parsed.module, values)?;
+fn again(parsed: &Parsed, values: &Values, name: &str) -> Option<(Arc<Edited>, naga::Module)> {
+    let (text, module, info) =
+        wgsl::overrides::with_values(&parsed.text, parsed.wide.as_deref().unwrap_or(&parsed.module), values)?;
     let stage = naga::ShaderStage::Compute;
     let (module, _) = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default()).ok()?;
     Some((Arc::new(text), module.into_owned()))
@@ -85,12 +90,13 @@ fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {
     }
 }
 
-/// Values by the key that the front end uses: the id where there is one, else the name. Sorted by key.
-type Values = Vec<(String, f64)>;
+/// Values by the key that the front end uses: the id where there is one, else the name. Sorted by key. Each is a value of its constant's type; only those
+/// of 64-bit integers are other than floats.
+pub(crate) type Values = Vec<(String, Number)>;
 
 fn values(parsed: &Parsed, constants: &[Constant]) -> Result<Values, Vec<Finding>> {
     let mut findings = Vec::new();
-    let mut values: HashMap<String, f64> = HashMap::new();
+    let mut values: HashMap<String, Number> = HashMap::new();
     for constant in constants {
         match value(parsed, constant) {
             Ok((key, value)) => {
@@ -109,7 +115,7 @@ fn values(parsed: &Parsed, constants: &[Constant]) -> Result<Values, Vec<Finding
     Ok(values)
 }
 
-fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, f64), Finding> {
+fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, Number), Finding> {
     let key = constant.key.as_str();
     let id = key.parse::<u16>().ok();
     let Some(found) = parsed.overrides.iter().find(|o| o.name == key || (o.id.is_some() && o.id == id)) else {
@@ -122,22 +128,28 @@ fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, f64), Finding>
     let at = declared.map_or(naga::Span::UNDEFINED, |(handle, _)| overrides.get_span(handle));
     let ty = found.ty;
     let value = constant.value;
-    let whole = value.fract() == 0.0;
-    let (fits, wanted) = match ty {
-        OverrideType::Bool => (value == 0.0 || value == 1.0, "bool (0 or 1)"),
-        OverrideType::I32 => (whole && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&value), "i32"),
-        OverrideType::U32 => (whole && (0.0..=f64::from(u32::MAX)).contains(&value), "u32"),
-        OverrideType::F32 => (value.abs() <= f64::from(f32::MAX), "f32"),
-        OverrideType::F16 => (value.abs() <= 65_504.0, "f16"),
-        OverrideType::F64 => (value.is_finite(), "f64"),
-        OverrideType::I16 => (whole && (f64::from(i16::MIN)..=f64::from(i16::MAX)).contains(&value), "i16"),
-        OverrideType::U16 => (whole && (0.0..=f64::from(u16::MAX)).contains(&value), "u16"),
+    let wanted = match ty {
+        OverrideType::Bool => "bool (0 or 1)",
+        OverrideType::I16 => "i16",
+        OverrideType::U16 => "u16",
+        OverrideType::I32 => "i32",
+        OverrideType::U32 => "u32",
+        OverrideType::I64 => "i64",
+        OverrideType::U64 => "u64",
+        OverrideType::F16 => "f16",
+        OverrideType::F32 => "f32",
+        OverrideType::F64 => "f64",
     };
-    if !fits {
+    let exact = match ty {
+        // One that is rounded here would be rounded again.
+        OverrideType::F16 | OverrideType::F32 | OverrideType::F64 => value.literal(ty).map(|_| Number::Float(value.to_f64())),
+        _ => value.literal(ty).and_then(Number::of),
+    };
+    let Some(exact) = exact else {
         return Err(Finding::span(format!("{value} is not a value of the override constant `{key}`, which is {wanted}"), at));
-    }
+    };
     let canonical = found.id.map_or_else(|| found.name.clone(), |id| id.to_string());
-    Ok((canonical, value))
+    Ok((canonical, exact))
 }
 
 /// What a reader knows a constant by.
@@ -167,7 +179,7 @@ fn missing_value(parsed: &Parsed, key: &str) -> Finding {
 }
 
 /// The first override constant that has neither a default nor a value.
-fn missing(parsed: &Parsed, values: &[(String, f64)]) -> Option<Finding> {
+fn missing(parsed: &Parsed, values: &Values) -> Option<Finding> {
     let key = |o: &naga::Override| o.id.map(|id| id.to_string()).or_else(|| o.name.clone()).unwrap_or_default();
     let open = |o: &&naga::Override| o.init.is_none() && !values.iter().any(|(k, _)| *k == key(o));
     let found = parsed.module.overrides.iter().map(|(_, o)| o).find(open)?;
@@ -206,7 +218,7 @@ fn describe(
 }
 
 /// Everything that determines the meaning, each part with its length before it.
-fn digest(origin: &Origin, source: &str, entry: &str, values: &[(String, f64)]) -> [u8; 32] {
+fn digest(origin: &Origin, source: &str, entry: &str, values: &Values) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let mut part = |bytes: &[u8]| {
         hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -225,7 +237,14 @@ fn digest(origin: &Origin, source: &str, entry: &str, values: &[(String, f64)]) 
     part(entry.as_bytes());
     for (key, value) in values {
         part(key.as_bytes());
-        part(&value.to_bits().to_le_bytes());
+        part(
+            &match value {
+                Number::Float(value) => value.to_bits(),
+                Number::Int(value) => value.cast_unsigned(),
+                Number::Uint(value) => *value,
+            }
+            .to_le_bytes(),
+        );
     }
     *hasher.finalize().as_bytes()
 }

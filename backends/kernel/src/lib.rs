@@ -42,6 +42,7 @@ pub use naga;
 
 use edits::Edited;
 use parse::Parsed;
+pub use reflection::Number;
 use reflection::{Coverage, Location, Reflection};
 
 /// A parsed and validated source with all its entry points.
@@ -69,7 +70,7 @@ pub struct Constant {
     /// Name, or decimal id.
     pub key: String,
     /// The value; must be representable in the constant's type.
-    pub value: f64,
+    pub value: Number,
 }
 
 impl Module {

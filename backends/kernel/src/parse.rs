@@ -26,6 +26,8 @@ pub(crate) struct Parsed {
     /// The spans of the module are bytes of its edited text.
     pub(crate) text: Arc<Edited>,
     pub(crate) module: naga::Module,
+    /// The same with override constants of 64 bits, which `module` hides.
+    pub(crate) wide: Option<Box<naga::Module>>,
     pub(crate) info: ModuleInfo,
     /// What an entry point may be given values for.
     pub(crate) overrides: Vec<OverrideInfo>,
@@ -117,26 +119,26 @@ fn printing(parsed: Parsed, prints: Arc<[Print]>) -> Parsed {
 pub(crate) fn spirv(bytes: &[u8]) -> Result<Parsed, Diagnostics> {
     let words = spirv::read(bytes)?;
     let made = spirv::translate(&words, &Specialization::default())?;
-    validate(made.text, made.module, made.overrides, Origin::Spirv(words))
+    Ok(printing(validate(made.text, made.module, made.overrides, Origin::Spirv(words))?, made.prints.into()))
 }
 
 /// A module with values for its specialization constants; `None` when those are overrides of the IR. Call on a large stack.
 pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Option<Parsed>, Diagnostics> {
-    let (text, module, overrides) = match &parsed.origin {
-        Origin::Wgsl => return Ok(None),
-        _ if values.is_empty() => return Ok(None),
+    match &parsed.origin {
+        Origin::Wgsl => Ok(None),
+        _ if values.is_empty() => Ok(None),
         Origin::Glsl(read) => {
             let made = glsl::translate(read, values)?;
             let prints = prints(&read.text, &made.prints);
             let parsed = validate(read.text.clone(), made.module, made.overrides, Origin::Wgsl)?;
-            return Ok(Some(printing(parsed, prints)));
+            Ok(Some(printing(parsed, prints)))
         }
         Origin::Spirv(words) => {
             let made = spirv::translate(words, values)?;
-            (made.text, made.module, made.overrides)
+            let parsed = validate(made.text, made.module, made.overrides, Origin::Wgsl)?;
+            Ok(Some(printing(parsed, made.prints.into())))
         }
-    };
-    validate(text, module, overrides, Origin::Wgsl).map(Some)
+    }
 }
 
 /// What the IR has to pass that our own front ends make.
@@ -155,7 +157,16 @@ fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>
     if !findings.is_empty() {
         return Err(diagnostics::refuse(&source, findings));
     }
-    Ok(Parsed { text: Arc::new(Edited::new(source)), module, info, overrides, origin, prints: Arc::new([]), print_prefix: None })
+    Ok(Parsed {
+        text: Arc::new(Edited::new(source)),
+        module,
+        wide: None,
+        info,
+        overrides,
+        origin,
+        prints: Arc::new([]),
+        print_prefix: None,
+    })
 }
 
 pub(crate) fn validator() -> Validator {

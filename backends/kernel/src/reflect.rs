@@ -1,11 +1,11 @@
 //! L10: from a resolved entry point to the plain data that describes it.
 
 use naga::proc::Layouter;
-use naga::{AddressSpace, Expression, GlobalVariable, Handle, Literal, Module, ScalarKind, Type, TypeInner};
+use naga::{AddressSpace, Expression, GlobalVariable, Handle, Module, ScalarKind, Type, TypeInner};
 
 use crate::access::Uses;
 use crate::diagnostics::Finding;
-use crate::reflection::{Access, BindingInfo, BindingKind, OverrideInfo, OverrideType};
+use crate::reflection::{Access, BindingInfo, BindingKind, Number, OverrideInfo, OverrideType};
 
 /// Sizes and alignments of all types.
 pub(crate) struct Layout<'a> {
@@ -151,6 +151,8 @@ pub(crate) fn override_type(module: &Module, ty: Handle<Type>) -> Option<Overrid
         (ScalarKind::Sint, 4) => Some(OverrideType::I32),
         (ScalarKind::Uint, 2) => Some(OverrideType::U16),
         (ScalarKind::Uint, 4) => Some(OverrideType::U32),
+        (ScalarKind::Sint, 8) => Some(OverrideType::I64),
+        (ScalarKind::Uint, 8) => Some(OverrideType::U64),
         (ScalarKind::Float, 2) => Some(OverrideType::F16),
         (ScalarKind::Float, 4) => Some(OverrideType::F32),
         (ScalarKind::Float, 8) => Some(OverrideType::F64),
@@ -158,26 +160,16 @@ pub(crate) fn override_type(module: &Module, ty: Handle<Type>) -> Option<Overrid
     }
 }
 
-fn constant(module: &Module, expression: Handle<Expression>) -> Option<f64> {
-    let literal = match module.global_expressions[expression] {
-        Expression::Literal(literal) => literal,
-        Expression::Constant(c) => match module.global_expressions[module.constants[c].init] {
-            Expression::Literal(literal) => literal,
-            Expression::ZeroValue(_) => return Some(0.0),
-            _ => return None,
-        },
-        Expression::ZeroValue(_) => return Some(0.0),
-        _ => return None,
+fn constant(module: &Module, expression: Handle<Expression>) -> Option<Number> {
+    let zero = |ty| match override_type(module, ty) {
+        Some(OverrideType::I64) => Number::Int(0),
+        Some(OverrideType::U64) => Number::Uint(0),
+        _ => Number::Float(0.0),
     };
-    match literal {
-        Literal::F16(v) => Some(f64::from(v.to_f32())),
-        Literal::F32(v) => Some(f64::from(v)),
-        Literal::F64(v) => Some(v),
-        Literal::I16(v) => Some(f64::from(v)),
-        Literal::U16(v) => Some(f64::from(v)),
-        Literal::U32(v) => Some(f64::from(v)),
-        Literal::I32(v) => Some(f64::from(v)),
-        Literal::Bool(v) => Some(f64::from(u8::from(v))),
+    match module.global_expressions[expression] {
+        Expression::Literal(literal) => Number::of(literal),
+        Expression::Constant(c) => constant(module, module.constants[c].init),
+        Expression::ZeroValue(ty) => Some(zero(ty)),
         _ => None,
     }
 }

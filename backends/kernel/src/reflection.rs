@@ -1,7 +1,9 @@
 //! What a kernel is, as plain data: the answer to L10 and the input of every check at a launch.
 //!
-//! Nothing here knows naga. Whoever fills these in (the portable front ends, or the caller's declaration for a native
+//! Nothing here knows naga but for its literals. Whoever fills these in (the portable front ends, or the caller's declaration for a native
 //! kernel) fixes the meaning; validation and the devices only read.
+
+use naga::Literal;
 
 /// How a kernel uses the bytes of one binding (T6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +81,104 @@ pub enum OverrideType {
     I16,
     /// `u16`
     U16,
+    /// `i64`
+    I64,
+    /// `u64`
+    U64,
+}
+
+/// A number, exactly: what every scalar type has its values among.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// Whole or not; 0 and 1 also stand for truth values.
+    Float(f64),
+    /// A whole number.
+    Int(i64),
+    /// A whole number.
+    Uint(u64),
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl From<i64> for Number {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u64> for Number {
+    fn from(value: u64) -> Self {
+        Self::Uint(value)
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Float(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Uint(value) => value.fmt(f),
+        }
+    }
+}
+
+impl Number {
+    /// The nearest double.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Float(value) => value,
+            Self::Int(value) => value as f64,
+            Self::Uint(value) => value as f64,
+        }
+    }
+
+    /// The number, where it is whole and not beyond all types.
+    fn whole(self) -> Option<i128> {
+        match self {
+            Self::Float(value) => (value.fract() == 0.0 && value.abs() < 1e30).then_some(value as i128),
+            Self::Int(value) => Some(value.into()),
+            Self::Uint(value) => Some(value.into()),
+        }
+    }
+
+    /// As a value of a type; `None` where it is none. Floats are rounded to the nearest.
+    pub(crate) fn literal(self, ty: OverrideType) -> Option<Literal> {
+        let value = self.to_f64();
+        let whole = self.whole();
+        match ty {
+            OverrideType::Bool => whole.filter(|n| matches!(n, 0 | 1)).map(|n| Literal::Bool(n == 1)),
+            OverrideType::I16 => whole?.try_into().ok().map(Literal::I16),
+            OverrideType::U16 => whole?.try_into().ok().map(Literal::U16),
+            OverrideType::I32 => whole?.try_into().ok().map(Literal::I32),
+            OverrideType::U32 => whole?.try_into().ok().map(Literal::U32),
+            OverrideType::I64 => whole?.try_into().ok().map(Literal::I64),
+            OverrideType::U64 => whole?.try_into().ok().map(Literal::U64),
+            OverrideType::F16 => (value.abs() <= 65_504.0).then(|| Literal::F16(half::f16::from_f64(value))),
+            OverrideType::F32 => (value.abs() <= f64::from(f32::MAX)).then_some(Literal::F32(value as f32)),
+            OverrideType::F64 => value.is_finite().then_some(Literal::F64(value)),
+        }
+    }
+
+    /// The number of a literal; whole ones of 64 bits as such, others as floats.
+    pub(crate) fn of(literal: Literal) -> Option<Self> {
+        Some(match literal {
+            Literal::F16(v) => Self::Float(v.to_f64()),
+            Literal::F32(v) => Self::Float(v.into()),
+            Literal::F64(v) => Self::Float(v),
+            Literal::I16(v) => Self::Float(v.into()),
+            Literal::U16(v) => Self::Float(v.into()),
+            Literal::U32(v) => Self::Float(v.into()),
+            Literal::I32(v) => Self::Float(v.into()),
+            Literal::Bool(v) => Self::Float(u8::from(v).into()),
+            Literal::I64(v) => Self::Int(v),
+            Literal::U64(v) => Self::Uint(v),
+            Literal::AbstractInt(_) | Literal::AbstractFloat(_) => return None,
+        })
+    }
 }
 
 /// An override constant of the module, as the entry point sees it.
@@ -91,7 +191,7 @@ pub struct OverrideInfo {
     /// Its type.
     pub ty: OverrideType,
     /// The default, when the source gives a literal or constant one.
-    pub default: Option<f64>,
+    pub default: Option<Number>,
     /// Whether the source gives any default, constant or not. Without one a value must be supplied at creation.
     pub has_default: bool,
 }
@@ -155,17 +255,19 @@ pub struct LinearStore {
     pub offset: u64,
     /// How many elements the store can reach, when the type says so; `None` for a runtime-sized array. What is past them is not covered.
     pub elements: Option<u64>,
-    /// The index of the element is `x + y*row + z*plane` over the global invocation id.
+    /// The index of the element is `x + y*row + z*plane` over the global invocation id, or the workgroup id (`groups`).
     pub row: Extent,
     /// Multiplier of the z axis; see `row`.
     pub plane: Extent,
     /// Invocations whose index is at or past this store nothing.
     pub guard: Guard,
-    /// Guards of the form `gid.x < w`, `gid.y < h`, `gid.z < d`, one per axis.
+    /// Guards of that id, of the form `gid.x < w`, `gid.y < h`, `gid.z < d`, one per axis.
     pub axis_guards: [Guard; 3],
     /// Indices or guards may be numbers with a sign: all numbers of the launch must be below 2^31, so that no index is negative and every comparison is the one of
     /// numbers without a sign.
     pub signed: bool,
+    /// What counts is workgroups, not invocations: `x`, `y` and `z` are those of the workgroup id, which stores once at least.
+    pub groups: bool,
 }
 
 /// A number known from the kernel, the grid, or the inline bytes of the launch.
@@ -175,9 +277,9 @@ pub enum Extent {
     Unused,
     /// A constant.
     Constant(u64),
-    /// Invocations of the whole grid along x (`num_workgroups.x * workgroup_size.x`).
+    /// Invocations of the whole grid along x (`num_workgroups.x * workgroup_size.x`), or workgroups where these count.
     GridWidth,
-    /// Invocations of the whole grid along x times those along y.
+    /// The same along x times those along y.
     GridPlane,
     /// A u32 in the immediate block at this byte offset.
     Immediate(u32),

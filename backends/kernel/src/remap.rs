@@ -1,7 +1,7 @@
 //! Every handle in an expression or statement that leads to another expression, so that a function can be copied with its expressions moved.
 //! Without a wildcard: a construct that is new must be looked at.
 
-use naga::{Arena, AtomicFunction, Block, Expression, Function, GatherMode, Handle, Literal, Range, Span, Statement};
+use naga::{Arena, AtomicFunction, Block, Expression, Function, GatherMode, Handle, Range, Span, Statement};
 
 type Visit<'a> = dyn FnMut(&mut Handle<Expression>) + 'a;
 
@@ -135,21 +135,21 @@ fn gather(mode: &mut GatherMode, f: &mut Visit<'_>) {
 pub(crate) type Old = (Handle<Expression>, Expression, Span);
 
 /// Appends an expression, or others in its place, and answers with the one that stands for it. What it appends must be evaluated where the
-/// expression was. It also gets the literals that were asked for.
+/// expression was. It also gets the constants that were asked for.
 type Make<'a> = dyn FnMut(Old, &[Handle<Expression>], &mut Arena<Expression>) -> Handle<Expression> + 'a;
 
-/// Rewrites the expressions of a function, in their order. `literals` come before all others.
-pub(crate) fn rewrite(function: &mut Function, literals: &[Literal], make: &mut Make<'_>) {
+/// Rewrites the expressions of a function, in their order. `constants`, which need not be evaluated, come before all others.
+pub(crate) fn rewrite(function: &mut Function, constants: &[Expression], make: &mut Make<'_>) {
     let old = std::mem::take(&mut function.expressions);
     let out = &mut function.expressions;
-    let literals: Vec<_> = literals.iter().map(|literal| out.append(Expression::Literal(*literal), Span::UNDEFINED)).collect();
+    let constants: Vec<_> = constants.iter().map(|constant| out.append(constant.clone(), Span::UNDEFINED)).collect();
     let mut moved: Vec<Handle<Expression>> = Vec::with_capacity(old.len());
     let mut first: Vec<u32> = Vec::with_capacity(old.len() + 1);
     for (handle, old_expression) in old.iter() {
         let mut copy = old_expression.clone();
         expression(&mut copy, &mut |operand| *operand = moved.get(operand.index()).copied().unwrap_or(*operand));
         first.push(out.len() as u32);
-        moved.push(make((handle, copy, old.get_span(handle)), &literals, out));
+        moved.push(make((handle, copy, old.get_span(handle)), &constants, out));
     }
     first.push(out.len() as u32);
     let at = |handle: Handle<Expression>| moved.get(handle.index()).copied().unwrap_or(handle);

@@ -59,11 +59,11 @@ fn directives(source: &str) -> Vec<(Range<usize>, String)> {
     let mut edits = Vec::new();
     for directive in scan::directives(source) {
         let ours = match text(&directive.word) {
-            "enable" => "subgroups",
-            "requires" => "subgroup_id",
+            "enable" => ["subgroups"].as_slice(),
+            "requires" => &["subgroup_id", "swizzle_assignment"],
             _ => continue,
         };
-        let others: Vec<_> = directive.names.iter().map(text).filter(|name| *name != ours).collect();
+        let others: Vec<_> = directive.names.iter().map(text).filter(|name| !ours.contains(name)).collect();
         let (Some(first), Some(last)) = (directive.names.first(), directive.names.last()) else { continue };
         if others.is_empty() {
             edits.push((directive.word.start..directive.end, String::new()));

@@ -45,9 +45,6 @@ pub(crate) fn check(module: &naga::Module, source: &str) -> Vec<Finding> {
     for (handle, variable) in module.global_variables.iter() {
         check.global(variable, module.global_variables.get_span(handle));
     }
-    for (handle, constant) in module.overrides.iter() {
-        check.constant(constant, module.overrides.get_span(handle));
-    }
     for (handle, expression) in module.global_expressions.iter() {
         check.expression(expression, module.global_expressions.get_span(handle));
     }
@@ -106,14 +103,6 @@ impl Check<'_> {
             TypeInner::AccelerationStructure { .. } | TypeInner::RayQuery { .. } => self.refuse("ray queries", span),
             TypeInner::BindingArray { .. } => self.refuse("arrays of bindings", span),
             TypeInner::CooperativeMatrix { .. } => self.refuse("cooperative matrices", span),
-        }
-    }
-
-    /// Values of override constants come as f64, which does not hold every number of 64 bits.
-    fn constant(&mut self, constant: &naga::Override, span: Span) {
-        if let TypeInner::Scalar(scalar @ (naga::Scalar::I64 | naga::Scalar::U64)) = self.module.types[constant.ty].inner {
-            let name = if scalar == naga::Scalar::I64 { "i64" } else { "u64" };
-            self.refuse(&format!("override constants of type `{name}`"), span);
         }
     }
 

@@ -23,9 +23,19 @@ struct Late { n: u32, data: array<u32> }
 @group(0) @binding(7) var<storage, read_write> late: Late;
 @group(0) @binding(8) var<storage, read_write> sum: u32;
 fn put(i: u32) { o[i] = 1u; }
+const TILE = 64;
+struct Signs { a: i32, n: i32 }
+@group(0) @binding(9) var<uniform> signs: Signs;
+fn put_signed(i: i32, id: vec2<i32>) { let k = i + id.y - id.y; o[k] = 1u; }
+fn place(id: vec3<u32>, width: u32) -> u32 { let row = id.y * width; return row + id.x; }
+fn early(id: u32) -> u32 { if (id > 5u) { return 0u; } return id; }
+fn guarded(i: u32) { if (i >= arrayLength(&o)) { return; } put(i); }
+fn half(i: u32) { if (a[i] == 0u) { return; } o[i] = 1u; }
+fn through(p: ptr<function, u32>) { *p = 3u; }
+fn element(p: ptr<storage, array<u32>, read_write>, i: u32) { (*p)[i] = 2u; }
 ";
 
-const SLOTS: [&str; 9] = ["o", "a", "u", "v3", "fixed", "s", "one", "late", "sum"];
+const SLOTS: [&str; 10] = ["o", "a", "u", "v3", "fixed", "s", "one", "late", "sum", "signs"];
 
 fn entry(size: &str, body: &str) -> std::sync::Arc<EntryPoint> {
     let source = format!(
@@ -222,7 +232,7 @@ fn t6a_what_may_skip_the_store_is_not_whole() {
         "loop { if (a[0] == 1u) { return; } if (a[1] == 1u) { break; } } o[gid.x] = 1u;",
         "switch a[0] { case 1u: { return; } default: { } } o[gid.x] = 1u;",
         "switch a[0] { case 1u: { o[gid.x] = 1u; } default: { } }",
-        "put(gid.x);",
+        "put(gid.x + 1u);",
         "return; o[gid.x] = 1u;",
         "if (im.n == 1u) { if (a[0] == 2u) { return; } } o[gid.x] = 1u;",
         "if (im.n == 1u) { o[gid.x] = 1u; return; } ",
@@ -240,9 +250,6 @@ fn t6a_what_is_not_the_linear_id_is_not_whole() {
         "o[gid.x + 1u] = 1u;",
         "o[gid.x - 1u] = 1u;",
         "o[gid.y] = 1u;",
-        "o[lid.x] = 1u;",
-        "o[li] = 1u;",
-        "o[wid.x] = 1u;",
         "o[gid.x ^ 1u] = 1u;",
         "o[gid.x % 64u] = 1u;",
         "o[a[gid.x]] = 1u;",
@@ -344,7 +351,17 @@ fn t6a_extreme_numbers_never_wrap_into_a_yes() {
             [(extent, Extent::Unused, Guard::None), (Extent::Unused, extent, Guard::None), (extent, extent, Guard::Below(extent))]
         {
             let elements = Some(u64::MAX);
-            let odd = LinearStore { stride: 1, offset: 0, elements, row, plane, guard, axis_guards: [guard; 3], signed: false };
+            let odd = LinearStore {
+                stride: 1,
+                offset: 0,
+                elements,
+                row,
+                plane,
+                guard,
+                axis_guards: [guard; 3],
+                signed: false,
+                groups: false,
+            };
             let _ = odd.covers(k.reflection(), [u32::MAX, u32::MAX, u32::MAX], u64::MAX, &[1; 8], &|_| Some(&[]));
             let _ = odd.covers(k.reflection(), [1 << 20, 1 << 20, 1 << 20], 1 << 40, &[1; 8], &|_| None);
         }
@@ -361,6 +378,12 @@ fn t6a_indices_with_a_sign_are_understood_below_two_to_the_31() {
         ("let i = i32(gid.x); if (i < i32(arrayLength(&o))) { o[i] = 1u; }", Guard::OwnLength),
         ("let i = bitcast<i32>(gid.x); if (i >= i32(im.n)) { return; } o[i] = 1u;", Guard::Below(Extent::Immediate(0))),
         ("let i = i32(gid.x); if (i < 100) { o[i] = 1u; }", Guard::Below(Extent::Constant(100))),
+        ("let i = i32(gid.x); if (i <= 99) { o[i] = 1u; }", Guard::Below(Extent::Constant(100))),
+        ("let i = i32(gid.x); if (i >= 0 && i < 100) { o[i] = 1u; }", Guard::Below(Extent::Constant(100))),
+        ("let i = i32(gid.x); if (i < 0 || i > i32(im.n) - 1) { return; } o[i] = 1u;", Guard::Below(Extent::Immediate(0))),
+        ("let i = i32(gid.x); if (i < signs.n) { o[i] = 1u; }", Guard::Below(Extent::Uniform(9, 4))),
+        ("let i = i32(wid.x) * TILE + i32(lid.x); o[i] = 1u;", Guard::None),
+        ("put_signed(i32(gid.x), vec2<i32>(gid.xy));", Guard::None),
     ] {
         let store = proven(body);
         assert_eq!((store.guard, store.signed), (guard, true), "{body}");
@@ -373,6 +396,10 @@ fn t6a_indices_with_a_sign_are_understood_below_two_to_the_31() {
         "o[i32(f32(gid.x))] = 1u;",
         "let i = i32(gid.x); if (i > 3) { o[i] = 1u; }",
         "let i = i32(gid.x); if (i != 3) { o[i] = 1u; }",
+        "let i = i32(gid.x); if (i - 5 >= 0) { o[i] = 1u; }",
+        "let i = i32(gid.x); if (i >= 1) { o[i] = 1u; }",
+        "let i = i32(wid.x) * (TILE - 1) + i32(lid.x); o[i] = 1u;",
+        "put_signed(-i32(gid.x), vec2<i32>(gid.xy));",
     ] {
         not_proven(body);
     }
@@ -435,4 +462,85 @@ fn t6a_indices_that_wrap_elsewhere_prove_nothing() {
     // Components and halves of elements are no elements.
     assert_eq!(of_type("vec4<f16>", "o[gid.x].x = 1h;").1, None);
     assert_eq!(of_type("mat2x2<f16>", "o[gid.x][1] = vec2<f16>();").1, None);
+}
+
+#[test]
+fn t6a_stores_of_called_functions_count() {
+    for (body, guard) in [
+        ("put(gid.x);", Guard::None),
+        ("guarded(gid.x);", Guard::OwnLength),
+        ("if (gid.x < im.n) { put(gid.x); }", Guard::Below(Extent::Immediate(0))),
+        ("element(&o, gid.x);", Guard::None),
+        ("let i = place(gid, 0u); o[i] = 1u;", Guard::None),
+        ("half(gid.x); o[gid.x] = 1u;", Guard::None),
+        ("if (a[0] == 1u) { put(gid.x); } else { o[gid.x] = 1u; }", Guard::None),
+    ] {
+        assert_eq!(proven(body).guard, guard, "{body}");
+    }
+    let rows = found("8, 8", "put(place(gid, im.w));", "o").expect("found");
+    assert_eq!(rows.row, Extent::Immediate(4));
+    for body in [
+        "half(gid.x);",
+        "put(gid.x * 2u);",
+        "put(a[gid.x]);",
+        "o[early(gid.x)] = 1u;",
+        "o[place(gid.yxz, 8u)] = 1u;",
+        "var i = gid.x; through(&i); o[i] = 1u;",
+        "for (var k = 0u; k < im.n; k++) { put(gid.x); }",
+        "if (a[0] == 1u) { put(gid.x); }",
+        "if (a[0] == 1u) { put(gid.x); } else { put(gid.y); }",
+        "element(&o, gid.x + 1u);",
+    ] {
+        not_proven(body);
+    }
+}
+
+#[test]
+fn t6a_one_store_of_each_workgroup_is_whole() {
+    for (body, guard) in [
+        ("o[wid.x] = 1u;", Guard::None),
+        ("if (li == 0u) { o[wid.x] = 1u; }", Guard::None),
+        ("if (li != 0u) { return; } o[wid.x] = 1u;", Guard::None),
+        ("if (lid.x == 0u && lid.y == 0u) { o[wid.x] = 1u; }", Guard::None),
+        ("if (li < 1u) { put(wid.x); }", Guard::None),
+        ("if (li <= 3u) { o[wid.x] = 1u; }", Guard::None),
+        ("workgroupBarrier(); if (li == 0u) { if (wid.x < arrayLength(&o)) { o[wid.x] = 1u; } }", Guard::OwnLength),
+        ("if (li == 0u && wid.x < im.n) { o[wid.x] = 1u; }", Guard::Below(Extent::Immediate(0))),
+        ("o[wid.x + li] = 1u;", Guard::None),
+        ("o[gid.x / 64u] = 1u; o[wid.x] = 1u;", Guard::None),
+    ] {
+        for size in ["64", "8, 8"] {
+            let store = found(size, body, "o").unwrap_or_else(|| panic!("not found in {body}"));
+            assert_eq!((store.guard, store.groups), (guard, true), "{body}");
+        }
+    }
+    for body in [
+        "if (li == 1u) { o[wid.x] = 1u; }",
+        "if (li == 63u) { o[wid.x] = 1u; }",
+        "if (li > 0u) { o[wid.x] = 1u; }",
+        "if (li == 0u) { return; } o[wid.x] = 1u;",
+        "if (gid.x == 0u) { o[wid.x] = 1u; }",
+        "if (li == a[0]) { o[wid.x] = 1u; }",
+        "if (li == 0u && a[0] == 1u) { o[wid.x] = 1u; }",
+        "o[wid.x + li + 1u] = 1u;",
+        "o[wid.x * 2u + li] = 1u;",
+        "o[wid.y] = 1u;",
+        "o[wid.x ^ li] = 1u;",
+        "if (li == 0u) { o[gid.x] = 1u; }",
+        "if (li == 0u) { for (var k = 0u; k < 4u; k++) { o[wid.x] = 1u; } }",
+        "if (li + wid.x == 1u) { o[wid.x] = 1u; }",
+    ] {
+        not_proven(body);
+    }
+    let k = entry("64", "if (li == 0u) { o[wid.x + wid.y * nwg.x] = 1u; }");
+    let store = k.coverage().stores[0].clone().expect("found");
+    assert_eq!(store.row, Extent::GridWidth);
+    let with = |grid: [u32; 3], elements: u64| store.covers(k.reflection(), grid, elements * 4, &[], &|_| None);
+    assert!(with([5, 3, 1], 15) && with([5, 3, 9], 15) && with([5, 3, 1], 14));
+    assert!(!with([5, 3, 1], 16) && !with([5, 3, 1], 64) && !with([0, 3, 1], 1));
+    // What each invocation stores somewhere covers the place of the first one.
+    let k = entry("64", "o[lid.x] = 1u;");
+    let store = k.coverage().stores[0].clone().expect("found");
+    assert!(store.covers(k.reflection(), [2, 1, 1], 4, &[], &|_| None));
+    assert!(!store.covers(k.reflection(), [2, 1, 1], 8, &[], &|_| None));
 }

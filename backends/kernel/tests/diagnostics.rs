@@ -315,13 +315,21 @@ fn common_mistakes_are_told_in_full() {
 ",
         ),
         (
-            "var v = vec4<f32>(); v.xy = vec2(1.0);",
-            "error: this cannot be assigned to
- --> line 3, column 22
+            "var v = vec4<f32>(); v.xyx = vec3(1.0);",
+            "error: the component `x` is assigned twice
+ --> line 3, column 26
   |
-3 | var v = vec4<f32>(); v.xy = vec2(1.0);
-  |                      ^^^^
-  = several components cannot be assigned at once: assign each of them
+3 | var v = vec4<f32>(); v.xyx = vec3(1.0);
+  |                          ^
+",
+        ),
+        (
+            "debugPrintf(\"%u and %d\\n\", O[0], 1); const q = quantizeToF16(1e6);",
+            "error: quantizeToF16 of 1000000.0 has no value: a 16-bit float holds at most 65504
+ --> line 3, column 48
+  |
+3 | debugPrintf(\"%u and %d\\n\", O[0], 1); const q = quantizeToF16(1e6);
+  |                                                ^^^^^^^^^^^^^^^^^^
 ",
         ),
         (
@@ -449,4 +457,25 @@ fn places_are_those_of_what_was_written_also_after_repairs() {
         d.text.contains(&format!("1 | {}", &source.lines().next().expect("a line")[..40])) || d.text.contains("let x = nonsense"),
         "{d}"
     );
+}
+
+#[test]
+fn assignments_of_components_are_refused_where_they_are_wrong() {
+    expect(&body("var v = vec4<f32>();\nv.xg = vec2(1.0);"), &[(4, "`xg` mixes components of `xyzw` and of `rgba`")]);
+    expect(&body("var v = vec4<f32>();\nv.xyz += vec2(missing);"), &[(4, "`missing`")]);
+    expect(&body("var v = vec4<f32>();\nv.xx =\nvec2(missing);"), &[(4, "`x` is assigned twice"), (5, "`missing`")]);
+    expect(
+        &body("var v = vec2<f32>();\nfor (v.xy = vec2(1.0);\nv.x > 2.0;\nv.yx = v.xy) { }"),
+        &[(4, "at once in the head of a `for`"), (6, "at once in the head of a `for`")],
+    );
+    expect(&body("var v = vec4<f32>();\nv.xy = vec3(1.0);"), &[(4, "the value has 3 components, and 2 are assigned")]);
+    expect(&body("var v = vec4<f32>();\nv.xy = 1.0;"), &[(4, "the value has 1 component, and 2 are assigned")]);
+    expect(&body("var v = vec4<f32>();\nv.xy = v.xyz;"), &[(4, "the value has not as many components as are assigned")]);
+    expect(&body("var v = vec4<f32>();\nv.xyz = v.xy;"), &[(4, "the value has not as many components as are assigned")]);
+    expect(&body("let v = vec2<f32>();\nv.xy = vec2(1.0);"), &[(4, "`v` cannot be assigned to: it is a `let`")]);
+    expect(&body("var v = vec2<f32>();\nv.xz = vec2(1.0);"), &[(4, "`z`")]);
+    expect(&body("var v = vec2<f32>();\nv.xy = vec2<i32>(1);"), &[(4, "")]);
+    expect(&body("var v = vec2<i32>();\nv.xy++;"), &[(4, "")]);
+    // A member of this name is one.
+    assert!(common::try_kernel(&format!("struct S {{ xy: u32 }}\n{}", body("var s: S; s.xy = 3u; O[0] = s.xy;")), &[]).is_ok());
 }

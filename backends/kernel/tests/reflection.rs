@@ -123,9 +123,9 @@ fn kt19_override_constants_set_workgroup_sizes_and_memory() {
     assert_eq!(
         list,
         [
-            ("N", None, OverrideType::U32, Some(4.0), true),
+            ("N", None, OverrideType::U32, Some(4.0.into()), true),
             ("scale", Some(7), OverrideType::F32, None, false),
-            ("on", None, OverrideType::Bool, Some(1.0), true),
+            ("on", None, OverrideType::Bool, Some(1.0.into()), true),
             ("derived", None, OverrideType::U32, None, true),
         ]
     );

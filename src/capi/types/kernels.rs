@@ -41,7 +41,18 @@ pub struct compute_constant {
     pub name_length: usize,
     /// The value; must be representable in the constant's type.
     pub value: f64,
+    /// What is meant instead of `value`: `COMPUTE_CONSTANT_...`, 0 for none.
+    pub kind: u32,
+    /// The value of a `COMPUTE_CONSTANT_I64` or `_U64`, in two's complement: a double does not hold them all.
+    pub integer: u64,
 }
+
+/// The value of the constant is its `value`.
+pub const COMPUTE_CONSTANT_VALUE: u32 = 0;
+/// The value of the constant is its `integer`, as an `int64_t`.
+pub const COMPUTE_CONSTANT_I64: u32 = 1;
+/// The value of the constant is its `integer`.
+pub const COMPUTE_CONSTANT_U64: u32 = 2;
 
 /// How to make a kernel.
 #[repr(C)]
@@ -227,6 +238,10 @@ pub const COMPUTE_OVERRIDE_F64: u32 = 6;
 pub const COMPUTE_OVERRIDE_I16: u32 = 7;
 /// `u16`
 pub const COMPUTE_OVERRIDE_U16: u32 = 8;
+/// `i64`
+pub const COMPUTE_OVERRIDE_I64: u32 = 9;
+/// `u64`
+pub const COMPUTE_OVERRIDE_U64: u32 = 10;
 
 /// One override constant of a kernel (L10).
 #[repr(C)]
@@ -244,6 +259,8 @@ pub struct compute_override_info {
     pub default_value: f64,
     /// Name in the source, NUL-terminated, cut to fit.
     pub name: [c_char; 128],
+    /// The same default for `i64` and `u64`, exactly, in two's complement; else 0.
+    pub default_integer: u64,
 }
 
 /// The caller vouches that this launch writes every byte of the view (T6a).

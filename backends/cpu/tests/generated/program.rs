@@ -395,7 +395,7 @@ fn setup(random: &mut Random, size: [u32; 3], careful: bool) -> Setup {
     let width = if careful { row } else { [row, 4, 0, 1000][random.below(4)] };
     immediates[12..16].copy_from_slice(&width.to_le_bytes());
     immediates[0..4].copy_from_slice(&(random.below(5) as u32).to_le_bytes());
-    let constant = |key: &str, value| Constant { key: key.into(), value };
+    let constant = |key: &str, value: f64| Constant { key: key.into(), value: value.into() };
     let constants = vec![constant("k0", k0), constant("7", [0.5, -3.0, 2.5][random.below(3)]), constant("k2", k2)];
     let elements = if careful { total + random.below(3) } else { 1 + random.below(total + 3) };
     let line = 4 * elements + random.below(4);

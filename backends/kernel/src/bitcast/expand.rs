@@ -121,7 +121,7 @@ fn size((count, scalar): Shape) -> u32 {
     count * u32::from(scalar.width)
 }
 
-const LITERALS: [Literal; 2] = [Literal::U32(16), Literal::U32(32)];
+const LITERALS: [Expression; 2] = [Expression::Literal(Literal::U32(16)), Expression::Literal(Literal::U32(32))];
 
 fn apply(function: &mut Function, changes: &Changes) {
     if changes.is_empty() {

@@ -8,6 +8,7 @@ use naga::{
 };
 
 use super::poly::{Atom, Poly};
+use crate::reflect::Layout;
 
 /// What an expression is known to be.
 #[derive(Clone, Debug)]
@@ -32,57 +33,30 @@ pub(super) struct Memory {
     ty: Handle<Type>,
 }
 
-/// Values of the expressions of an entry point, filled in as the walk reaches them.
+/// What is the same for all functions of an entry point.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel<'a> {
+    pub(super) module: &'a Module,
+    pub(super) layout: &'a Layout<'a>,
+    pub(super) workgroup: [u32; 3],
+    /// The index of each global in the reflection.
+    pub(super) bindings: &'a HashMap<Handle<GlobalVariable>, u32>,
+}
+
+/// Values of the expressions of a function, filled in as the walk reaches them.
 pub(super) struct Values<'a> {
+    pub(super) kernel: Kernel<'a>,
     module: &'a Module,
     function: &'a Function,
-    workgroup: [u32; 3],
-    /// The index of each global in the reflection.
-    bindings: &'a HashMap<Handle<GlobalVariable>, u32>,
     values: Vec<Option<Value>>,
 }
 
-impl<'a> Values<'a> {
-    /// What needs no evaluation is known from the start.
-    pub(super) fn new(
-        module: &'a Module,
-        entry: &'a naga::EntryPoint,
-        bindings: &'a HashMap<Handle<GlobalVariable>, u32>,
-    ) -> Self {
-        let function = &entry.function;
-        let mut values =
-            Self { module, function, workgroup: entry.workgroup_size, bindings, values: vec![None; function.expressions.len()] };
-        for (handle, expression) in function.expressions.iter() {
-            let value = match expression {
-                Expression::Literal(_) | Expression::Constant(_) | Expression::ZeroValue(_) => {
-                    values.constant(&function.expressions, handle)
-                }
-                Expression::FunctionArgument(index) => values.argument(*index),
-                Expression::GlobalVariable(global) => values.memory(*global),
-                _ => None,
-            };
-            values.set(handle, value);
-        }
-        values
-    }
+/// Integers of 32 bits; of those with a sign the bits count, and the decision for a launch refuses what would be below zero.
+fn is_word(scalar: naga::Scalar) -> bool {
+    matches!(scalar, naga::Scalar::U32 | naga::Scalar::I32)
+}
 
-    pub(super) fn set(&mut self, handle: Handle<Expression>, value: Option<Value>) {
-        if let Some(slot) = self.values.get_mut(handle.index()) {
-            *slot = value;
-        }
-    }
-
-    pub(super) fn get(&self, handle: Handle<Expression>) -> Option<&Value> {
-        self.values.get(handle.index()).and_then(Option::as_ref)
-    }
-
-    pub(super) fn scalar(&self, handle: Handle<Expression>) -> Option<&Poly> {
-        match self.get(handle) {
-            Some(Value::Scalar(poly)) => Some(poly),
-            _ => None,
-        }
-    }
-
+impl Kernel<'_> {
     pub(super) fn builtin(&self, builtin: BuiltIn) -> Option<Value> {
         let vector = |component: &dyn Fn(u8) -> Option<Poly>| Some(Value::Vector((0..3).map(component).collect()));
         match builtin {
@@ -114,15 +88,53 @@ impl<'a> Values<'a> {
         Poly::atom(Atom::Group(axis)).multiply(&Poly::constant(self.size(axis)))?.add(&self.local_id(axis))
     }
 
-    fn argument(&self, index: u32) -> Option<Value> {
-        let argument = self.function.arguments.get(index as usize)?;
+    /// What the arguments of an entry point are.
+    pub(super) fn arguments(&self, function: &Function) -> Vec<Option<Value>> {
         let builtin = |binding: &Option<naga::Binding>| match binding {
             Some(naga::Binding::BuiltIn(builtin)) => Some(*builtin),
             _ => None,
         };
-        match &self.module.types[argument.ty].inner {
+        let one = |argument: &naga::FunctionArgument| match &self.module.types[argument.ty].inner {
             TypeInner::Struct { members, .. } => Some(Value::Builtins(members.iter().map(|m| builtin(&m.binding)).collect())),
             _ => self.builtin(builtin(&argument.binding)?),
+        };
+        function.arguments.iter().map(one).collect()
+    }
+}
+
+impl<'a> Values<'a> {
+    /// What needs no evaluation is known from the start. `arguments` are those of a call.
+    pub(super) fn new(kernel: Kernel<'a>, function: &'a Function, arguments: &[Option<Value>]) -> Self {
+        let values = vec![None; function.expressions.len()];
+        let mut values = Self { kernel, module: kernel.module, function, values };
+        for (handle, expression) in function.expressions.iter() {
+            let value = match expression {
+                Expression::Literal(_) | Expression::Constant(_) | Expression::ZeroValue(_) => {
+                    values.constant(&function.expressions, handle)
+                }
+                Expression::FunctionArgument(index) => arguments.get(*index as usize).cloned().flatten(),
+                Expression::GlobalVariable(global) => values.memory(*global),
+                _ => None,
+            };
+            values.set(handle, value);
+        }
+        values
+    }
+
+    pub(super) fn set(&mut self, handle: Handle<Expression>, value: Option<Value>) {
+        if let Some(slot) = self.values.get_mut(handle.index()) {
+            *slot = value;
+        }
+    }
+
+    pub(super) fn get(&self, handle: Handle<Expression>) -> Option<&Value> {
+        self.values.get(handle.index()).and_then(Option::as_ref)
+    }
+
+    pub(super) fn scalar(&self, handle: Handle<Expression>) -> Option<&Poly> {
+        match self.get(handle) {
+            Some(Value::Scalar(poly)) => Some(poly),
+            _ => None,
         }
     }
 
@@ -130,7 +142,7 @@ impl<'a> Values<'a> {
         let variable = &self.module.global_variables[global];
         let binding = match variable.space {
             AddressSpace::Immediate => None,
-            AddressSpace::Uniform => Some(*self.bindings.get(&global)?),
+            AddressSpace::Uniform => Some(*self.kernel.bindings.get(&global)?),
             _ => return None,
         };
         Some(Value::Memory(Memory { binding, offset: 0, ty: variable.ty }))
@@ -152,6 +164,7 @@ impl<'a> Values<'a> {
         let arena = &self.module.global_expressions;
         let scalar = |h: Handle<Expression>| match &arena[h] {
             Expression::Literal(Literal::U32(value)) => Some(Poly::constant(*value)),
+            Expression::Literal(Literal::I32(value)) => Some(Poly::constant(value.cast_unsigned())),
             _ => None,
         };
         match &arena[handle] {
@@ -175,8 +188,8 @@ impl<'a> Values<'a> {
 
     fn zero(&self, ty: Handle<Type>) -> Option<Value> {
         match self.module.types[ty].inner {
-            TypeInner::Scalar(scalar) if scalar == naga::Scalar::U32 => Some(Value::Scalar(Poly::constant(0))),
-            TypeInner::Vector { size, scalar } if scalar == naga::Scalar::U32 => {
+            TypeInner::Scalar(scalar) if is_word(scalar) => Some(Value::Scalar(Poly::constant(0))),
+            TypeInner::Vector { size, scalar } if is_word(scalar) => {
                 Some(Value::Vector(vec![Some(Poly::constant(0)); size as usize]))
             }
             _ => None,
@@ -185,7 +198,7 @@ impl<'a> Values<'a> {
 
     fn vector_size(&self, ty: Handle<Type>) -> Option<usize> {
         match self.module.types[ty].inner {
-            TypeInner::Vector { size, scalar } if scalar == naga::Scalar::U32 => Some(size as usize),
+            TypeInner::Vector { size, scalar } if is_word(scalar) => Some(size as usize),
             _ => None,
         }
     }
@@ -227,10 +240,8 @@ impl<'a> Values<'a> {
             }))
         };
         match self.module.types[memory.ty].inner {
-            TypeInner::Scalar(scalar) if scalar == naga::Scalar::U32 => atom(0).map_or(Value::Memory(memory), Value::Scalar),
-            TypeInner::Vector { size, scalar } if scalar == naga::Scalar::U32 => {
-                Value::Vector((0..size as u32).map(atom).collect())
-            }
+            TypeInner::Scalar(scalar) if is_word(scalar) => atom(0).map_or(Value::Memory(memory), Value::Scalar),
+            TypeInner::Vector { size, scalar } if is_word(scalar) => Value::Vector((0..size as u32).map(atom).collect()),
             // A structure stays where it is until a member is taken.
             _ => Value::Memory(memory),
         }
@@ -239,7 +250,7 @@ impl<'a> Values<'a> {
     fn member(&self, base: Handle<Expression>, index: u32) -> Option<Value> {
         match self.get(base)? {
             Value::Vector(parts) => parts.get(index as usize).cloned().flatten().map(Value::Scalar),
-            Value::Builtins(members) => self.builtin(members.get(index as usize).copied().flatten()?),
+            Value::Builtins(members) => self.kernel.builtin(members.get(index as usize).copied().flatten()?),
             Value::Memory(memory) => self.inside(*memory, index, self.is_pointer(base)),
             Value::Scalar(_) | Value::Either { .. } => None,
         }

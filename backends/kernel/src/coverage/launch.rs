@@ -30,7 +30,7 @@ impl LinearStore {
         immediates: &'a [u8],
         inline_uniform: &'a dyn Fn(u32) -> Option<&'a [u8]>,
     ) -> bool {
-        let [x, y, z] = reflection.workgroup_size;
+        let [x, y, z] = if self.groups { [1; 3] } else { reflection.workgroup_size };
         let [gx, gy, gz] = grid.map(u64::from);
         // Two factors below 2^32 each: no overflow.
         let threads = [gx * u64::from(x), gy * u64::from(y), gz * u64::from(z)];

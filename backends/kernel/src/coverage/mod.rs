@@ -5,18 +5,20 @@
 
 mod eval;
 mod launch;
+mod place;
 mod poly;
 mod walk;
 
 use std::collections::HashMap;
 
-use naga::{AddressSpace, ArraySize, Expression, GlobalVariable, Handle, Module, ScalarKind, Type, TypeInner};
+use naga::{Expression, GlobalVariable, Handle, Module, ScalarKind};
 
 use crate::reflect::Layout;
 use crate::reflection::{Coverage, Extent, Guard, LinearStore};
-use eval::Values;
+use eval::Kernel;
+use place::Place;
 use poly::{Atom, Poly};
-use walk::{Found, Less, Walk};
+use walk::{Found, Less, NEGATIVE};
 
 /// Analyses an entry point. `bindings` are the variables in the order of the reflection; `None` for those it does not use.
 pub(crate) fn analyse(
@@ -33,11 +35,13 @@ pub(crate) fn analyse(
             places.insert(*handle, place);
         }
     }
-    let mut values = Values::new(module, entry, &places);
-    let found = Walk::new(&entry.function, &mut values).run();
-    let prove = Prove { module, layout, function: &entry.function, values: &values };
-    for store in &found {
-        let Some((global, linear)) = prove.store(store) else { continue };
+    let kernel = Kernel { module, layout, workgroup: entry.workgroup_size, bindings: &places };
+    let functions = module.functions.iter().map(|(_, function)| function).chain([&entry.function]);
+    let signed = functions.into_iter().any(|function| function.expressions.iter().any(|(_, e)| cast(e)));
+    for store in &walk::stores(kernel, &entry.function) {
+        let prove = |groups| Prove { kernel, signed, groups }.store(store);
+        let Some(linear) = prove(false).or_else(|| prove(true)) else { continue };
+        let global = store.place.global;
         let Some(slot) = places.get(&global).and_then(|&place| coverage.stores.get_mut(place as usize)) else { continue };
         if slot.as_ref().is_none_or(|old| guards(&linear) < guards(old)) {
             *slot = Some(linear);
@@ -57,116 +61,69 @@ fn guards(store: &LinearStore) -> usize {
     one + bounds(&store.guard) + store.axis_guards.iter().map(bounds).sum::<usize>()
 }
 
+/// Whether a number may have a sign: ids have none, so there is a cast then.
+fn cast(expression: &Expression) -> bool {
+    matches!(expression, Expression::As { kind: ScalarKind::Sint, .. })
+}
+
 struct Prove<'p> {
-    module: &'p Module,
-    layout: &'p Layout<'p>,
-    function: &'p naga::Function,
-    values: &'p Values<'p>,
+    kernel: Kernel<'p>,
+    /// Whether any number may be one with a sign.
+    signed: bool,
+    /// Of each workgroup only the first invocation is looked at: where it stores is written, whatever the others do.
+    groups: bool,
 }
 
-/// Where a store goes: a binding, the distance of its elements, how many there are, and the index; `None` for the one element at 0.
-struct Target<'p> {
-    global: Handle<GlobalVariable>,
-    stride: u64,
-    elements: Option<u64>,
-    index: Option<&'p Poly>,
-}
-
-impl<'p> Prove<'p> {
-    fn store(&self, found: &Found) -> Option<(Handle<GlobalVariable>, LinearStore)> {
-        let target = self.target(found.pointer)?;
-        let (row, plane) = match target.index {
+impl Prove<'_> {
+    fn store(&self, found: &Found) -> Option<LinearStore> {
+        let seen = |poly: &Poly| if self.groups { poly.in_first_invocation() } else { poly.clone() };
+        let place = Place { index: found.place.index.as_ref().map(seen), ..found.place.clone() }.first();
+        let (row, plane) = match &place.index {
             Some(index) => self.linear(index)?,
             None => (Extent::Unused, Extent::Unused),
         };
         let mut store = LinearStore {
-            stride: target.stride,
+            stride: place.stride,
             offset: 0,
-            elements: target.elements,
+            elements: place.elements,
             row,
             plane,
             guard: Guard::None,
             axis_guards: [Guard::None; 3],
-            signed: self.signed(),
+            signed: self.signed,
+            groups: self.groups,
         };
         for guard in &found.guards {
-            self.guard(&target, guard, &mut store)?;
-        }
-        Some((target.global, store))
-    }
-
-    /// Whether any number of the function may be one with a sign: ids have none, so there is a cast then.
-    fn signed(&self) -> bool {
-        let cast = |e: &Expression| matches!(e, Expression::As { kind: ScalarKind::Sint, .. });
-        self.function.expressions.iter().any(|(_, expression)| cast(expression))
-    }
-
-    /// The store must be to a whole element of an array that is the whole binding, or to the whole binding.
-    fn target(&self, pointer: Handle<Expression>) -> Option<Target<'p>> {
-        let expressions = &self.function.expressions;
-        let (array, index, one) = match expressions[pointer] {
-            Expression::Access { base, index } => (base, Some(self.values.scalar(index)?), false),
-            Expression::AccessIndex { base, index: 0 } => (base, None, true),
-            Expression::GlobalVariable(global) => return self.whole(global),
-            _ => return None,
-        };
-        let (global, ty) = self.whole_place(array)?;
-        let TypeInner::Array { size, stride, .. } = self.module.types[ty].inner else { return None };
-        let elements = match size {
-            _ if one => Some(1),
-            ArraySize::Constant(count) => Some(u64::from(count.get())),
-            ArraySize::Dynamic => None,
-            ArraySize::Pending(_) => return None,
-        };
-        // A constant index reaches one element, and only the first starts where the binding does.
-        let index = if index.and_then(Poly::as_constant) == Some(0) { None } else { index };
-        let elements = if index.is_none() { Some(1) } else { elements };
-        Some(Target { global, stride: u64::from(stride), elements, index })
-    }
-
-    fn whole(&self, global: Handle<GlobalVariable>) -> Option<Target<'p>> {
-        self.storage(global)?;
-        let (size, _) = self.layout.get(self.module.global_variables[global].ty);
-        Some(Target { global, stride: size, elements: Some(1), index: None })
-    }
-
-    /// The binding behind a pointer to all of it: the variable itself, or the only member of a structure.
-    fn whole_place(&self, pointer: Handle<Expression>) -> Option<(Handle<GlobalVariable>, Handle<Type>)> {
-        match self.function.expressions[pointer] {
-            Expression::GlobalVariable(global) => Some((global, self.storage(global)?)),
-            Expression::AccessIndex { base, index: 0 } => {
-                let Expression::GlobalVariable(global) = self.function.expressions[base] else { return None };
-                match &self.module.types[self.storage(global)?].inner {
-                    TypeInner::Struct { members, .. } => match members.as_slice() {
-                        [only] if only.offset == 0 => Some((global, only.ty)),
-                        _ => None,
-                    },
-                    _ => None,
-                }
+            let guard = Less { left: seen(&guard.left), right: seen(&guard.right) };
+            match (guard.left.as_constant(), guard.right.as_constant()) {
+                (Some(left), Some(right)) if left >= right => return None,
+                // With a sign these could be the other way round.
+                (Some(left), Some(right)) if left < NEGATIVE && (right <= NEGATIVE || !self.signed) => {}
+                _ => self.guard(&place, &guard, &mut store)?,
             }
-            _ => None,
         }
-    }
-
-    fn storage(&self, global: Handle<GlobalVariable>) -> Option<Handle<Type>> {
-        let variable = &self.module.global_variables[global];
-        matches!(variable.space, AddressSpace::Storage { .. }).then_some(variable.ty)
+        Some(store)
     }
 
     /// Whether an index is `x + y*row + z*plane`, exactly.
     fn linear(&self, index: &Poly) -> Option<(Extent, Extent)> {
         let factor = |axis: u8| {
-            let atom = if self.values.size(axis) == 1 { Atom::Group(axis) } else { Atom::Local(axis) };
+            let atom = if self.groups || self.kernel.size(axis) == 1 { Atom::Group(axis) } else { Atom::Local(axis) };
             index.factor_of(atom)
         };
         let (row, plane) = (factor(1), factor(2));
-        let id = |axis: u8| self.values.global_id(axis);
+        let id = |axis: u8| self.id(axis);
         let whole = id(0)?.add(&id(1)?.multiply(&row)?)?.add(&id(2)?.multiply(&plane)?)?;
         if whole != *index {
             return None;
         }
         let extent = |factor: &Poly| if factor.as_constant() == Some(0) { Some(Extent::Unused) } else { self.extent(factor) };
         Some((extent(&row)?, extent(&plane)?))
+    }
+
+    /// What counts along an axis.
+    fn id(&self, axis: u8) -> Option<Poly> {
+        if self.groups { Some(Poly::atom(Atom::Group(axis))) } else { self.kernel.global_id(axis) }
     }
 
     /// A number that the launch knows.
@@ -179,7 +136,8 @@ impl<'p> Prove<'p> {
             Some(Atom::Uniform(binding, offset)) => return Some(Extent::Uniform(binding, offset)),
             _ => {}
         }
-        let across = |axis: u8| Poly::atom(Atom::Groups(axis)).multiply(&Poly::constant(self.values.size(axis)));
+        let size = |axis: u8| if self.groups { 1 } else { self.kernel.size(axis) };
+        let across = |axis: u8| Poly::atom(Atom::Groups(axis)).multiply(&Poly::constant(size(axis)));
         let (width, height) = (across(0)?, across(1)?);
         if *poly == width {
             Some(Extent::GridWidth)
@@ -191,14 +149,20 @@ impl<'p> Prove<'p> {
     }
 
     /// Adds a guard to a store; `None` when it is none of those that a launch can decide.
-    fn guard(&self, target: &Target<'_>, guard: &Less, store: &mut LinearStore) -> Option<()> {
+    fn guard(&self, target: &Place, guard: &Less, store: &mut LinearStore) -> Option<()> {
         let own = u32::try_from(target.global.index()).ok().map(Atom::Length);
+        let axis = (0..3u8).find(|&axis| self.id(axis).as_ref() == Some(&guard.left));
+        let counts = target.index.as_ref() == Some(&guard.left) || axis.is_some();
+        // A launch sees to it that neither ids nor indices are negative.
+        if counts && self.signed && guard.right.as_constant() == Some(NEGATIVE) {
+            return Some(());
+        }
         let bound = if guard.right.as_atom().is_some() && guard.right.as_atom() == own {
             Guard::OwnLength
         } else {
             Guard::Below(self.extent(&guard.right)?)
         };
-        if target.index == Some(&guard.left) {
+        if target.index.as_ref() == Some(&guard.left) {
             // What is past the own length is not stored anyway: of an index it says nothing beside another bound.
             return match (store.guard, bound) {
                 (Guard::OwnLength, bound) => {
@@ -209,8 +173,7 @@ impl<'p> Prove<'p> {
                 (_, bound) => tighten(&mut store.guard, bound),
             };
         }
-        let axis = (0..3u8).find(|&axis| self.values.global_id(axis).as_ref() == Some(&guard.left))?;
-        tighten(store.axis_guards.get_mut(usize::from(axis))?, bound)
+        tighten(store.axis_guards.get_mut(usize::from(axis?))?, bound)
     }
 }
 

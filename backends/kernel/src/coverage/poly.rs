@@ -99,6 +99,12 @@ impl Poly {
         (merged.len() <= MAX_TERMS).then_some(Self { terms: merged })
     }
 
+    /// The value in the invocation whose local id is zero on every axis.
+    pub(super) fn in_first_invocation(&self) -> Self {
+        let local = |product: &Product| product.iter().flatten().any(|atom| matches!(atom, Atom::Local(_)));
+        Self { terms: self.terms.iter().filter(|(product, _)| !local(product)).copied().collect() }
+    }
+
     /// What `atom` is multiplied with, in the terms where it stands once and with nothing that differs between invocations.
     pub(super) fn factor_of(&self, atom: Atom) -> Self {
         let mut terms = Vec::new();

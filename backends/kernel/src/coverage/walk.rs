@@ -1,13 +1,14 @@
-//! The walk over an entry point that finds its stores and what must hold for an invocation to reach them.
+//! The walk over an entry point, and the functions that it calls, that finds its stores and what must hold for an invocation to reach them.
 //!
 //! A store counts only where the walk can say so of every invocation: outside loops and switches, and behind conditions that are comparisons. What
-//! leaves the function early on any other condition ends the search.
+//! leaves the function early on any other condition ends the search in that function.
 
 use std::collections::HashMap;
 
 use naga::{BinaryOperator, Block, Expression, Function, Handle, Literal, LocalVariable, Range, Statement, UnaryOperator};
 
-use super::eval::{Value, Values};
+use super::eval::{Kernel, Value, Values};
+use super::place::Place;
 use super::poly::Poly;
 use crate::access::root;
 
@@ -17,6 +18,11 @@ const MAX_STORES: usize = 64;
 const MAX_GUARDS: usize = 8;
 /// Conditions inside each other.
 const MAX_CONDITIONS: u32 = 24;
+/// Expressions of all calls that are followed, those inside each other counted each time.
+const MAX_FOLLOWED: usize = 1 << 16;
+
+/// The least number that is negative when it has a sign.
+pub(super) const NEGATIVE: u32 = 1 << 31;
 
 /// `left < right` holds: enough for an invocation to get here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +32,9 @@ pub(super) struct Less {
 }
 
 /// A store that every invocation makes for which all of `guards` hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    pub(super) pointer: Handle<Expression>,
+    pub(super) place: Place,
     pub(super) guards: Vec<Less>,
 }
 
@@ -48,27 +54,57 @@ struct Flow {
     exit: Exit,
 }
 
-pub(super) struct Walk<'v, 'a> {
+pub(super) struct Walk<'a> {
     function: &'a Function,
-    pub(super) values: &'v mut Values<'a>,
+    values: Values<'a>,
     /// How often each variable is stored to, or may be through a pointer.
     stored: Vec<u32>,
     /// What variables with a single store hold from here on.
     held: HashMap<Handle<LocalVariable>, Value>,
     /// Those of `held`, in the order in which they came, so that a block can take its own away.
     order: Vec<Handle<LocalVariable>>,
+    /// What is left of [`MAX_FOLLOWED`].
+    budget: usize,
 }
 
-impl<'v, 'a> Walk<'v, 'a> {
-    pub(super) fn new(function: &'a Function, values: &'v mut Values<'a>) -> Self {
+/// The stores of an entry point.
+pub(super) fn stores<'a>(kernel: Kernel<'a>, function: &'a Function) -> Vec<Found> {
+    let arguments = kernel.arguments(function);
+    let mut walk = Walk::new(kernel, function, &arguments, MAX_FOLLOWED);
+    walk.block(&function.body).stores
+}
+
+impl<'a> Walk<'a> {
+    fn new(kernel: Kernel<'a>, function: &'a Function, arguments: &[Option<Value>], budget: usize) -> Self {
         let mut stored = vec![0; function.local_variables.len()];
         count_stores(function, &function.body, &mut stored);
-        Self { function, values, stored, held: HashMap::new(), order: Vec::new() }
+        let values = Values::new(kernel, function, arguments);
+        Self { function, values, stored, held: HashMap::new(), order: Vec::new(), budget }
     }
 
-    pub(super) fn run(mut self) -> Vec<Found> {
-        let function = self.function;
-        self.block(&function.body).stores
+    /// What a call stores, for every invocation that makes it. When the function returns in one place, the value of that is known behind the call.
+    fn call(
+        &mut self,
+        callee: Handle<Function>,
+        arguments: &[Handle<Expression>],
+        result: Option<Handle<Expression>>,
+    ) -> Vec<Found> {
+        let kernel = self.values.kernel;
+        let function = &kernel.module.functions[callee];
+        let Some(left) = self.budget.checked_sub(function.expressions.len() + 1) else { return Vec::new() };
+        // Conditions are expressions of this function.
+        let arguments: Vec<_> =
+            arguments.iter().map(|a| self.values.get(*a).filter(|v| !matches!(v, Value::Either { .. })).cloned()).collect();
+        let mut walk = Walk::new(kernel, function, &arguments, left);
+        let stores = walk.block(&function.body).stores;
+        self.budget = walk.budget;
+        if let (Some(result), Some((Statement::Return { value: Some(value) }, before))) = (result, function.body.split_last())
+            && !before.iter().any(returns)
+        {
+            let value = walk.values.get(*value).filter(|v| !matches!(v, Value::Either { .. })).cloned();
+            self.values.set(result, value);
+        }
+        stores
     }
 
     fn block(&mut self, block: &'a Block) -> Flow {
@@ -82,8 +118,12 @@ impl<'v, 'a> Walk<'v, 'a> {
                 }
                 Statement::Store { pointer, value } => {
                     self.store(*pointer, *value);
-                    let found = Found { pointer: *pointer, guards: Vec::new() };
-                    Flow { stores: vec![found], exit: Exit::Onward(Vec::new()) }
+                    let place = Place::of(self.function, &self.values, *pointer);
+                    let stores = place.map(|place| Found { place, guards: Vec::new() }).into_iter().collect();
+                    Flow { stores, exit: Exit::Onward(Vec::new()) }
+                }
+                Statement::Call { function, arguments, result } => {
+                    Flow { stores: self.call(*function, arguments, *result), exit: Exit::Onward(Vec::new()) }
                 }
                 Statement::Block(inner) => self.scoped(inner),
                 Statement::If { condition, accept, reject } => self.branch(*condition, accept, reject),
@@ -136,7 +176,7 @@ impl<'v, 'a> Walk<'v, 'a> {
             (Exit::Returned, Exit::Returned) => Exit::Returned,
             _ => Exit::Unknown,
         };
-        let mut stores = self.on_both_sides(&yes.stores, &no.stores);
+        let mut stores = Self::on_both_sides(&yes.stores, &no.stores);
         for (side, wanted) in [(yes.stores, true), (no.stores, false)] {
             if side.is_empty() {
                 continue;
@@ -153,32 +193,8 @@ impl<'v, 'a> Walk<'v, 'a> {
     }
 
     /// Stores to the same place under the same guards on both sides of a condition: then the condition does not matter.
-    fn on_both_sides(&self, yes: &[Found], no: &[Found]) -> Vec<Found> {
-        let same = |a: &&Found| no.iter().any(|b| a.guards == b.guards && self.same_place(a.pointer, b.pointer));
-        yes.iter().filter(same).cloned().collect()
-    }
-
-    fn same_place(&self, a: Handle<Expression>, b: Handle<Expression>) -> bool {
-        if a == b {
-            return true;
-        }
-        match (&self.function.expressions[a], &self.function.expressions[b]) {
-            (Expression::Access { base: a, index: i }, Expression::Access { base: b, index: k }) => {
-                let (left, right) = (self.values.scalar(*i), self.values.scalar(*k));
-                self.same_base(*a, *b) && left.is_some() && left == right
-            }
-            _ => false,
-        }
-    }
-
-    fn same_base(&self, a: Handle<Expression>, b: Handle<Expression>) -> bool {
-        match (&self.function.expressions[a], &self.function.expressions[b]) {
-            (Expression::AccessIndex { base: a, index: i }, Expression::AccessIndex { base: b, index: k }) if i == k => {
-                matches!((&self.function.expressions[*a], &self.function.expressions[*b]), (Expression::GlobalVariable(x), Expression::GlobalVariable(y)) if x == y)
-            }
-            (Expression::GlobalVariable(x), Expression::GlobalVariable(y)) => x == y,
-            _ => false,
-        }
+    fn on_both_sides(yes: &[Found], no: &[Found]) -> Vec<Found> {
+        yes.iter().filter(|a| no.contains(a)).cloned().collect()
     }
 
     fn emit(&mut self, range: &Range<Expression>) {
@@ -288,6 +304,11 @@ impl<'v, 'a> Walk<'v, 'a> {
         let (left, right) = match (op, wanted) {
             (BinaryOperator::Less, true) | (BinaryOperator::GreaterEqual, false) => (left, right),
             (BinaryOperator::Greater, true) | (BinaryOperator::LessEqual, false) => (right, left),
+            (BinaryOperator::LessEqual, true) | (BinaryOperator::Greater, false) => (left, right.add(&Poly::constant(1))?),
+            // That no number is negative is asked of a launch where numbers have a sign; others never are.
+            (BinaryOperator::GreaterEqual, true) | (BinaryOperator::Less, false) if right.as_constant() == Some(0) => {
+                (left, Poly::constant(NEGATIVE))
+            }
             // Below one is zero.
             (BinaryOperator::Equal, true) | (BinaryOperator::NotEqual, false) if right.as_constant() == Some(0) => {
                 (left, Poly::constant(1))

@@ -1,5 +1,5 @@
 //! WGSL in, a validated module out. The front end proper is naga's; around it stand bounds before anything recursive (`scan`), repairs of what it
-//! folds wrongly or refuses although the language allows it (`fold`, `lets`, `parts`, `attributes`), and the search for everything else that is wrong once
+//! folds wrongly or refuses although the language allows it (`fold`, `lets`, `parts`, `attributes`, `swizzles`, `wide`), and the search for everything else that is wrong once
 //! something is (`recover`).
 
 mod attributes;
@@ -12,6 +12,8 @@ pub(crate) mod overrides;
 mod parts;
 mod recover;
 mod suggest;
+mod swizzles;
+mod wide;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Va
 
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::edits::Edited;
+use crate::entry::Values;
 use crate::parse::{self, Origin, Parsed};
 use crate::print::{self, Rewritten};
 use crate::scan::{self, Scanned};
@@ -38,8 +41,18 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
     if !findings.is_empty() {
         return Err(parse::refuse(&text, findings));
     }
+    let (edits, wrong) = swizzles::check(&Scanned::new(text.as_str()), text.as_str());
+    let mut findings = text.written_findings(wrong);
+    if !edits.is_empty() {
+        text.apply(edits);
+        let over = scan::check(text.as_str());
+        if !over.is_empty() {
+            return Err(parse::refuse(&text, over));
+        }
+    }
     let scanned = Scanned::new(text.as_str());
-    let (mut edits, findings) = fold::check(&scanned);
+    let (mut edits, wrong) = fold::check(&scanned);
+    findings.extend(text.written_findings(wrong));
     edits.extend(attributes::check(&scanned));
     text.apply(edits);
     let mut found = if findings.is_empty() { whole(&mut text, &prints) } else { None };
@@ -48,11 +61,12 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
         text.apply(casts);
         found = if findings.is_empty() { whole(&mut text, &prints) } else { None };
     }
-    if let Some((module, info)) = found {
-        let overrides = reflect::overrides(&module);
+    if let Some((Read { module, wide, .. }, info)) = found {
+        let overrides = reflect::overrides(wide.as_deref().unwrap_or(&module));
         return Ok(Parsed {
             text: Arc::new(text),
             module,
+            wide,
             info,
             overrides,
             origin: Origin::Wgsl,
@@ -60,37 +74,58 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
             print_prefix: prints.prefix,
         });
     }
-    let findings = findings.into_iter().map(|f| f.moved(|range| text.edited(range))).collect();
     Err(recover::everything(text, findings, &prints))
 }
 
 /// The module of a source without mistakes.
-fn whole(text: &mut Edited, prints: &Rewritten) -> Option<(naga::Module, ModuleInfo)> {
-    let (mut module, findings) = read(text.as_str()).ok()?;
-    if !(findings.is_empty() && refused(&module, text.as_str(), prints).is_empty()) {
+fn whole(text: &mut Edited, prints: &Rewritten) -> Option<(Read, ModuleInfo)> {
+    let mut made = read(text.as_str()).ok()?;
+    if !(made.findings.is_empty() && refused(&made.module, text.as_str(), prints).is_empty()) {
         return None;
     }
-    let mut info = valid(&mut module).ok();
+    let mut info = valid(&mut made.module).ok();
     if info.is_none() {
-        let edits = lets::check(&module, text.as_str());
+        let edits = lets::check(&made.module, text.as_str());
         if !edits.is_empty() {
             text.apply(edits);
-            module = read(text.as_str()).ok()?.0;
-            info = valid(&mut module).ok();
+            made = read(text.as_str()).ok()?;
+            info = valid(&mut made.module).ok();
         }
     }
-    let info = info.filter(|info| !bitcast::differ(&module, info, text.as_str()))?;
-    if limits::check(&module, &info).is_empty() { Some((module, info)) } else { None }
+    let info = info.filter(|info| !bitcast::differ(&made.module, info, text.as_str()))?;
+    if limits::check(&made.module, &info).is_empty() { Some((made, info)) } else { None }
 }
 
-/// What the front end proper makes of a text, and what is wrong in it that the validator does not look for. Every byte keeps its place.
-fn read(text: &str) -> Result<(naga::Module, Vec<Finding>), ParseError> {
+/// What the front end proper makes of a text.
+struct Read {
+    module: naga::Module,
+    /// What is wrong in it that the validator does not look for.
+    findings: Vec<Finding>,
+    /// The module with its override constants of 64 bits, which the other one hides.
+    wide: Option<Box<naga::Module>>,
+}
+
+/// Reads a text. Every byte keeps its place.
+fn read(text: &str) -> Result<Read, ParseError> {
     let mut module = naga::front::wgsl::parse_str(&subgroups::prepare(text))?;
     let mut findings = bitcast::resolve(&mut module);
     findings.extend(subgroups::normalise(&mut module));
     parts::hide(&mut module);
     findings.extend(pointers::check(&module));
-    Ok((module, findings))
+    let wide = wide::any(&module).then(|| Box::new(module.clone()));
+    if wide.is_some() {
+        wide::hide(&mut module);
+    }
+    Ok(Read { module, findings, wide })
+}
+
+/// A module with values for its override constants of 64 bits, where it has some. The error is the key of one that needs a value.
+pub(crate) fn settled(parsed: &Parsed, values: &Values) -> Result<Option<naga::Module>, String> {
+    let Some(wide) = &parsed.wide else { return Ok(None) };
+    let mut module = naga::Module::clone(wide);
+    wide::settle(&mut module, values)?;
+    // The copy that was validated went through the same.
+    Ok(pointers::resolve(&mut module).ok().map(|()| module))
 }
 
 /// Makes a module one that devices take, and validates it.

@@ -2,14 +2,16 @@
 //! read again with them written in.
 
 use naga::valid::ModuleInfo;
-use naga::{Module, Scalar, ScalarKind, TypeInner};
+use naga::{Literal, Module};
 
 use super::fold;
 use crate::edits::{Edit, Edited};
+use crate::entry::Values;
+use crate::reflect;
 use crate::scan::{Kind, Scanned};
 
 /// The module with its override constants made constants. `values` are by id in decimal, or by name where there is none.
-pub(crate) fn with_values(text: &Edited, module: &Module, values: &[(String, f64)]) -> Option<(Edited, Module, ModuleInfo)> {
+pub(crate) fn with_values(text: &Edited, module: &Module, values: &Values) -> Option<(Edited, Module, ModuleInfo)> {
     let mut text = text.clone();
     let source = text.as_str().to_owned();
     let scanned = Scanned::new(&source);
@@ -23,13 +25,13 @@ pub(crate) fn with_values(text: &Edited, module: &Module, values: &[(String, f64
     if !findings.is_empty() {
         return None;
     }
-    let (mut module, _) = super::read(text.as_str()).ok()?;
+    let mut module = super::read(text.as_str()).ok()?.module;
     let info = super::valid(&mut module).ok()?;
     Some((text, module, info))
 }
 
 /// Makes the declaration whose keyword is at `at` one of a constant.
-fn declaration(scanned: &Scanned<'_>, at: usize, module: &Module, values: &[(String, f64)]) -> Option<Vec<Edit>> {
+fn declaration(scanned: &Scanned<'_>, at: usize, module: &Module, values: &Values) -> Option<Vec<Edit>> {
     let name = scanned.text(at + 1);
     let (_, declared) = module.overrides.iter().find(|(_, o)| o.name.as_deref() == Some(name))?;
     let key = declared.id.map_or_else(|| name.to_owned(), |id| id.to_string());
@@ -43,18 +45,21 @@ fn declaration(scanned: &Scanned<'_>, at: usize, module: &Module, values: &[(Str
     if let Some((_, value)) = given {
         let from = (at..end).find(|i| scanned.text(*i) == "=").unwrap_or(end);
         let range = scanned.range(from)?.start..scanned.range(end)?.start;
-        edits.push(Edit::new(range, format!("= {}", literal(&module.types[declared.ty].inner, *value)?)));
+        edits.push(Edit::new(range, format!("= {}", literal(value.literal(reflect::override_type(module, declared.ty)?)?)?)));
     }
     Some(edits)
 }
 
-fn literal(ty: &TypeInner, value: f64) -> Option<String> {
-    let TypeInner::Scalar(Scalar { kind, width }) = ty else { return None };
-    Some(match (kind, width) {
-        (ScalarKind::Bool, _) => (value != 0.0).to_string(),
-        (ScalarKind::Sint, 4) => format!("i32({})", value as i64),
-        (ScalarKind::Uint, 4) => format!("{}u", value as u32),
-        (ScalarKind::Float, 4) => format!("({:?}f)", value as f32),
+fn literal(literal: Literal) -> Option<String> {
+    Some(match literal {
+        Literal::Bool(v) => v.to_string(),
+        Literal::I32(v) => format!("i32({v})"),
+        Literal::U32(v) => format!("{v}u"),
+        Literal::F32(v) => format!("({v:?}f)"),
+        // The literal of the least integer does not exist.
+        Literal::I64(v) => format!("i64({}lu)", v.cast_unsigned()),
+        Literal::U64(v) => format!("{v}lu"),
+        Literal::F64(v) => format!("({v:?}lf)"),
         _ => return None,
     })
 }

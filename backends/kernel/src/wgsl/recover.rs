@@ -8,6 +8,7 @@ use super::cut::{self, Cut};
 use super::invalid;
 use super::lets;
 use super::messages::{self, Mistake};
+use super::swizzles;
 use crate::diagnostics::{Diagnostics, Finding, MOST};
 use crate::edits::{Edit, Edited};
 use crate::print::Rewritten;
@@ -21,9 +22,8 @@ const MAX_COST: u64 = 4 << 20;
 /// The front end's time grows with the square of a function's statements: this many pairs take it as long as one byte.
 const PAIRS_PER_BYTE: u64 = 32;
 
-/// All that can be told of a source that is refused. `findings` are those known already, in bytes of the present text.
-pub(super) fn everything(text: Edited, findings: Vec<Finding>, prints: &Rewritten) -> Diagnostics {
-    let written: Vec<Finding> = findings.into_iter().map(|f| f.moved(|range| text.original(range))).collect();
+/// All that can be told of a source that is refused. `written` are the findings known already, in bytes of what was written.
+pub(super) fn everything(text: Edited, written: Vec<Finding>, prints: &Rewritten) -> Diagnostics {
     let mut recovery = Recovery {
         text,
         known: written.iter().filter_map(|f| f.at.clone()).collect(),
@@ -68,7 +68,7 @@ impl Recovery {
 
     /// What is wrong only with the copies of functions that pointers lead to.
     fn copied(&mut self) {
-        let Ok((mut module, _)) = super::read(self.text.as_str()) else { return };
+        let Ok(super::Read { mut module, .. }) = super::read(self.text.as_str()) else { return };
         let findings = match super::valid(&mut module) {
             Ok(info) => limits::check(&module, &info),
             Err(findings) => findings,
@@ -90,6 +90,10 @@ impl Recovery {
 
     /// Notes a finding, unless it has been noted.
     fn note(&mut self, finding: Finding) {
+        let finding = match finding.at.clone().and_then(|at| swizzles::explain(self.text.as_str().get(at)?)) {
+            Some(message) => Finding::new(message, finding.at),
+            None => finding,
+        };
         let finding = finding.moved(|range| self.text.original(range));
         let inside = |outer: &Range<usize>| finding.at.as_ref().is_some_and(|at| outer.contains(&at.start));
         if self.known.iter().any(inside) {
@@ -115,7 +119,7 @@ impl Recovery {
     fn parsed(&mut self) -> Option<naga::Module> {
         loop {
             let error = match super::read(self.text.as_str()) {
-                Ok((mut module, findings)) => {
+                Ok(super::Read { mut module, findings, .. }) => {
                     findings.into_iter().for_each(|f| self.note(f));
                     pointers::generalise(&mut module);
                     return Some(module);
@@ -182,8 +186,8 @@ impl Recovery {
         if !edits.is_empty() {
             self.text.apply(edits);
             match super::read(self.text.as_str()) {
-                Ok((changed, _)) => {
-                    module = changed;
+                Ok(changed) => {
+                    module = changed.module;
                     pointers::generalise(&mut module);
                 }
                 Err(_) => return,

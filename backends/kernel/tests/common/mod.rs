@@ -12,7 +12,7 @@ use compute_kernel::reflection::Access;
 use compute_kernel::{Constant, Diagnostics, EntryPoint, Module, Source};
 
 pub fn constant(key: &str, value: f64) -> Constant {
-    Constant { key: key.into(), value }
+    Constant { key: key.into(), value: value.into() }
 }
 
 /// The only entry point of a source.

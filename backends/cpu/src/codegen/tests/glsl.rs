@@ -455,14 +455,20 @@ fn specialization_constants_are_overrides() {
             }
         }";
     let module = Module::parse(&Source::glsl(source)).unwrap_or_else(|e| panic!("{e}"));
-    let constants = |list: &[(&str, f64)]| list.iter().map(|(k, v)| Constant { key: (*k).into(), value: *v }).collect::<Vec<_>>();
+    let constants =
+        |list: &[(&str, f64)]| list.iter().map(|(k, v)| Constant { key: (*k).into(), value: (*v).into() }).collect::<Vec<_>>();
     let entry = module.entry_point(None, &constants(&[])).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(entry.reflection().workgroup_size, [1, 2, 1]);
     assert_eq!(entry.reflection().workgroup_memory, 32);
     let names: Vec<_> = entry.reflection().overrides.iter().map(|o| (o.name.as_str(), o.id, o.default)).collect();
     assert_eq!(
         names,
-        [("", Some(7), Some(1.0)), ("N", Some(1), Some(4.0)), ("flip", Some(2), Some(0.0)), ("scale", Some(3), Some(0.5))]
+        [
+            ("", Some(7), Some(1.0.into())),
+            ("N", Some(1), Some(4.0.into())),
+            ("flip", Some(2), Some(0.0.into())),
+            ("scale", Some(3), Some(0.5.into()))
+        ]
     );
     let entry = module.entry_point(None, &constants(&[("7", 8.0), ("flip", 1.0), ("3", 0.25)])).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(entry.reflection().workgroup_size, [8, 2, 1]);

@@ -417,11 +417,31 @@ fn specialization_constants_of_other_sizes_are_overrides() {
     for (values, expected) in
         [(vec![], [100, 4, -3i32 as u32, 4]), (vec![("d", 0.25), ("2", 2.0), ("s", 9.0), ("u", 65535.0)], [250, 16, 9, 65535])]
     {
-        let constants: Vec<Constant> = values.iter().map(|(k, v)| Constant { key: (*k).into(), value: *v }).collect();
+        let constants: Vec<Constant> = values.iter().map(|(k, v)| Constant { key: (*k).into(), value: (*v).into() }).collect();
         let entry = module.entry_point(None, &constants).unwrap_or_else(|e| panic!("{e}"));
         let mut o = vec![0; 4];
         Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
         assert_eq!(o, expected);
+    }
+}
+
+#[test]
+fn specialization_constants_of_64_bits_keep_every_bit() {
+    let source = format!(
+        "{EXTENSIONS}layout(local_size_x = 1) in; layout(binding = 0) buffer Out {{ uint64_t o[]; }};
+        layout(constant_id = 1) const int64_t a = -5l; layout(constant_id = 2) const uint64_t b = 0x8123456789abcdeful;
+        const uint64_t c = b / 3ul; shared uint s[uint(a * a)];
+        void main() {{ s[0] = 1; o[0] = uint64_t(a); o[1] = b; o[2] = c; o[3] = s.length(); }}"
+    );
+    let module = Module::parse(&Source::glsl(&source)).unwrap_or_else(|e| panic!("{e}"));
+    for (given, a, b) in [(false, -5i64, 0x8123_4567_89ab_cdefu64), (true, -3, u64::MAX)] {
+        let constants = [("a", a.into()), ("2", b.into())].map(|(key, value)| Constant { key: key.into(), value });
+        let entry = module.entry_point(None, &constants[..if given { 2 } else { 0 }]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(entry.reflection().overrides[1].default, Some(0x8123_4567_89ab_cdefu64.into()));
+        let mut o = vec![0; 8];
+        Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
+        let got: Vec<u64> = o.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        assert_eq!(got, [a.cast_unsigned(), b, b / 3, (a * a).cast_unsigned()]);
     }
 }
 
@@ -436,7 +456,6 @@ fn what_other_sizes_do_not_have_is_refused_by_name() {
             "`atomicMax` and other atomics on `float`",
         ),
         ("shared float x; void main() { atomicAdd(x, 1.0); }", "shared memory"),
-        ("layout(constant_id = 1) const int64_t x = 1l; void main() {}", "specialization constants of 64-bit integers"),
         ("void main() { float16_t x = 1e6hf; }", "`1e6hf` is not a number"),
         ("void main() { int16_t x = 40000s + 99999s; }", "`99999s` is not a number of 16 bits"),
         ("layout(push_constant) uniform P { float16_t x; }; void main() { O[0] = uint(x); }", "immediate"),

@@ -15,6 +15,7 @@ mod random;
 mod speed;
 mod spellings;
 mod spirv;
+mod spirv_passes;
 mod subgroups;
 
 use std::sync::Arc;

@@ -21,7 +21,7 @@ fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-fn entry(words: &[u32], constants: &[Constant]) -> Result<Arc<EntryPoint>, Diagnostics> {
+pub(super) fn entry(words: &[u32], constants: &[Constant]) -> Result<Arc<EntryPoint>, Diagnostics> {
     Module::parse(&Source::new(&bytes(words)))?.entry_point(None, constants)
 }
 
@@ -82,29 +82,29 @@ fn kt_17_frexp_and_modf_of_structures_are_read_back() {
 
 /// Writes modules by hand.
 #[derive(Default)]
-struct Assembler(Vec<u32>);
+pub(super) struct Assembler(pub(super) Vec<u32>);
 
 impl Assembler {
-    fn op(&mut self, opcode: u32, operands: &[u32]) -> &mut Self {
+    pub(super) fn op(&mut self, opcode: u32, operands: &[u32]) -> &mut Self {
         self.0.push(((operands.len() as u32 + 1) << 16) | opcode);
         self.0.extend_from_slice(operands);
         self
     }
 
-    fn text(text: &str) -> Vec<u32> {
+    pub(super) fn text(text: &str) -> Vec<u32> {
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
     }
 
-    fn finish(&self, bound: u32) -> Vec<u32> {
+    pub(super) fn finish(&self, bound: u32) -> Vec<u32> {
         [&[0x0723_0203, 0x0001_0300, 0, bound, 0], self.0.as_slice()].concat()
     }
 }
 
 /// One invocation that reads `I[0]` and stores to `O[0]`: capabilities, decorations and types; ids 1 to 20, 30 is I[0]'s pointer, 31 its value, 40 `&O[0]`.
-fn head(lines: bool) -> Assembler {
+pub(super) fn head(lines: bool) -> Assembler {
     head_with(lines, 4)
 }
 
@@ -134,7 +134,7 @@ fn head_with(lines: bool, stride: u32) -> Assembler {
     a
 }
 
-fn begin(a: &mut Assembler) {
+pub(super) fn begin(a: &mut Assembler) {
     a.op(54, &[2, 1, 0, 3]).op(248, &[20]).op(65, &[11, 30, 9, 12, 12]).op(61, &[4, 31, 30]).op(65, &[11, 40, 10, 12, 12]);
 }
 
@@ -223,18 +223,78 @@ fn specialization_constants_of_a_module_are_overrides() {
     a.op(50, &[4, 16, 5]).op(51, &[5, 17, 16, 13, 13]).op(52, &[4, 18, 128, 16, 16]);
     a.op(54, &[2, 1, 0, 3]).op(248, &[20]).op(65, &[11, 40, 10, 12, 12]).op(62, &[40, 18]).op(253, &[]).op(56, &[]);
     let words = a.finish(60);
-    for (constants, n) in
-        [(vec![], 5), (vec![Constant { key: "N".into(), value: 7.0 }], 7), (vec![Constant { key: "3".into(), value: 2.0 }], 2)]
-    {
+    for (constants, n) in [
+        (vec![], 5),
+        (vec![Constant { key: "N".into(), value: 7.0.into() }], 7),
+        (vec![Constant { key: "3".into(), value: 2.0.into() }], 2),
+    ] {
         let entry = entry(&words, &constants).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(entry.reflection().workgroup_size, [n, 1, 1]);
-        assert_eq!(entry.reflection().overrides[0].default, Some(5.0));
+        assert_eq!(entry.reflection().overrides[0].default, Some(5.0.into()));
         let mut o = vec![0];
         Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
         assert_eq!(o, [2 * n]);
     }
     let swapped: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
     assert!(Module::parse(&Source::new(&swapped)).is_ok(), "the other endianness");
+}
+
+#[test]
+fn specialization_constants_of_every_size_are_overrides() {
+    let mut a = Assembler::default();
+    let main = Assembler::text("main");
+    a.op(17, &[1]).op(17, &[11]).op(17, &[10]).op(14, &[0, 1]);
+    a.op(15, &[[5, 1].as_slice(), &main].concat()).op(16, &[1, 17, 1, 1, 1]);
+    for (id, spec) in [(30, 0), (31, 1), (32, 2), (33, 3)] {
+        a.op(71, &[id, 1, spec]);
+    }
+    a.op(71, &[10, 34, 0]).op(71, &[10, 33, 0]).op(71, &[6, 6, 8]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
+    // 4 u32, 5 i64, 14 u64, 15 i32, 16 f64; the block is an array of u64.
+    a.op(19, &[2])
+        .op(33, &[3, 2])
+        .op(21, &[4, 32, 0])
+        .op(21, &[5, 64, 1])
+        .op(21, &[14, 64, 0])
+        .op(21, &[15, 32, 1])
+        .op(22, &[16, 64]);
+    a.op(29, &[6, 14]).op(30, &[7, 6]).op(32, &[8, 12, 7]).op(59, &[8, 10, 12]).op(32, &[11, 12, 14]);
+    for n in 0..6 {
+        a.op(43, &[4, 20 + n, n]);
+    }
+    // a = -5, b = 2^63 + 3, s = -2, d = 0.5; sum = a + b, half = b / 2, wide = s as i64.
+    a.op(50, &[5, 30, -5i32 as u32, u32::MAX])
+        .op(50, &[14, 31, 3, 1 << 31])
+        .op(50, &[15, 32, -2i32 as u32])
+        .op(50, &[16, 33, 0, 0x3fe0_0000]);
+    a.op(43, &[14, 34, 2, 0]).op(52, &[14, 35, 128, 30, 31]).op(52, &[14, 36, 134, 31, 34]).op(52, &[5, 37, 114, 32]);
+    a.op(54, &[2, 1, 0, 3]).op(248, &[50]);
+    a.op(124, &[14, 51, 30]).op(124, &[14, 52, 37]).op(124, &[14, 53, 33]);
+    for (n, value) in [51, 31, 35, 36, 52, 53].into_iter().enumerate() {
+        a.op(65, &[11, 60 + n as u32, 10, 20, 20 + n as u32]).op(62, &[60 + n as u32, value]);
+    }
+    a.op(253, &[]).op(56, &[]);
+    let words = a.finish(80);
+    for (given, a, b, s, d) in [(false, -5i64, (1u64 << 63) + 3, -2i64, 0.5f64), (true, i64::MIN, u64::MAX, -300, 1e300)] {
+        let constants = [("0", a.into()), ("1", b.into()), ("2", s.into()), ("3", d.into())]
+            .map(|(key, value)| Constant { key: key.into(), value });
+        let entry = entry(&words, &constants[..if given { 4 } else { 0 }]).unwrap_or_else(|e| panic!("{e}"));
+        let mut o = vec![0; 12];
+        Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut o]);
+        let got: Vec<u64> = o.chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        assert_eq!(got, [a.cast_unsigned(), b, b.wrapping_add(a.cast_unsigned()), b / 2, s.cast_unsigned(), d.to_bits()]);
+    }
+    let mut a = Assembler::default();
+    a.op(17, &[1]).op(17, &[22]).op(14, &[0, 1]).op(15, &[[5, 1].as_slice(), &main].concat()).op(16, &[1, 17, 1, 1, 1]);
+    a.op(19, &[2])
+        .op(33, &[3, 2])
+        .op(21, &[15, 16, 1])
+        .op(43, &[15, 32, 7])
+        .op(54, &[2, 1, 0, 3])
+        .op(248, &[16])
+        .op(253, &[])
+        .op(56, &[]);
+    let refused = entry(&a.finish(33), &[]).map(|_| ()).unwrap_err();
+    assert!(refused.text.contains("constants of 8- and 16-bit integers are not supported in SPIR-V (word "), "{refused}");
 }
 
 /// The same kernels in WGSL, GLSL, and SPIR-V made from the WGSL.

@@ -5,6 +5,7 @@
 //!
 //! Specialization constants are replaced by their values when an entry point is made: the translation from the tree is repeated with them.
 
+pub(crate) mod arithmetic;
 mod ast;
 mod condition;
 mod extensions;

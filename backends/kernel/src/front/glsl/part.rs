@@ -4,6 +4,7 @@ use half::f16;
 use naga::Literal;
 
 use super::types::Scalar;
+use crate::reflection::Number as Value;
 
 /// A scalar; floats by their bits, so that they can be compared and hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,26 +44,15 @@ impl Part {
         }
     }
 
-    /// From the value of a specialization constant, which was checked against its type.
-    pub(super) fn from_f64(scalar: Scalar, value: f64) -> Self {
-        match scalar {
-            Scalar::Bool => Self::Bool(value != 0.0),
-            Scalar::Int16 => Self::Int16(value as i16),
-            Scalar::Uint16 => Self::Uint16(value as u16),
-            Scalar::Int => Self::Int(value as i32),
-            Scalar::Uint => Self::Uint(value as u32),
-            Scalar::Int64 => Self::Int64(value as i64),
-            Scalar::Uint64 => Self::Uint64(value as u64),
-            Scalar::Half => Self::Half(f16::from_f64(value).to_bits()),
-            Scalar::Float => Self::Float((value as f32).to_bits()),
-            Scalar::Double => Self::Double(value.to_bits()),
-        }
-    }
-
-    pub(super) fn to_f64(self) -> f64 {
-        match self.number() {
-            Number::Whole(value) => value as f64,
-            Number::Real(value) => value,
+    /// The value of a specialization constant.
+    pub(super) fn value(self) -> Value {
+        match self {
+            Self::Int64(v) => Value::Int(v),
+            Self::Uint64(v) => Value::Uint(v),
+            _ => match self.number() {
+                Number::Whole(value) => Value::Float(value as f64),
+                Number::Real(value) => Value::Float(value),
+            },
         }
     }
 
@@ -134,6 +124,23 @@ impl Part {
             Number::Whole(value) if self.scalar().is_integer() => Some(value),
             _ => None,
         }
+    }
+
+    /// `None` of the abstract ones, which no IR has that is whole.
+    pub(super) fn of(literal: Literal) -> Option<Self> {
+        Some(match literal {
+            Literal::Bool(v) => Self::Bool(v),
+            Literal::I16(v) => Self::Int16(v),
+            Literal::U16(v) => Self::Uint16(v),
+            Literal::I32(v) => Self::Int(v),
+            Literal::U32(v) => Self::Uint(v),
+            Literal::I64(v) => Self::Int64(v),
+            Literal::U64(v) => Self::Uint64(v),
+            Literal::F16(v) => Self::Half(v.to_bits()),
+            Literal::F32(v) => Self::Float(v.to_bits()),
+            Literal::F64(v) => Self::Double(v.to_bits()),
+            Literal::AbstractInt(_) | Literal::AbstractFloat(_) => return None,
+        })
     }
 
     pub(super) fn literal(self) -> Literal {

@@ -1,19 +1,26 @@
 //! SPIR-V modules, through naga's front end, which is given only what it translates rightly.
 //!
-//! The way: words (`module.rs`: endianness, lengths, ids) → checks of structure (`types.rs`, `flow.rs`: sizes, and control flow that the IR can express) →
+//! The way: words (`module.rs`: endianness, lengths, ids) → what naga does not translate rightly, spelled in what it does (`matrices.rs`, `switches.rs`, `prints.rs`, over
+//! `facts.rs` and `sections.rs`) → checks of structure (`types.rs`, `flow.rs`: sizes, and control flow that the IR can express) →
 //! rewriting (`rewrite.rs`: without debugging information, specialization constants replaced by their values) → naga → repairs of the IR (`repair.rs`).
 //! Debugging information is kept beside the words and never changes what is accepted.
 
 mod constants;
+mod facts;
 mod flow;
+mod matrices;
 mod module;
+mod prints;
 mod repair;
 mod rewrite;
+mod sections;
 mod signs;
+mod switches;
 mod types;
 
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::front::glsl::Specialization;
+use crate::lower::Print;
 use crate::reflection::OverrideInfo;
 use crate::text::Text;
 
@@ -24,6 +31,8 @@ pub(crate) struct Output {
     pub(crate) module: naga::Module,
     pub(crate) overrides: Vec<OverrideInfo>,
     pub(crate) text: Text,
+    /// What it prints, with the place of each, in the order of their numbers.
+    pub(crate) prints: Vec<Print>,
 }
 
 /// What the fuzzer counts by.
@@ -39,10 +48,15 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
         let message = format!("{message} (word {at})");
         diagnostics::refuse(&text, vec![Finding::new(message, Some(at * 4..at * 4 + 4))])
     };
-    let types = types::check(words).map_err(refuse)?;
-    flow::check(words).map_err(refuse)?;
-    let constants = constants::evaluate(words, &types, values).map_err(refuse)?;
-    let made = rewrite::rewrite(words, &types, &constants).map_err(refuse)?;
+    let (plain, prints) = plain(words).map_err(refuse)?;
+    // Places of what is found from here on.
+    let written = |at: usize| plain.as_ref().map_or(at, |made| made.origin(at));
+    let refuse = |(message, at): Wrong| refuse((message, written(at)));
+    let module = plain.as_ref().map_or(words, |made| &made.words);
+    let types = types::check(module).map_err(refuse)?;
+    flow::check(module).map_err(refuse)?;
+    let constants = constants::evaluate(module, &types, values).map_err(refuse)?;
+    let made = rewrite::rewrite(module, &types, &constants).map_err(refuse)?;
     // Sizes that depend on specialization are known only now.
     let origin = |at: usize| made.origins.iter().find(|(to, _)| *to == at).map_or(0, |(_, from)| *from);
     let again = Words::new(made.words.clone()).map_err(|message| (message, 0));
@@ -51,14 +65,35 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
         naga::front::spv::Options { adjust_coordinate_space: false, strict_capabilities: true, block_ctx_dump_prefix: None };
     // naga takes for granted that a module is valid, and panics where it is not: then the module is to blame.
     let parse = || naga::front::spv::Frontend::new(made.words.iter().copied(), &options).parse();
-    let mut module = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)) {
+    let mut result = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)) {
         Ok(Ok(module)) => module,
-        Ok(Err(error)) => return Err(refuse(naga_error(words, &error))),
+        Ok(Err(error)) => return Err(refuse(naga_error(module, &error))),
         Err(_) => return Err(refuse((format!("the module is not valid: the {CRASHED} on it"), 0))),
     };
-    repair::repair(&mut module);
-    let text = words.rewritten_text(&made.origins);
-    Ok(Output { module, overrides: constants.overrides, text })
+    repair::repair(&mut result);
+    let origins: Vec<_> = made.origins.iter().map(|(to, from)| (*to, written(*from))).collect();
+    let location = |at: usize| text.place(at * 4).location;
+    let prints = prints.into_iter().map(|(at, format)| Print { location: location(at), format }).collect();
+    Ok(Output { module: result, overrides: constants.overrides, text: words.rewritten_text(&origins), prints })
+}
+
+/// The module in what naga translates rightly, when it is not already, and what it prints.
+fn plain(words: &Words) -> Result<(Option<sections::Made>, Vec<prints::Print>), Wrong> {
+    let mut made: Option<sections::Made> = None;
+    for pass in [matrices::run, switches::run] {
+        let before = made.as_ref();
+        let found = pass(before.map_or(words, |made| &made.words));
+        let found = found.map_err(|(message, at)| (message, before.map_or(at, |made| made.origin(at))))?;
+        if let Some(found) = found.map(|found| found.after(before)) {
+            made = Some(found);
+        }
+    }
+    let before = made.as_ref();
+    let origin = |at: usize| before.map_or(at, |made| made.origin(at));
+    let found = prints::run(before.map_or(words, |made| &made.words)).map_err(|(message, at)| (message, origin(at)))?;
+    let Some((found, prints)) = found else { return Ok((made, Vec::new())) };
+    let prints = prints.into_iter().map(|(at, format)| (origin(at), format)).collect();
+    Ok((Some(found.after(before)), prints))
 }
 
 /// What naga refuses, by the name of the instruction and its first word where it is known.

@@ -88,7 +88,7 @@ impl Rewriter<'_> {
                 }
             }
             (331, [entry, 38, x, y, z]) => {
-                let size = [x, y, z].map(|id| self.constants.scalars.get(id).copied());
+                let size = [x, y, z].map(|id| self.constants.word(*id));
                 let [Some(x), Some(y), Some(z)] = self.constants.workgroup_size.map_or(size, |s| s.map(Some)) else {
                     return Err(("OpExecutionModeId: LocalSizeId takes constants".to_owned(), at));
                 };
@@ -96,22 +96,23 @@ impl Rewriter<'_> {
             }
             (71 | 72, _) => self.decoration(instruction)?,
             (48 | 49, [ty, id]) => {
-                let value = self.constants.scalars.get(id).copied().unwrap_or(0);
+                let value = self.constants.word(*id).unwrap_or(0);
                 self.emit(at, if value != 0 { 41 } else { 42 }, &[*ty, *id]);
             }
-            (50 | 52, [ty, id, ..]) => {
-                let value = self.constants.scalars.get(id).copied().unwrap_or(0);
-                match self.types.kind(*ty) {
-                    Some(Kind::Bool) => self.emit(at, if value != 0 { 41 } else { 42 }, &[*ty, *id]),
-                    _ => self.emit(at, 43, &[*ty, *id, value]),
-                }
+            (43 | 50 | 52, [ty, ..]) if matches!(self.types.kind(*ty), Some(Kind::Int(8 | 16, _))) => {
+                return Err(("OpConstant: constants of 8- and 16-bit integers are not supported in SPIR-V".to_owned(), at));
             }
+            (50 | 52, [ty, id, ..]) => match (self.types.kind(*ty), self.constants.scalars.get(id)) {
+                (Some(Kind::Bool), value) => self.emit(at, if value.is_some_and(|v| v.bits != 0) { 41 } else { 42 }, &[*ty, *id]),
+                (Some(kind), Some(value)) => self.emit(at, 43, &[[*ty, *id].as_slice(), &value.words(kind)].concat()),
+                _ => return Err(("OpSpecConstant: a constant of this type is not supported".to_owned(), at)),
+            },
             (51, _) => self.emit(at, 44, operands),
             // On vectors of bool naga has no logical operators, but those on bits mean the same.
             (166 | 167, [ty, ..]) if matches!(self.types.kind(*ty), Some(Kind::Vector(..))) => {
                 self.emit(at, if instruction.opcode == 166 { 197 } else { 199 }, operands);
             }
-            (224, [execution, ..]) if self.constants.scalars.get(execution) != Some(&2) => {
+            (224, [execution, ..]) if self.constants.word(*execution) != Some(2) => {
                 return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
             }
             (251, [selector, ..]) if self.values.get(selector).is_none_or(|ty| !self.is_word(*ty)) => {
@@ -164,12 +165,10 @@ impl Rewriter<'_> {
             Some(11) if !member && instruction.operand(2) == Some(25) => {}
             // RelaxedPrecision, Restrict, Aliased, Coherent, NoContraction, and the user's own: they change nothing here.
             Some(0 | 19 | 20 | 23 | 42 | 5634 | 5635) => {}
+            // Those of members are dealt with; what others mean is nothing.
             Some(4) => {
                 let name = if member { "OpMemberDecorate" } else { "OpDecorate" };
-                return Err((
-                    format!("{name}: row-major matrices are not supported in SPIR-V; store them by columns"),
-                    instruction.at,
-                ));
+                return Err((format!("{name}: RowMajor is for members that are matrices of 32-bit floats"), instruction.at));
             }
             Some(21) => {
                 let message = "OpDecorate: volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
@@ -182,7 +181,7 @@ impl Rewriter<'_> {
 }
 
 /// Text as words, with the zero at its end.
-fn text_words(text: &str) -> Vec<u32> {
+pub(super) fn text_words(text: &str) -> Vec<u32> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.push(0);
     bytes.resize(bytes.len().next_multiple_of(4), 0);

@@ -38,6 +38,25 @@ pub(crate) fn count(scanned: &Scanned<'_>, tokens: Range<usize>) -> Option<i128>
     }
 }
 
+/// Of each expression, given by its tokens, how many components it has when it is a constant of abstract numbers: one whose type is open yet.
+pub(crate) fn abstracts(scanned: &Scanned<'_>, asked: &[Range<usize>]) -> Vec<Option<usize>> {
+    let mut walk = Walk::new(scanned);
+    let mut answers = Vec::with_capacity(asked.len());
+    let mut at = 0;
+    while at < scanned.len() && answers.len() < asked.len() {
+        // They are in order, and none begins inside of a call.
+        while let Some(tokens) = asked.get(answers.len()).filter(|tokens| tokens.start <= at) {
+            let value = Eval::whole(scanned, &mut walk.names, tokens.clone());
+            let scalars = value.map(|value| value.scalars()).unwrap_or_default();
+            let open = scalars.iter().any(|s| matches!(s, Scalar::AbstractInt(_) | Scalar::AbstractFloat(_)));
+            answers.push(open.then_some(scalars.len()));
+        }
+        at = walk.token(at).max(at + 1);
+    }
+    answers.resize(asked.len(), None);
+    answers
+}
+
 /// A declaration whose name counts from its end on.
 struct Pending<'a> {
     name: &'a str,

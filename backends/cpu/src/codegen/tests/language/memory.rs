@@ -39,6 +39,9 @@ pub(super) const NAMES: &[&str] = names![
     kt_07_atomics_of_integers_give_what_was_there,
     atomics_of_floats_add_and_exchange,
     override_constants_have_every_type_that_fits_an_f64,
+    override_constants_of_64_bits_keep_every_bit,
+    sizes_and_indices_of_64_bit_override_constants_are_refused_or_right,
+    several_components_are_assigned_at_once,
 ];
 
 #[test]
@@ -287,7 +290,8 @@ fn override_constants_have_every_type_that_fits_an_f64() {
     )
     .replace("f64(b)", "select(0.0lf, 1.0lf, b)");
     let module = Module::parse(&Source::wgsl(&source)).unwrap_or_else(|e| panic!("{}", e.text));
-    let given = [("h", 0.3), ("t", 65_535.0)].map(|(key, value)| compute_kernel::Constant { key: key.into(), value });
+    let given =
+        [("h", 0.3), ("t", 65_535.0)].map(|(key, value)| compute_kernel::Constant { key: key.into(), value: value.into() });
     let entry = module.entry_point(None, &given).unwrap_or_else(|e| panic!("{}", e.text));
     let kernel = Kernel::of_entry(&entry, Bounds::Checked, false);
     let mut output = vec![0; 12];
@@ -295,9 +299,119 @@ fn override_constants_have_every_type_that_fits_an_f64() {
     let half = f64::from(compute_kernel::math::f16_from_f64(0.3));
     assert_eq!(numbers_of::<f64>(&output, 6), [half, 0.1, -3.0, 65_535.0, 1.0, 0.0]);
     for (key, value) in [("h", 65_505.0), ("h", f64::NAN), ("s", -32_769.0), ("t", -1.0), ("t", 0.5), ("d", f64::INFINITY)] {
-        let given = [("t", 1.0), (key, value)].map(|(key, value)| compute_kernel::Constant { key: key.into(), value });
+        let given =
+            [("t", 1.0), (key, value)].map(|(key, value)| compute_kernel::Constant { key: key.into(), value: value.into() });
         let given = if key == "t" { &given[1..] } else { &given[..] };
         assert!(module.entry_point(None, given).is_err(), "{key} = {value}");
+    }
+}
+
+#[test]
+fn several_components_are_assigned_at_once() {
+    let source = "requires swizzle_assignment;
+        struct S { v: vec4<f32>, n: array<vec3<u32>, 2> }
+        @group(0) @binding(0) var<storage, read> A: array<u32>; @group(0) @binding(1) var<storage, read_write> R: array<vec4<u32>>;
+        var<private> calls = 0u; var<workgroup> shared_one: vec4<u32>; var<private> own: S;
+        fn next() -> u32 { calls += 1u; return calls - 1u; }
+        fn through(p: ptr<function, vec3<i32>>, by: vec2<i32>) { (*p).zx -= by; p.yx = p.xy; }
+        @compute @workgroup_size(1) fn main() {
+            var v = vec4<f32>(1, 2, 3, 4); v.yx = v.xy; v.wz += vec2(10, 20); own.v = v;
+            own.n[next()].bg = vec2(A[0], 8u); own.n[A[0] - 4u].xyz = vec3(1, 2, 3) * 2; own.n[1].zy *= 3u;
+            const pair = vec2(100, 200); own.v.xw = pair; if (A[0] == 5u) { own.v.xw /= vec2<f32>(f32(A[0])); }
+            var i = vec3<i32>(7, 8, 9); through(&i, vec2(1, 2)); i.yz <<= vec2(1u, 2u);
+            shared_one.zwxy = vec4(A[0], A[0] + 1u, 2u, 3u);
+            R[0] = vec4<u32>(own.v); R[1] = vec4(own.n[0], calls); R[2] = vec4(own.n[1], 0u); R[3] = vec4(bitcast<vec3<u32>>(i), 0u); R[4] = shared_one;
+            R[5].wy = vec2(1u, 2u); R[5].xz = R[5].wy + 1u; R[next() + 5u].xy = vec2(next(), next());
+            let before = R[5].xyz.xy; if (before.xy.x == 2u) { R[7].xyzw = R[5].wzyx; }
+        }";
+    let got = numbers_of::<u32>(&run_bytes(source, &5u32.to_ne_bytes(), 128).chunks(4).map(word).collect::<Vec<_>>(), 32);
+    let want =
+        [[20, 1, 23, 40], [0, 8, 5, 1], [2, 12, 18, 0], [8, 10, 32, 0], [2, 3, 5, 6], [2, 2, 3, 1], [2, 3, 0, 0], [1, 3, 2, 2]];
+    assert_eq!(got, want.concat());
+}
+
+#[test]
+fn override_constants_of_64_bits_keep_every_bit() {
+    let source = format!(
+        "{ENABLES} override a: i64 = -5; @id(3) override b: u64; override c: u64 = b / 3lu + 1lu; override d: f64 = f64(a) * 0.5lf; override w: u32 = 2u;
+        override n = u32(b % 7lu) + w; var<private> p: u64 = c << 1u; var<private> v = vec2<i64>(a, -a); var<workgroup> g: array<u32, n * u32(a * a)>;
+        fn twice(x: u64) -> u64 {{ return x * 2lu + b; }}
+        @group(0) @binding(0) var<storage, read> A: array<u32>; @group(0) @binding(1) var<storage, read_write> R: array<i64>;
+        @compute @workgroup_size(u32(a + 6li) + 1u) fn main(@builtin(local_invocation_index) i: u32) {{
+            g[A[0]] = 9u; if (i > 0u) {{ return; }}
+            R[0] = a; R[1] = i64(b); R[2] = i64(c); R[3] = i64(d * 2.0lf); R[4] = i64(p); R[5] = i64(twice(c + u64(w)));
+            R[6] = i64(n); R[7] = i64(g[A[0]]); R[8] = i64(f32(b >> 40u)) + i64(u32(a)); R[9] = v.x - v.y; var l = b; l ^= c; R[10] = i64(l);
+            R[11] = i64(dot(vec2<f32>(vec2<i64>(a, a)), vec2<f32>(1.0, 2.0))); R[12] = select(a, min(a, -7li), b > 5lu); R[13] = i64(~b);
+        }}"
+    );
+    let module = Module::parse(&Source::wgsl(&source)).unwrap_or_else(|e| panic!("{}", e.text));
+    let run = |a: Option<i64>, b: u64| {
+        let mut given = vec![compute_kernel::Constant { key: "3".into(), value: b.into() }];
+        given.extend(a.map(|a| compute_kernel::Constant { key: "a".into(), value: a.into() }));
+        let entry = module.entry_point(None, &given).unwrap_or_else(|e| panic!("{}", e.text));
+        let mut output = vec![0; 28];
+        Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut [1], &mut output]);
+        (entry.reflection().workgroup_size[0], entry.reflection().workgroup_memory, numbers_of::<i64>(&output, 14))
+    };
+    for (a, b) in [(None, 0x8123_4567_89ab_cdef), (Some(-3i64), u64::MAX), (Some(-4), 1), (Some(-2), (1 << 53) + 1)] {
+        let given = a;
+        let a = a.unwrap_or(-5);
+        let (c, n) = (b / 3 + 1, b % 7 + 2);
+        let want = [
+            a,
+            b.cast_signed(),
+            c.cast_signed(),
+            a,
+            (c << 1).cast_signed(),
+            ((c + 2).wrapping_mul(2).wrapping_add(b)).cast_signed(),
+            n.cast_signed(),
+            9,
+            (b >> 40).cast_signed() + i64::from(a as u32),
+            2 * a,
+            (b ^ c).cast_signed(),
+            3 * a,
+            if b > 5 { -7 } else { a },
+            !b.cast_signed(),
+        ];
+        let (size, memory, got) = run(given, b);
+        assert_eq!(got, want, "{a} {b}");
+        assert_eq!((i64::from(size), memory), (a + 7, n * (a * a).cast_unsigned() * 4), "{a} {b}");
+    }
+    let refused = |key: &str, value: compute_kernel::Number| {
+        let given = [compute_kernel::Constant { key: key.into(), value }];
+        module.entry_point(None, &given).err().unwrap_or_else(|| panic!("{key} = {value} was taken")).text
+    };
+    assert!(refused("a", 4i64.into()).contains("the override constant `b` has no default"));
+    assert!(refused("b", (-1i64).into()).contains("-1 is not a value of the override constant `b`, which is u64"));
+    assert!(
+        refused("a", u64::MAX.into()).contains("18446744073709551615 is not a value of the override constant `a`, which is i64")
+    );
+    assert!(refused("a", 0.5.into()).contains("0.5 is not a value"));
+    assert!(refused("w", (1i64 << 32).into()).contains("which is u32"));
+}
+
+#[test]
+fn sizes_and_indices_of_64_bit_override_constants_are_refused_or_right() {
+    let head = "@group(0) @binding(0) var<storage, read_write> R: array<u32>; override n: u64 = 3lu; override z: i64 = 0li;";
+    let try_source = |source: &str| {
+        Module::parse(&Source::wgsl(source)).and_then(|m| {
+            m.entry_point(None, &[]).map(|entry| {
+                let mut output = vec![7; 4];
+                Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut output]);
+                output
+            })
+        })
+    };
+    let main = |module: &str, body: &str| format!("{head} {module}\n@compute @workgroup_size(1) fn main() {{ {body} }}");
+    assert_eq!(try_source(&main("", "R[n] = 1u;")).expect("runs"), [7, 7, 7, 1]);
+    assert_eq!(try_source(&main("", "R[0] = u32(n / u64(z + 1li));")).expect("runs"), [3, 7, 7, 7]);
+    for (module, body) in [
+        ("var<workgroup> g: array<u32, n>;", "g[0] = 1u; R[0] = g[0];"),
+        ("var<private> g = n / u64(z);", "R[0] = u32(g);"),
+        ("var<private> g = n << 64u;", "R[0] = u32(g);"),
+    ] {
+        let refused = try_source(&main(module, body)).expect_err(module);
+        assert!(refused.refusal && !refused.text.contains("front end failed"), "{}", refused.text);
     }
 }
 

@@ -55,7 +55,6 @@ fn what_is_refused_says_so_with_its_place() {
         ("", "o[0] = u32(dpdx(1.0));", "derivatives are not supported yet", 5),
         ("@group(0) @binding(1) var t: texture_2d<f32>;", "", "textures are not supported yet", 2),
         ("@group(0) @binding(1) var t: sampler;", "", "samplers are not supported yet", 2),
-        ("override n: i64;", "", "override constants of type `i64` are not supported yet", 2),
         (float, "atomicMin(&a, 1.0);", "Min is not supported", 5),
         (float, "let x = atomicCompareExchangeWeak(&a, 1.0, 2.0);", "Exchange", 5),
         ("var<workgroup> a: atomic<f32>;", "atomicAdd(&a, 1.0);", "WorkGroup is not supported", 5),

@@ -102,8 +102,8 @@ impl Lower<'_> {
 
     /// The number one, or another small one, of a scalar type.
     pub(super) fn small(&mut self, scalar: Scalar, value: u8, at: At) -> Value {
-        let part = Part::from_f64(scalar, value.into());
-        Value { handle: self.literal(part.literal(), at), ty: Ty::Scalar(scalar) }
+        let literal = Part::Uint(value.into()).convert(scalar).map_or(Literal::U32(value.into()), Part::literal);
+        Value { handle: self.literal(literal, at), ty: Ty::Scalar(scalar) }
     }
 
     pub(super) fn global(&mut self, variable: Handle<GlobalVariable>, at: At) -> Handle<Expression> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use naga::{Expression, Handle, Literal, Span};
 
 use super::{Lower, Lowered, Symbol, Value, Wrong};
+use crate::front::glsl::arithmetic::{apply, negate};
 use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::At;
 pub(super) use crate::front::glsl::part::Part;
@@ -266,21 +267,8 @@ fn aggregate(types: &[Ty], list: &[Const]) -> Option<Vec<Part>> {
 }
 
 fn unary(operator: Unary, value: &Const) -> Option<Const> {
-    let one = |part: &Part| {
-        Some(match (operator, *part) {
-            (Unary::Plus, part) if part.scalar() != Scalar::Bool => part,
-            (Unary::Not, Part::Bool(v)) => Part::Bool(!v),
-            // The sign is a bit.
-            (Unary::Minus, Part::Half(v)) => Part::Half(v ^ 0x8000),
-            (Unary::Minus, Part::Float(v)) => Part::Float(v ^ 0x8000_0000),
-            (Unary::Minus, Part::Double(v)) => Part::Double(v ^ 1 << 63),
-            (Unary::Minus, part) => Part::wrapped(-part.whole()?, part.scalar())?,
-            (Unary::Complement, part) => Part::wrapped(!part.whole()?, part.scalar())?,
-            _ => return None,
-        })
-    };
     value.ty.scalar()?;
-    Some(Const { ty: value.ty.clone(), parts: value.parts.iter().map(one).collect::<Option<_>>()? })
+    Some(Const { ty: value.ty.clone(), parts: value.parts.iter().map(|part| negate(operator, *part)).collect::<Option<_>>()? })
 }
 
 fn binary(operator: Binary, left: &Const, right: &Const) -> Option<Const> {
@@ -306,94 +294,6 @@ fn binary(operator: Binary, left: &Const, right: &Const) -> Option<Const> {
     }
     let scalar = parts.first()?.scalar();
     Some(Const { ty: Ty::of(scalar, width), parts: parts.into() })
-}
-
-fn apply(operator: Binary, left: Part, right: Part) -> Option<Part> {
-    if matches!(operator, Binary::ShiftLeft | Binary::ShiftRight) {
-        return shift(operator, left, right);
-    }
-    match (left, right) {
-        (Part::Half(a), Part::Half(b)) => {
-            // An f32 has more than twice the bits: rounding twice is as good as once.
-            let (a, b) = (half::f16::from_bits(a).to_f32(), half::f16::from_bits(b).to_f32());
-            match floats(operator, a, b)? {
-                Part::Float(bits) => Part::Float(bits).convert(Scalar::Half),
-                other => Some(other),
-            }
-        }
-        (Part::Float(a), Part::Float(b)) => floats(operator, f32::from_bits(a), f32::from_bits(b)),
-        (Part::Double(a), Part::Double(b)) => doubles(operator, f64::from_bits(a), f64::from_bits(b)),
-        (Part::Bool(a), Part::Bool(b)) => Some(Part::Bool(match operator {
-            Binary::LogicalAnd => a && b,
-            Binary::LogicalOr => a || b,
-            Binary::LogicalXor | Binary::NotEqual => a != b,
-            Binary::Equal => a == b,
-            _ => return None,
-        })),
-        _ if left.scalar() == right.scalar() => integers(operator, left.whole()?, right.whole()?, left.scalar()),
-        _ => None,
-    }
-}
-
-fn shift(operator: Binary, left: Part, right: Part) -> Option<Part> {
-    let value = left.whole()?;
-    let width = i128::from(left.scalar().bytes()) * 8;
-    let by = right.whole()?.rem_euclid(width);
-    let made = if operator == Binary::ShiftLeft { value << by } else { value >> by };
-    Part::wrapped(made, left.scalar())
-}
-
-fn order<T: PartialOrd>(operator: Binary, a: &T, b: &T) -> Option<Part> {
-    Some(Part::Bool(match operator {
-        Binary::Equal => a == b,
-        Binary::NotEqual => a != b,
-        Binary::Less => a < b,
-        Binary::LessEqual => a <= b,
-        Binary::Greater => a > b,
-        Binary::GreaterEqual => a >= b,
-        _ => return None,
-    }))
-}
-
-/// Of numbers that are exact here, and wrap only at the end. That also makes the least number divided by -1 itself.
-fn integers(operator: Binary, a: i128, b: i128, scalar: Scalar) -> Option<Part> {
-    let made = match operator {
-        Binary::Add => a + b,
-        Binary::Subtract => a - b,
-        Binary::Multiply => a.wrapping_mul(b),
-        Binary::Divide if b == 0 => a,
-        Binary::Divide => a / b,
-        Binary::Modulo if b == 0 => 0,
-        Binary::Modulo => a % b,
-        Binary::And => a & b,
-        Binary::Or => a | b,
-        Binary::Xor => a ^ b,
-        _ => return order(operator, &a, &b),
-    };
-    Part::wrapped(made, scalar)
-}
-
-/// A constant that is no number is left to the device: the IR holds finite literals only.
-fn floats(operator: Binary, a: f32, b: f32) -> Option<Part> {
-    let made = match operator {
-        Binary::Add => a + b,
-        Binary::Subtract => a - b,
-        Binary::Multiply => a * b,
-        Binary::Divide => a / b,
-        _ => return order(operator, &a, &b),
-    };
-    made.is_finite().then(|| Part::Float(made.to_bits()))
-}
-
-fn doubles(operator: Binary, a: f64, b: f64) -> Option<Part> {
-    let made = match operator {
-        Binary::Add => a + b,
-        Binary::Subtract => a - b,
-        Binary::Multiply => a * b,
-        Binary::Divide => a / b,
-        _ => return order(operator, &a, &b),
-    };
-    made.is_finite().then(|| Part::Double(made.to_bits()))
 }
 
 fn builtin(name: &str, list: &[Const]) -> Option<Const> {

@@ -177,15 +177,13 @@ impl Lower<'_> {
             Scalar::Half => OverrideType::F16,
             Scalar::Float => OverrideType::F32,
             Scalar::Double => OverrideType::F64,
-            // Their values come as f64, which does not hold every number of 64 bits.
-            Scalar::Int64 | Scalar::Uint64 => {
-                return Err(Wrong::not_supported("specialization constants of 64-bit integers", at));
-            }
+            Scalar::Int64 => OverrideType::I64,
+            Scalar::Uint64 => OverrideType::U64,
         };
         let known = self.overrides.iter_mut().find(|o| o.id == Some(small));
         match known {
             Some(known) => {
-                if known.ty != ty && known.default != Some(default.to_f64()) {
+                if known.ty != ty && known.default != Some(default.value()) {
                     return Err(Wrong::new(format!("the constant_id {id} is used for constants of different types"), at));
                 }
                 if known.name.is_empty() {
@@ -196,11 +194,11 @@ impl Lower<'_> {
                 name: name.to_owned(),
                 id: Some(small),
                 ty,
-                default: Some(default.to_f64()),
+                default: Some(default.value()),
                 has_default: true,
             }),
         }
-        Ok(self.specialization.get(&id).map_or(default, |value| Part::from_f64(scalar, *value)))
+        Ok(self.specialization.get(&id).and_then(|value| Part::of(value.literal(ty)?)).unwrap_or(default))
     }
 
     fn specialized_constant(&mut self, variable: &Variable, value: Const) -> Lowered<Const> {

@@ -37,12 +37,12 @@ use storage::{Layout, Place};
 
 use crate::diagnostics::Finding;
 use crate::lower::format::Format;
-use crate::reflection::OverrideInfo;
+use crate::reflection::{Number, OverrideInfo};
 
 type Lowered<T> = Result<T, Wrong>;
 
 /// Values of specialization constants by their `constant_id`.
-pub(crate) type Specialization = HashMap<u32, f64>;
+pub(crate) type Specialization = HashMap<u32, Number>;
 
 /// What comes out.
 pub(crate) struct Output {
