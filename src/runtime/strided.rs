@@ -14,6 +14,7 @@ use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::Event;
 use super::place::{Place, Span};
+use super::rows::Touches;
 use super::section::{Outcome, Step, Subject, Write, perform, refuse, region};
 use super::stream::Stream;
 use super::transfer::{Landing, NAMES, perform_read, refuse_write, subject, usable};
@@ -61,12 +62,11 @@ impl Tensor<'_> {
 /// Refuses a write or copy of a tensor, and claims what can be made out of its destination (T2): its rows, or the view around them where it is not
 /// known how they lie or there are too many.
 fn refused(made: Error, to: &Place<'_>, tensor: &Tensor<'_>) -> Arc<Failed> {
-    let Some((buffer, range)) = to.reachable() else { return refuse(made, &[]) };
+    let Some((buffer, range)) = to.reachable() else { return refuse(made, []) };
     let rows = tensor.transfer().ok().map(|transfer| transfer.ends[1]);
     let rows = rows.filter(|rows| rows.rows() <= rows::EXACT as u64 && rows.span() <= range.end - range.start);
-    let Some(rows) = rows else { return refuse(made, &[(buffer, range)]) };
-    let shifted = |row: Range<u64>| (Arc::clone(&buffer), range.start + row.start..range.start + row.end);
-    refuse(made, &rows.each().map(shifted).collect::<Vec<_>>())
+    let Some(rows) = rows else { return refuse(made, [(buffer, range)]) };
+    refuse(made, rows.each().map(|row| (buffer, range.start + row.start..range.start + row.end)))
 }
 
 /// Refuses a write or copy of a tensor for a reason that only the caller of the runtime knows, and claims its destination (T2).
@@ -156,7 +156,7 @@ pub fn write_strided(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>
     if calls == 0 {
         return Ok(());
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[1], false, Write::Whole);
     let subject = Subject { calls, ..subject(stream, &NAMES.write) };
     let enqueue = |step: &Step<'_>| {
@@ -190,7 +190,7 @@ pub fn copy_strided(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, ten
     if calls == 0 {
         return Ok(Outcome::Enqueued);
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, from, &transfer.ends[0], true, Write::No);
     rows::touch(&mut touches, to, &transfer.ends[1], false, Write::Whole);
     let subject = Subject { calls, ..subject(stream, &NAMES.copy) };
@@ -246,7 +246,7 @@ pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_
     if calls == 0 {
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[0], true, Write::No);
     let subject = Subject { calls, ..subject(stream, &NAMES.read) };
     let landing = Landing { view: span.view(), into, rows: Some(Box::new(transfer.ends[1])) };

@@ -51,8 +51,7 @@ pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
 }
 
 fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
-    let outputs: Vec<_> = to.reachable().into_iter().collect();
-    refuse(made, &outputs)
+    refuse(made, to.reachable())
 }
 
 /// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
