@@ -156,7 +156,7 @@
 #define COMPUTE_BUFFER_FLAG_HOST_VISIBLE (UINT64_C(1) << 3)
 
 /* Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
- * there again at once for what the stream does next; under a budget, when its use is over. */
+ * there again at once for what the stream does next; under a budget, for a buffer of about its size, and for others when its use is over. */
 #define COMPUTE_BUFFER_FLAG_SCRATCH (UINT64_C(1) << 6)
 
 /* Most dimensions of a tensor. */
