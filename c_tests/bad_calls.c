@@ -137,6 +137,8 @@ static void bad_streams(void)
     compute_readback out_readback = NULL;
     word.element_size = 4;
     EACH_BAD(compute_stream, compute_stream_write_strided(h, &to, &word, bytes, 64, E));
+    EACH_BAD(compute_stream, compute_stream_write_strided_borrowed(h, &to, &word, bytes, 64, &out_event, E));
+    EACH_BAD(compute_stream, compute_stream_read_strided_lazy(h, &view, &word, &out_readback, E));
     EACH_BAD(compute_stream, compute_stream_read_strided(h, &view, &word, bytes, 64, E));
     EACH_BAD(compute_stream, compute_stream_read_strided_async(h, &view, &word, bytes, 64, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_copy_strided(h, &view, &to, &word, E));

@@ -190,8 +190,23 @@ static compute_status odd_strided(void)
     desc.from_strides = chance(4) ? strides[0] : NULL;
     desc.to_strides = chance(4) ? strides[1] : NULL;
     memset(bytes, 0x2a, sizeof bytes);
-    switch (chance(5)) {
+    switch (chance(7)) {
     case 0: return compute_stream_write_strided(on, &a, &desc, bytes, size, E);
+    case 4:
+        status = compute_stream_write_strided_borrowed(on, &a, &desc, bytes, size, &made, E);
+        if (made) CHECK(compute_event_wait(made, COMPUTE_FOREVER, NULL) <= 0);
+        compute_event_release(made);
+        return status;
+    case 5: {
+        compute_readback readback = NULL;
+        const void *read = NULL;
+        uint64_t got = 0;
+        status = compute_stream_read_strided_lazy(on, &a, &desc, &readback, E);
+        if (readback) status = compute_readback_get(readback, &read, &got, E);
+        if (read) memcpy(bytes, read, got < ROOM ? got : ROOM);
+        compute_readback_release(readback);
+        break;
+    }
     case 1: return compute_stream_copy_strided(on, &a, &b, &desc, E);
     case 2: status = compute_stream_read_strided(on, &a, &desc, bytes, size, E); break;
     case 3:

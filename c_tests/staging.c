@@ -179,6 +179,47 @@ TEST(m7_scratch_of_another_stream_is_refused_and_what_was_to_be_written_is_claim
     CHECK_EQ(get_word(other, out, 1023), 2);
 }
 
+TEST(m6_m7_scratch_under_a_budget_serves_the_next_of_its_size_in_order_without_waiting)
+{
+    set_up();
+    enum { SIZE = 60000, CHARGED = 60160 };
+    int waits = runs_long(device, stream);
+    uint64_t waited = 0;
+    compute_budget budget = make_budget(CHARGED);
+    compute_buffer out = make_buffer(device, 64, "out"), other = NULL;
+    fill_words(stream, out, 0);
+    if (waits) long_work(stream, out); /* what it needs is made before it is charged for */
+    wait_for(stream);
+    OK(compute_stream_set_budget(stream, budget, E));
+    for (uint32_t round = 0; round < 4; round++) {
+        compute_buffer_desc desc = buffer_desc(stream, SIZE, round % 2 ? COMPUTE_BUFFER_FLAG_SCRATCH : 0);
+        compute_buffer scratch = NULL;
+        uint64_t before = now_ns();
+        OK(compute_buffer_create(device, &desc, &scratch, E));
+        if (waits && round == 1) waited = now_ns() - before;
+        CHECK_EQ(charges(budget).charged, CHARGED);
+        if (waits && round == 0) long_work(stream, scratch);
+        compute_view from = range(scratch, 0, 4), end = range(scratch, 4, 4), to = range(out, 4 * round, 4);
+        if (round > 0) OK(compute_stream_fill(stream, &end, &round, 4, E));
+        if (round > 0) from = end;
+        OK(compute_stream_copy(stream, &from, &to, E));
+        compute_buffer_release(scratch);
+    }
+    CHECK_EQ(charges(budget).charged_peak, CHARGED);
+    uint64_t working = now_ns();
+    wait_for(stream);
+    working = now_ns() - working;
+    CHECK(working < 50 * MILLISECONDS || waited < working); /* the long work was still going on when the second buffer was there */
+    /* Another size finds no room while one of the first is charged. */
+    OK(try_buffer(stream, 30000, &other));
+    CHECK_EQ(get_word(stream, out, 0), waits ? 42 : 0);
+    for (uint32_t round = 1; round < 4; round++) CHECK_EQ(get_word(stream, out, round), round);
+    compute_buffer_release(other);
+    wait_for(stream);
+    CHECK_EQ(usage().bytes_pending, 0);
+    CHECK_EQ(charges(budget).charged, 0);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -188,5 +229,6 @@ int main(int argc, char **argv)
     RUN(f1_a_readback_without_staging_memory_is_refused_and_nothing_is_lost);
     RUN(m7_scratch_is_recycled_in_stream_order_under_a_limit);
     RUN(m7_scratch_of_another_stream_is_refused_and_what_was_to_be_written_is_claimed);
+    RUN(m6_m7_scratch_under_a_budget_serves_the_next_of_its_size_in_order_without_waiting);
     return finish();
 }

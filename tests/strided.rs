@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::*;
 use compute::registry;
-use compute::runtime::{self, Device, DeviceOptions, Stream, Tensor, code};
+use compute::runtime::{self, Device, DeviceOptions, Source, Stream, Tensor, code};
 use compute_fault::{Calls, FaultPlan, How};
 use compute_hal::HostTarget;
 
@@ -38,7 +38,7 @@ fn run(device: &Arc<Device>) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     for (shape, from, to) in FORMS {
         let tensor = |from, to| Tensor { shape, element_size: 1, from: Some(from), to: Some(to) };
-        runtime::write_strided(Some(&stream), part(&a, 16, u64::MAX), &tensor(to, from), &given).unwrap();
+        runtime::write_strided(Some(&stream), part(&a, 16, u64::MAX), &tensor(to, from), Source::Copied(&given)).unwrap();
         runtime::copy_strided(Some(&stream), part(&a, 16, u64::MAX), whole(&b), &tensor(from, to)).unwrap();
         let mut got = vec![0xEE; SIZE];
         // SAFETY: the vector lives until the read has returned.
@@ -66,7 +66,7 @@ fn m3_more_rows_than_a_device_without_pitches_can_be_asked_for_are_unsupported()
     let many = |count| {
         let shape = [count, 1];
         let tensor = Tensor { shape: &shape, element_size: 1, from: Some(&[2, 1]), to: Some(&[2, 1]) };
-        runtime::write_strided(Some(&stream), whole(&a), &tensor, &bytes)
+        runtime::write_strided(Some(&stream), whole(&a), &tensor, Source::Copied(&bytes))
     };
     let refused = many((1 << 20) + 1).unwrap_err();
     assert_eq!(refused.error.code, code::UNSUPPORTED_STRIDES);
@@ -90,13 +90,13 @@ fn t2_a_strided_write_that_a_driver_fails_claims_its_rows_and_leaves_what_lies_b
             runtime::refuse_write(code::INVALID_ARGUMENT, String::new(), &part(&a, 4000, 96));
         }
         plan.arm(1, How::Driver).unwrap();
-        let refused = runtime::write_strided(Some(&stream), whole(&a), &tensor, &[7; 400]).unwrap_err();
+        let refused = runtime::write_strided(Some(&stream), whole(&a), &tensor, Source::Copied(&[7; 400])).unwrap_err();
         assert_eq!(refused.error.code, code::DRIVER);
         for row in 0..50_u64 {
             let claimed = |offset, size| runtime::check(&[a.view(row * 64 + offset, size).unwrap()]).is_err();
             assert!(claimed(0, 1) && claimed(7, 1) && !claimed(8, 50), "row {row}");
         }
-        runtime::write_strided(Some(&stream), whole(&a), &tensor, &[7; 400]).unwrap();
+        runtime::write_strided(Some(&stream), whole(&a), &tensor, Source::Copied(&[7; 400])).unwrap();
         runtime::check(&[a.view(0, 4000).unwrap()]).unwrap();
     }
 }

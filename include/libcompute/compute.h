@@ -171,7 +171,7 @@
 #define COMPUTE_BUFFER_FLAG_HOST_VISIBLE (UINT64_C(1) << 3)
 
 /* Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
- * there again at once for what the stream does next; under a budget, when its use is over. */
+ * there again at once for what the stream does next; under a budget, for a buffer of about its size, and for others when its use is over. */
 #define COMPUTE_BUFFER_FLAG_SCRATCH (UINT64_C(1) << 6)
 
 /* Most dimensions of a tensor. */
@@ -1464,6 +1464,20 @@ typedef struct compute_table {
                                           const struct compute_view *to,
                                           const struct compute_strided_desc *desc,
                                           compute_error *out_error);
+    /* `compute_stream_write_strided_borrowed` */
+    compute_status (*stream_write_strided_borrowed)(compute_stream stream,
+                                                    const struct compute_view *to,
+                                                    const struct compute_strided_desc *desc,
+                                                    const void *bytes,
+                                                    uint64_t size,
+                                                    compute_event *out_event,
+                                                    compute_error *out_error);
+    /* `compute_stream_read_strided_lazy` */
+    compute_status (*stream_read_strided_lazy)(compute_stream stream,
+                                               const struct compute_view *from,
+                                               const struct compute_strided_desc *desc,
+                                               compute_readback *out,
+                                               compute_error *out_error);
     /* `compute_tensor_desc_init` */
     void (*tensor_desc_init)(struct compute_tensor_desc *desc);
     /* `compute_strided_desc_init` */
@@ -2350,6 +2364,18 @@ compute_status compute_stream_write_strided(compute_stream stream,
                                             uint64_t size,
                                             compute_error *out_error);
 
+/* As `compute_stream_write_strided`, but the bytes are borrowed until `*out_event` is over. The caller releases the event.
+ *
+ * Pointers: `to` and `desc` and what it points to are readable; `bytes` is readable for `size` bytes, and nobody writes there, until the event is over; `out_event` is
+ * writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_write_strided_borrowed(compute_stream stream,
+                                                     const struct compute_view *to,
+                                                     const struct compute_strided_desc *desc,
+                                                     const void *bytes,
+                                                     uint64_t size,
+                                                     compute_event *out_event,
+                                                     compute_error *out_error);
+
 /* Reads the elements of a tensor from a view into host memory, and waits for it (T8); otherwise as `compute_stream_write_strided`. Bytes of host memory between the
  * elements are left alone, and all of it is when the answer is an error.
  *
@@ -2373,6 +2399,16 @@ compute_status compute_stream_read_strided_async(compute_stream stream,
                                                  uint64_t size,
                                                  compute_event *out_event,
                                                  compute_error *out_error);
+
+/* As `compute_stream_read_lazy`, of the elements of a tensor in the view: the bytes that an access gives are those from the first to behind the last element at the
+ * strides of the destination, with zeros between them.
+ *
+ * Pointers: `from` and `desc` and what it points to are readable; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_stream_read_strided_lazy(compute_stream stream,
+                                                const struct compute_view *from,
+                                                const struct compute_strided_desc *desc,
+                                                compute_readback *out,
+                                                compute_error *out_error);
 
 /* Copies the elements of a tensor between two views of one device; no byte of the source may be one of the destination (L9), but their rows may lie between
  * each other's. Claimed bytes among those that it reads skip the copy (`COMPUTE_SKIPPED`). Otherwise as `compute_stream_write_strided`.

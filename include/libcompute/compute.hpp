@@ -525,6 +525,15 @@ public:
         const compute_strided_desc desc = elements.desc();
         detail::run([&](compute_error *failed) { return compute_stream_write_strided(handle_, &to.get(), &desc, bytes, size, failed); });
     }
+    /// The bytes are borrowed until the event is over.
+    event write_borrowed(const view &to, const strided &elements, const void *bytes, std::uint64_t size) const {
+        const compute_strided_desc desc = elements.desc();
+        compute_event made = nullptr;
+        detail::run([&](compute_error *failed) {
+            return compute_stream_write_strided_borrowed(handle_, &to.get(), &desc, bytes, size, &made, failed);
+        });
+        return event(made);
+    }
     void read(const view &from, const strided &elements, void *bytes, std::uint64_t size) const {
         const compute_strided_desc desc = elements.desc();
         detail::run([&](compute_error *failed) { return compute_stream_read_strided(handle_, &from.get(), &desc, bytes, size, failed); });
@@ -546,6 +555,12 @@ public:
     readback read_lazy(const view &from) const {
         compute_readback made = nullptr;
         detail::run([&](compute_error *failed) { return compute_stream_read_lazy(handle_, &from.get(), &made, failed); });
+        return readback(made);
+    }
+    readback read_lazy(const view &from, const strided &elements) const {
+        const compute_strided_desc desc = elements.desc();
+        compute_readback made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_stream_read_strided_lazy(handle_, &from.get(), &desc, &made, failed); });
         return readback(made);
     }
     /// Gives every page of this stream's pools back that holds nothing.

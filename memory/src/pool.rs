@@ -218,6 +218,21 @@ impl Pool {
         self.counters.pending += slice.size;
     }
 
+    /// A pending slice is live again.
+    pub(crate) fn resume(&mut self, index: u32) {
+        let slice = &mut self.slices[index as usize];
+        slice.state = State::Live;
+        self.counters.slices += 1;
+        self.counters.in_use += slice.size;
+        self.counters.pending -= slice.size;
+    }
+
+    /// Whether an allocation of `size` bytes, a multiple of the granule, could have been given this slice.
+    pub(crate) fn could_serve(&self, index: u32, size: u64) -> bool {
+        let spare = self.slices[index as usize].size.checked_sub(size);
+        spare.is_some_and(|spare| spare == 0 || self.spec.kind == Kind::Exclusive && spare <= size / EXCLUSIVE_WASTE)
+    }
+
     /// Puts a live or pending slice back into the index, merged with free neighbours.
     pub(crate) fn release(&mut self, index: u32, after: u64) {
         let slice = &mut self.slices[index as usize];

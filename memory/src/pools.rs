@@ -11,6 +11,8 @@ use crate::report::PoolReport;
 
 /// Pending releases that every allocation looks at, so that they come back by themselves.
 const SWEEP: usize = 4;
+/// Pending releases that are looked at for one that can serve again as it is.
+const TAKE_LOOKS: usize = 32;
 /// Pending releases that are looked at before a page is asked for.
 const SWEEP_MORE: usize = 1024;
 /// Idle pages that a release looks at.
@@ -427,6 +429,22 @@ impl<U> Pools<U> {
             }
             None => self.put_back(pool as usize, slice, after, progress),
         }
+    }
+
+    /// Hands a pending allocation out again before its uses are over, to a caller who orders the next use behind them: of the latest ones, the last one that an
+    /// allocation of `size` bytes could have been given, and whose uses are `usable`. They are the caller's again.
+    pub fn take_back(&mut self, size: u64, mode: Mode, usable: impl Fn(&U) -> bool) -> Option<(Placement, U)> {
+        let rounded = size.checked_next_multiple_of(self.settings.granule).filter(|_| size > 0)?;
+        let index = self.route(size, mode)?;
+        let fits = |pending: &Pending<U>| {
+            pending.pool as usize == index && self.pools[index].could_serve(pending.slice, rounded) && usable(&pending.uses)
+        };
+        let found = self.pending.iter().rev().take(TAKE_LOOKS).position(fits)?;
+        self.reserve(index).ok()?;
+        let Pending { slice, uses, .. } = self.pending.remove(self.pending.len() - 1 - found)?;
+        self.pools[index].resume(slice);
+        self.live += 1;
+        Some((self.placement(index, slice), uses))
     }
 
     fn put_back(&mut self, index: usize, slice: u32, after: u64, progress: &impl Progress<U>) {

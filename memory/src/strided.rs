@@ -184,6 +184,11 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// Bytes of all elements together.
+    pub fn bytes(&self) -> u64 {
+        self.width * self.rows()
+    }
+
     /// Between two ends with these strides in bytes.
     pub fn new(shape: &[u64], strides: [&[i64]; 2], element_size: u64) -> Result<Self, TensorError> {
         // With these nothing below can wrap.

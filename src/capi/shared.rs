@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::boundary::*;
 use super::buffer::{read_view, view_of};
-use super::objects::{add, destroy, find, peek, release, retain};
+use super::objects::{add, destroy, find, release, retain};
 use super::status::*;
-use super::stream::{place, timeout_of};
+use super::stream::{Asked, timeout_of};
 use super::types::*;
 use crate::runtime::{Access, Mapping, Readback, Wait};
 
@@ -28,10 +28,8 @@ pub unsafe extern "C" fn compute_stream_read_lazy(
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(from, "from") }?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let from = place(buffer.as_ref(), view.offset, view.size);
-        out.set(add(Readback::new(stream.as_deref(), from)?)?);
+        let asked = unsafe { Asked::new(stream, from, "from") }?;
+        out.set(add(Readback::new(asked.stream(), asked.place(), None)?)?);
         Ok(COMPUTE_OK)
     })
 }

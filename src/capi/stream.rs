@@ -92,6 +92,44 @@ pub(crate) fn place<'a>(buffer: Option<&'a Live<compute_buffer_s>>, offset: u64,
     }
 }
 
+/// The stream and the view of a call, as far as their handles are good.
+pub(crate) struct Asked {
+    stream: Option<Live<compute_stream_s>>,
+    buffer: Option<Live<compute_buffer_s>>,
+    view: compute_view,
+}
+
+impl Asked {
+    /// Refused where there is no view at all.
+    ///
+    /// # Safety
+    /// When not NULL, `view` is readable.
+    pub(crate) unsafe fn new(stream: compute_stream, view: *const compute_view, name: &str) -> Result<Self, Complaint> {
+        // SAFETY: as our own caller says.
+        let view = unsafe { read_view(view, name) }?;
+        Ok(Self { stream: peek(stream), buffer: peek(view.buffer), view })
+    }
+
+    /// The stream.
+    pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {
+        self.stream.as_deref()
+    }
+
+    /// The view, not checked yet.
+    pub(crate) fn place(&self) -> Place<'_> {
+        place(self.buffer.as_ref(), self.view.offset, self.view.size)
+    }
+
+    /// A complaint about a call that would write there, which claims it (T2).
+    pub(crate) fn refused(&self, complaint: Complaint) -> Complaint {
+        complaint.claiming(|code, message| runtime::refuse_write(code, message, &self.place()))
+    }
+}
+
+fn plain(stream: Option<&Arc<Stream>>) -> Option<&Stream> {
+    stream.map(|stream| &**stream)
+}
+
 pub(crate) fn outcome(outcome: Outcome) -> compute_status {
     match outcome {
         Outcome::Enqueued => COMPUTE_OK,
@@ -254,13 +292,11 @@ pub unsafe extern "C" fn compute_stream_write(
 ) -> compute_status {
     guard_call(stream, "a write of the host", out_error, || {
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(to, "to") }?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let to = place(buffer.as_ref(), view.offset, view.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
         let bytes = unsafe { read_bytes(bytes.cast(), size, "bytes") };
-        let bytes = bytes.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
-        runtime::write(stream.as_deref().map(|stream| &**stream), to, Source::Copied(bytes))?;
+        let bytes = bytes.map_err(|complaint| asked.refused(complaint))?;
+        runtime::write(plain(asked.stream()), asked.place(), Source::Copied(bytes))?;
         Ok(COMPUTE_OK)
     })
 }
@@ -281,17 +317,14 @@ pub unsafe extern "C" fn compute_stream_write_borrowed(
 ) -> compute_status {
     guard_call(stream, "a write of the host", out_error, || {
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(to, "to") }?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let to = place(buffer.as_ref(), view.offset, view.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) };
         let checked = out.and_then(|out| Ok((out, check_host(bytes, size, "bytes")?)));
-        let (out, size) =
-            checked.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
+        let (out, size) = checked.map_err(|complaint| asked.refused(complaint))?;
         // SAFETY: as our own caller says.
         let source = Source::Borrowed(unsafe { HostSource::new(bytes.cast(), size) });
-        let event = runtime::write(stream.as_deref().map(|stream| &**stream), to, source)?;
+        let event = runtime::write(plain(asked.stream()), asked.place(), source)?;
         give_event(out, event)
     })
 }
@@ -329,13 +362,11 @@ pub unsafe extern "C" fn compute_stream_read(
 ) -> compute_status {
     guard_call(stream, "a read of the host", out_error, || {
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(from, "from") }?;
+        let asked = unsafe { Asked::new(stream, from, "from") }?;
         let size = check_host(bytes, size, "bytes")?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let from = place(buffer.as_ref(), view.offset, view.size);
         // SAFETY: as our own caller says; the read is over when this returns.
         let into = unsafe { HostTarget::new(bytes.cast(), size) };
-        runtime::read(stream.as_deref().map(|stream| &**stream), from, into)?;
+        runtime::read(plain(asked.stream()), asked.place(), into)?;
         Ok(COMPUTE_OK)
     })
 }
@@ -359,13 +390,11 @@ pub unsafe extern "C" fn compute_stream_read_async(
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) }?;
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(from, "from") }?;
+        let asked = unsafe { Asked::new(stream, from, "from") }?;
         let size = check_host(bytes, size, "bytes")?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let from = place(buffer.as_ref(), view.offset, view.size);
         // SAFETY: as our own caller says.
         let into = unsafe { HostTarget::new(bytes.cast(), size) };
-        let event = runtime::read_async(stream.as_deref().map(|stream| &**stream), from, into)?;
+        let event = runtime::read_async(plain(asked.stream()), asked.place(), into)?;
         give_event(out, Some(event))
     })
 }
@@ -384,15 +413,12 @@ pub unsafe extern "C" fn compute_stream_copy(
 ) -> compute_status {
     guard_call(stream, "a copy", out_error, || {
         // SAFETY: as our own caller says.
-        let target = unsafe { read_view(to, "to") }?;
-        let (stream, target_buffer) = (peek(stream), peek(target.buffer));
-        let to = place(target_buffer.as_ref(), target.offset, target.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
-        let source = unsafe { read_view(from, "from") };
-        let source = source.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
-        let source_buffer = peek(source.buffer);
-        let from = place(source_buffer.as_ref(), source.offset, source.size);
-        Ok(outcome(runtime::copy(stream.as_deref().map(|stream| &**stream), from, to)?))
+        let source = unsafe { read_view(from, "from") }.map_err(|complaint| asked.refused(complaint))?;
+        let buffer = peek(source.buffer);
+        let from = place(buffer.as_ref(), source.offset, source.size);
+        Ok(outcome(runtime::copy(plain(asked.stream()), from, asked.place())?))
     })
 }
 
@@ -422,14 +448,10 @@ pub unsafe extern "C" fn compute_stream_fill(
 ) -> compute_status {
     guard_call(stream, "a fill", out_error, || {
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(to, "to") }?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let to = place(buffer.as_ref(), view.offset, view.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
-        let pattern = unsafe { pattern_of(pattern, pattern_size) };
-        let pattern =
-            pattern.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_write(code, message, &to)))?;
-        runtime::fill(stream.as_deref().map(|stream| &**stream), to, pattern)?;
+        let pattern = unsafe { pattern_of(pattern, pattern_size) }.map_err(|complaint| asked.refused(complaint))?;
+        runtime::fill(plain(asked.stream()), asked.place(), pattern)?;
         Ok(COMPUTE_OK)
     })
 }

@@ -486,6 +486,24 @@ pub struct compute_table {
         desc: *const compute_strided_desc,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_stream_write_strided_borrowed`
+    pub stream_write_strided_borrowed: unsafe extern "C" fn(
+        stream: compute_stream,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *const c_void,
+        size: u64,
+        out_event: *mut compute_event,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided_lazy`
+    pub stream_read_strided_lazy: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        out: *mut compute_readback,
+        out_error: *mut compute_error,
+    ) -> compute_status,
     /// `compute_tensor_desc_init`
     pub tensor_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_desc),
     /// `compute_strided_desc_init`
@@ -816,6 +834,8 @@ static TABLE: compute_table = compute_table {
     stream_read_strided: tensor::compute_stream_read_strided,
     stream_read_strided_async: tensor::compute_stream_read_strided_async,
     stream_copy_strided: tensor::compute_stream_copy_strided,
+    stream_write_strided_borrowed: tensor::compute_stream_write_strided_borrowed,
+    stream_read_strided_lazy: tensor::compute_stream_read_strided_lazy,
     tensor_desc_init: descriptors::compute_tensor_desc_init,
     strided_desc_init: descriptors::compute_strided_desc_init,
     stream_read_lazy: shared::compute_stream_read_lazy,

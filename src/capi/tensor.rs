@@ -4,16 +4,16 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use compute_hal::HostTarget;
+use compute_hal::{HostSource, HostTarget};
 use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::read_view;
-use super::objects::{find, guard_call, peek};
+use super::objects::{add, find, guard_call, peek};
 use super::status::*;
-use super::stream::{give_event, outcome, place};
+use super::stream::{Asked, give_event, outcome, place};
 use super::types::*;
-use crate::runtime::{self, Arrangement, Place, Tensor, TensorPlace, TensorSpec, Wait};
+use crate::runtime::{self, Arrangement, Readback, Source, Tensor, TensorPlace, TensorSpec, Wait};
 
 /// More tensors in one layout are a mistake, or garbage for a number.
 const MOST_TENSORS: usize = 1 << 20;
@@ -62,20 +62,24 @@ impl Read {
         Ok(Self { shape, element_size: desc.element_size, strides })
     }
 
+    /// On behalf of a call that claims its destination when it is refused.
+    ///
+    /// # Safety
+    /// As [`Read::new`].
+    unsafe fn for_writing(desc: *const compute_strided_desc, asked: &Asked) -> Result<Self, Complaint> {
+        // SAFETY: as our own caller says.
+        unsafe { Self::new(desc) }.map_err(|complaint| asked.refused(complaint))
+    }
+
+    /// A complaint about a call that would write these elements there, which claims them (T2).
+    fn refused(&self, complaint: Complaint, asked: &Asked) -> Complaint {
+        complaint.claiming(|code, message| runtime::refuse_strided(code, message, &asked.place(), Some(&self.tensor())))
+    }
+
     fn tensor(&self) -> Tensor<'_> {
         let [from, to] = &self.strides;
         Tensor { shape: &self.shape, element_size: self.element_size, from: from.as_deref(), to: to.as_deref() }
     }
-}
-
-/// Reads a descriptor on behalf of a call that claims its destination when it is refused.
-///
-/// # Safety
-/// As [`Read::new`].
-unsafe fn read_for(desc: *const compute_strided_desc, to: &Place<'_>) -> Result<Read, Complaint> {
-    // SAFETY: as our own caller says.
-    let read = unsafe { Read::new(desc) };
-    read.map_err(|complaint| complaint.claiming(|code, message| runtime::refuse_strided(code, message, to, None)))
 }
 
 /// Places several tensors in one buffer of a device (M3), which the caller then makes with `*size` bytes: offset, size, pitch and strides of each, at
@@ -156,18 +160,44 @@ pub unsafe extern "C" fn compute_stream_write_strided(
 ) -> compute_status {
     guard_call(stream, "a strided write", out_error, || {
         // SAFETY: as our own caller says.
-        let view = unsafe { read_view(to, "to") }?;
-        let (stream, buffer) = (peek(stream), peek(view.buffer));
-        let to = place(buffer.as_ref(), view.offset, view.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
-        let read = unsafe { read_for(desc, &to) }?;
-        let tensor = read.tensor();
+        let read = unsafe { Read::for_writing(desc, &asked) }?;
         // SAFETY: as our own caller says.
         let bytes = unsafe { read_bytes(bytes.cast(), size, "bytes") };
-        let refuse = |code, message| runtime::refuse_strided(code, message, &to, Some(&tensor));
-        let bytes = bytes.map_err(|complaint| complaint.claiming(refuse))?;
-        runtime::write_strided(stream.as_deref().map(|stream| &**stream), to, &tensor, bytes)?;
+        let bytes = bytes.map_err(|complaint| read.refused(complaint, &asked))?;
+        runtime::write_strided(asked.stream().map(|stream| &**stream), asked.place(), &read.tensor(), Source::Copied(bytes))?;
         Ok(COMPUTE_OK)
+    })
+}
+
+/// As `compute_stream_write_strided`, but the bytes are borrowed until `*out_event` is over. The caller releases the event.
+///
+/// # Safety
+/// `to` and `desc` and what it points to are readable; `bytes` is readable for `size` bytes, and nobody writes there, until the event is over; `out_event` is
+/// writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_write_strided_borrowed(
+    stream: compute_stream,
+    to: *const compute_view,
+    desc: *const compute_strided_desc,
+    bytes: *const c_void,
+    size: u64,
+    out_event: *mut compute_event,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
+        // SAFETY: as our own caller says.
+        let read = unsafe { Read::for_writing(desc, &asked) }?;
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out_event, "out_event", ptr::null_mut()) };
+        let checked = out.and_then(|out| Ok((out, check_host(bytes, size, "bytes")?)));
+        let (out, size) = checked.map_err(|complaint| read.refused(complaint, &asked))?;
+        // SAFETY: as our own caller says.
+        let source = Source::Borrowed(unsafe { HostSource::new(bytes.cast(), size) });
+        give_event(out, runtime::write_strided(asked.stream().map(|stream| &**stream), asked.place(), &read.tensor(), source)?)
     })
 }
 
@@ -228,15 +258,38 @@ unsafe fn enqueue_read(
     size: u64,
 ) -> Result<Arc<runtime::Event>, Complaint> {
     // SAFETY: as our own caller says.
-    let view = unsafe { read_view(from, "from") }?;
+    let asked = unsafe { Asked::new(stream, from, "from") }?;
     // SAFETY: as our own caller says.
     let read = unsafe { Read::new(desc) }?;
     let size = check_host(bytes, size, "bytes")?;
-    let (stream, buffer) = (peek(stream), peek(view.buffer));
-    let from = place(buffer.as_ref(), view.offset, view.size);
     // SAFETY: as our own caller says.
     let into = unsafe { HostTarget::new(bytes.cast(), size) };
-    Ok(runtime::read_strided(stream.as_deref().map(|stream| &**stream), from, &read.tensor(), into)?)
+    Ok(runtime::read_strided(asked.stream().map(|stream| &**stream), asked.place(), &read.tensor(), into)?)
+}
+
+/// As `compute_stream_read_lazy`, of the elements of a tensor in the view: the bytes that an access gives are those from the first to behind the last element at the
+/// strides of the destination, with zeros between them.
+///
+/// # Safety
+/// `from` and `desc` and what it points to are readable; `out` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_read_strided_lazy(
+    stream: compute_stream,
+    from: *const compute_view,
+    desc: *const compute_strided_desc,
+    out: *mut compute_readback,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(out, "out", ptr::null_mut()) }?;
+        // SAFETY: as our own caller says.
+        let asked = unsafe { Asked::new(stream, from, "from") }?;
+        // SAFETY: as our own caller says.
+        let read = unsafe { Read::new(desc) }?;
+        out.set(add(Readback::new(asked.stream(), asked.place(), Some(&read.tensor()))?)?);
+        Ok(COMPUTE_OK)
+    })
 }
 
 /// Copies the elements of a tensor between two views of one device; no byte of the source may be one of the destination (L9), but their rows may lie between
@@ -254,18 +307,13 @@ pub unsafe extern "C" fn compute_stream_copy_strided(
 ) -> compute_status {
     guard_call(stream, "a strided copy", out_error, || {
         // SAFETY: as our own caller says.
-        let target = unsafe { read_view(to, "to") }?;
-        let (stream, target_buffer) = (peek(stream), peek(target.buffer));
-        let to = place(target_buffer.as_ref(), target.offset, target.size);
+        let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.
-        let read = unsafe { read_for(desc, &to) }?;
-        let tensor = read.tensor();
+        let read = unsafe { Read::for_writing(desc, &asked) }?;
         // SAFETY: as our own caller says.
-        let source = unsafe { read_view(from, "from") };
-        let refuse = |code, message| runtime::refuse_strided(code, message, &to, Some(&tensor));
-        let source = source.map_err(|complaint| complaint.claiming(refuse))?;
-        let source_buffer = peek(source.buffer);
-        let from = place(source_buffer.as_ref(), source.offset, source.size);
-        Ok(outcome(runtime::copy_strided(stream.as_deref().map(|stream| &**stream), from, to, &tensor)?))
+        let source = unsafe { read_view(from, "from") }.map_err(|complaint| read.refused(complaint, &asked))?;
+        let buffer = peek(source.buffer);
+        let from = place(buffer.as_ref(), source.offset, source.size);
+        Ok(outcome(runtime::copy_strided(asked.stream().map(|stream| &**stream), from, asked.place(), &read.tensor())?))
     })
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
+use compute_trust::NoMemory;
 use smallvec::SmallVec;
 
 use super::code;
@@ -13,6 +14,7 @@ use super::error::{Checked, refusal};
 use super::kernel::Kernel;
 use super::launch::{Binding, Grid, Input, Launch};
 use super::place::Span;
+use super::section::no_memory;
 use super::stream::Stream;
 use super::transfer::usable;
 
@@ -85,6 +87,7 @@ fn bind<'a>(
     slots: &mut SmallVec<[Slot<'a>; 8]>,
 ) -> Checked<()> {
     let infos = reflection.bindings.as_slice();
+    slots.try_reserve(infos.len()).map_err(|_| Box::new(no_memory(NoMemory)))?;
     slots.resize(infos.len(), Slot { given: Given::Nothing, write_all: false, seen: false });
     for (position, binding) in given.iter().enumerate() {
         let index = find(reflection, position, binding)?;

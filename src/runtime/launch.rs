@@ -2,20 +2,18 @@
 //!
 //! **A device never has to refuse what passed here.** A refusal claims the outputs that it could make out (T2) before it answers.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal as hal;
-use compute_trust::{About, Error};
+use compute_trust::{About, Error, NoMemory};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Given, check};
-use super::buffer::Buffer;
 use super::error::{Failed, Result, error};
 use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
 use super::place::Place;
-use super::section::{Outcome, Performed, Subject, Touch, Write, perform, refuse, refused_operation, region};
+use super::section::{Outcome, Performed, Subject, Touch, Write, no_memory, perform, refuse, refused_operation, region};
 use super::stream::Stream;
 use super::{code, late, log, prints};
 
@@ -184,13 +182,17 @@ pub(super) fn is_whole(
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {
     let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
     let mut ranges = SmallVec::new();
+    if ranges.try_reserve(bound.slots.len() + 1).is_err() {
+        return Err(refused(no_memory(NoMemory), launch));
+    }
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
     let subject = Subject { name: &kernel.name, label, fails_late, calls: 1 };
     let prints = (kernel.print_room > 0).then(|| prints::expect(&stream.queue, &kernel.name, label));
-    let mut prints = prints.transpose().map_err(|none| refused(error(code::OUT_OF_MEMORY, none.to_string()), launch))?;
+    let mut prints = prints.transpose().map_err(|none| refused(no_memory(none), launch))?;
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
+        bindings.try_reserve(bound.slots.len()).map_err(|_| hal::DeviceError::OutOfMemory { asked: 0, free: 0 })?;
         for slot in &bound.slots {
             bindings.push(match slot.given {
                 Given::Nothing => hal::Binding::Inline(&[]),
@@ -236,16 +238,11 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
             reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
         }
     };
-    let outputs: Vec<(Arc<Buffer>, Range<u64>)> = launch
-        .bindings
-        .iter()
-        .filter(is_output)
-        .filter_map(|binding| match binding.given {
-            Input::Place(place) => place.reachable(),
-            Input::Inline(_) => None,
-        })
-        .collect();
+    let outputs = launch.bindings.iter().filter(is_output).filter_map(|binding| match binding.given {
+        Input::Place(place) => place.reachable(),
+        Input::Inline(_) => None,
+    });
     let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));
     let about = About { operation: refused_operation(), label: launch.label.into(), kernel, stream: 0 };
-    refuse(Error { about: Some(about), ..made }, &outputs)
+    refuse(Error { about: Some(about), ..made }, outputs)
 }

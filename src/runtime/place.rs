@@ -71,10 +71,10 @@ impl<'a> Place<'a> {
     }
 
     /// As much of it as lies inside its buffer: what a refused write claims.
-    pub(crate) fn reachable(&self) -> Option<(Arc<Buffer>, Range<u64>)> {
+    pub(crate) fn reachable(&self) -> Option<(&'a Arc<Buffer>, Range<u64>)> {
         let Self::View { buffer, offset, size } = *self else { return None };
         let start = offset.min(buffer.size);
         let end = offset.saturating_add(size).min(buffer.size);
-        Some((Arc::clone(buffer), start..end.max(start)))
+        Some((buffer, start..end.max(start)))
     }
 }

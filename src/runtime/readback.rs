@@ -5,13 +5,16 @@
 use std::sync::Arc;
 
 use compute_hal::HostTarget;
+use compute_memory::MOST_DIMENSIONS;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::buffer::View;
 use super::error::{Failed, Result};
 use super::event::Event;
 use super::place::Place;
 use super::stream::{Stream, Wait};
+use super::strided::{Tensor, check_read, read_strided};
 use super::transfer::{read_async, usable};
 use super::{code, error};
 
@@ -19,7 +22,30 @@ use super::{code, error};
 pub struct Readback {
     stream: Arc<Stream>,
     view: View,
+    elements: Option<Elements>,
+    size: u64,
     copy: Mutex<Option<Enqueued>>,
+}
+
+/// What of the view is read, and how it lies in the host's memory.
+struct Elements {
+    shape: SmallVec<[u64; MOST_DIMENSIONS]>,
+    element_size: u64,
+    strides: [Option<SmallVec<[i64; MOST_DIMENSIONS]>>; 2],
+    /// There are bytes between them in the host's memory.
+    gaps: bool,
+}
+
+impl Elements {
+    fn new(tensor: &Tensor<'_>, gaps: bool) -> Self {
+        let strides = [tensor.from, tensor.to].map(|strides| strides.map(SmallVec::from_slice));
+        Self { shape: SmallVec::from_slice(tensor.shape), element_size: tensor.element_size, strides, gaps }
+    }
+
+    fn tensor(&self) -> Tensor<'_> {
+        let [from, to] = &self.strides;
+        Tensor { shape: &self.shape, element_size: self.element_size, from: from.as_deref(), to: to.as_deref() }
+    }
 }
 
 /// A copy that was asked for.
@@ -30,20 +56,27 @@ struct Enqueued {
 }
 
 impl Readback {
-    /// Of a view, by reads on `stream`. Copies nothing yet.
-    pub fn new(stream: Option<&Arc<Stream>>, from: Place<'_>) -> Result<Arc<Self>> {
+    /// Of a view, or of the elements of a tensor in it, by reads on `stream`. Copies nothing yet.
+    pub fn new(stream: Option<&Arc<Stream>>, from: Place<'_>, tensor: Option<&Tensor<'_>>) -> Result<Arc<Self>> {
         let checked = (|| {
             usable(stream.map(|stream| &**stream))?;
             let Some(stream) = stream else { return super::error::refusal(code::INVALID_HANDLE, || "no stream".into()) };
-            Ok((stream, from.check(&stream.device, || "source".into())?.view()))
+            let view = from.check(&stream.device, || "source".into())?.view();
+            let elements = match tensor {
+                Some(tensor) => Some((tensor, check_read(stream, &from, tensor)?)),
+                None => None,
+            };
+            Ok((stream, view, elements))
         })();
-        let (stream, view) = checked.map_err(|made| Failed::of(*made))?;
-        Ok(Arc::new(Self { stream: Arc::clone(stream), view, copy: Mutex::new(None) }))
+        let (stream, view, elements) = checked.map_err(|made| Failed::of(*made))?;
+        let size = elements.map_or(view.size, |(_, (size, _))| size);
+        let elements = elements.map(|(tensor, (_, gaps))| Elements::new(tensor, gaps));
+        Ok(Arc::new(Self { stream: Arc::clone(stream), view, elements, size, copy: Mutex::new(None) }))
     }
 
     /// Bytes that it gives.
     pub fn size(&self) -> u64 {
-        self.view.size
+        self.size
     }
 
     /// Enqueues the copy, unless that was done. Gives the event that tells how it ends.
@@ -56,9 +89,18 @@ impl Readback {
             return Ok(copy.clone());
         }
         // With no lock held, as it may call back. Of two threads that come here at once, one enqueues a copy too many.
-        let bytes = self.stream.stage(self.view.size)?;
+        let bytes = self.stream.stage(self.size)?;
         let from = Place::View { buffer: &self.view.buffer, offset: self.view.offset, size: self.view.size };
-        let event = read_async(Some(&self.stream), from, bytes.clone())?;
+        let event = match &self.elements {
+            None => read_async(Some(&self.stream), from, bytes.clone())?,
+            Some(elements) => {
+                // The memory may have served somebody else before (F1).
+                if elements.gaps {
+                    bytes.clear();
+                }
+                read_strided(Some(&self.stream), from, &elements.tensor(), bytes.clone())?
+            }
+        };
         Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes }).clone())
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use compute_memory::Footprint;
 use compute_trust::{Failure, MAX_RANGES, Map};
+use smallvec::SmallVec;
 
 use super::buffer::View;
 use super::late;
@@ -19,11 +20,15 @@ use super::section::{Touch, Write};
 /// Up to so many rows are ranges of their own: a few tensors of that many leave a buffer within its number of ranges (T3).
 pub(crate) const EXACT: usize = 256;
 
+/// What a transfer of tensors touches: room for one range at each end, which takes no memory.
+pub(crate) type Touches<'a> = SmallVec<[Touch<'a>; 2]>;
+
 /// What work does to a tensor whose first byte is that of `span`. A clean buffer has nothing to look up or to fill, so that one range does there unless
 /// late failures are about (T13). Should it get dirty before the work has its mark, more is filled than has to be.
-pub(crate) fn touch<'a>(touches: &mut Vec<Touch<'a>>, span: Span<'a>, rows: &'a Footprint, reads: bool, write: Write) {
+pub(crate) fn touch<'a>(touches: &mut Touches<'a>, span: Span<'a>, rows: &'a Footprint, reads: bool, write: Write) {
     let exact = span.buffer.device.capabilities().fails_late || late::active() || span.buffer.mark.glance().dirty;
-    if !exact || rows.rows() > EXACT as u64 {
+    // Without memory for a range each, they are one.
+    if !exact || rows.rows() > EXACT as u64 || touches.try_reserve(rows.rows() as usize + 1).is_err() {
         return touches.push(Touch { span, reads, write, rows: Some(rows) });
     }
     for row in rows.each() {
@@ -58,6 +63,9 @@ pub(crate) fn first_claim(touch: &Touch<'_>, map: &Map) -> Option<Arc<Failure>> 
 pub(crate) fn claimed(touches: &[Touch<'_>]) -> Vec<View> {
     let mut views = Vec::new();
     for touch in touches.iter().filter(|touch| touch.reads) {
+        if views.try_reserve(1).is_err() {
+            break;
+        }
         let Some(rows) = touch.rows else {
             views.push(touch.span.view());
             continue;
@@ -65,6 +73,7 @@ pub(crate) fn claimed(touches: &[Touch<'_>]) -> Vec<View> {
         let map = touch.span.buffer.map.lock();
         let Range { mut start, end } = touch.span.range();
         while views.len() < 2 * MAX_RANGES
+            && views.try_reserve(1).is_ok()
             && let Some((at, _)) = map.first_claim(start..end)
             && let Some(part) = next(touch, rows, at)
         {

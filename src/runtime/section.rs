@@ -162,13 +162,13 @@ pub(crate) fn perform<'a>(
     if let Some(touch) = touches.iter().find(|touch| touch.span.buffer.is_scratch_of_another(stream.id)) {
         let label = touch.span.buffer.label();
         let text = format!("buffer `{label}` is scratch of another stream than `{}`, which alone may use it", stream.label);
-        return Err(refuse(error(code::FOREIGN_HANDLE, text), &outputs(touches)));
+        return Err(refuse(error(code::FOREIGN_HANDLE, text), outputs(touches)));
     }
     if stream.is_dry() {
         return dry(stream, touches);
     }
     if let Err(made) = stream.not_recording(subject.name) {
-        return Err(refuse(*made, &outputs(touches)));
+        return Err(refuse(*made, outputs(touches)));
     }
     let submit = stream.queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
     // Stays where it is until it has settled: moving it about costs as much as all of its bookkeeping.
@@ -190,7 +190,10 @@ pub(crate) fn perform<'a>(
         // Until it has its marks there is nothing to settle.
         settled: true,
     };
-    section.merge();
+    if let Err(none) = section.merge() {
+        drop(section);
+        return Err(refuse(no_memory(none), outputs(touches)));
+    }
     section.take_marks();
     section.settled = false;
     if section.held.iter().any(|held| held.found.dirty)
@@ -209,13 +212,12 @@ pub(crate) fn perform<'a>(
         }
         return Ok(Performed::Skipped(failure));
     }
-    section.take_positions();
-    if let Err(none) = section.expect_uses() {
-        return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
+    if let Err(none) = section.take_positions().and_then(|()| section.expect_uses()) {
+        return Err(section.refuse(no_memory(none)));
     }
     let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
     if journaled && let Err(none) = section.record(watch) {
-        return Err(section.refuse(error(code::OUT_OF_MEMORY, none.to_string())));
+        return Err(section.refuse(no_memory(none)));
     }
     let done = section.prepare_device().and_then(|()| {
         let step = Step { queue: &*section.queue.native, at: section.last - (subject.calls - 1), journaled };
@@ -245,8 +247,10 @@ impl<'a> Section<'a> {
         if claim.is_none() && self.compact() {
             claim = self.first_claim();
         }
-        if claim.is_none() {
-            self.plan_fills();
+        if claim.is_none()
+            && let Err(none) = self.plan_fills()
+        {
+            return Err(self.refuse_here(no_memory(none)));
         }
         Ok(claim)
     }
@@ -267,17 +271,16 @@ impl<'a> Section<'a> {
 
     /// A deferred allocation could not be made (M5): its buffer is claimed by that, and so is what the work would have written.
     fn not_backed(&self, buffer: &Arc<Buffer>, cause: &Failed) -> Arc<Failed> {
-        let mut outputs = outputs(self.touches);
-        outputs.push((Arc::clone(buffer), 0..buffer.size));
+        let outputs = outputs(self.touches).chain([(buffer, 0..buffer.size)]);
         let made = Error { about: Some(self.subject.about(refused_operation(), self.stream.id)), ..(*cause.error).clone() };
         if cause.error.answers.poisoned {
-            return refuse(made, &outputs);
+            return refuse(made, outputs);
         }
         let (label, size, name, id) = (buffer.label(), buffer.size, self.subject.name, buffer.id);
         let text = format!(
             "the allocation of {size} bytes for buffer `{label}` ({id}) was deferred to its first use, and could not be made when `{name}` needed it: {cause}"
         );
-        refuse(Error { code: code::NOT_BACKED, message: text, ..made }, &outputs)
+        refuse(Error { code: code::NOT_BACKED, message: text, ..made }, outputs)
     }
 
     /// Takes all marks or none, sleeping where somebody else has to settle first.
@@ -293,17 +296,20 @@ impl<'a> Section<'a> {
     }
 
     /// One entry per buffer, by id, which is the order of locking.
-    fn merge(&mut self) {
+    fn merge(&mut self) -> std::result::Result<(), NoMemory> {
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             match self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id) {
                 Ok(index) => self.held[index].writes |= writes,
                 Err(place) => {
                     let found = Found { dirty: false, pending: false };
-                    self.held.insert(place, Held { buffer, exclusive: false, writes, found, changed: false });
+                    let new = Held { buffer, exclusive: false, writes, found, changed: false };
+                    room(&mut self.held)?;
+                    self.held.insert(place, new);
                 }
             }
         }
+        Ok(())
     }
 
     /// The place of a buffer among those held: a replay may touch thousands.
@@ -336,7 +342,13 @@ impl<'a> Section<'a> {
         self.last = self.advance(1);
         self.first = self.last;
         self.queue.native.mark(self.last);
-        let outputs = self.touches.iter().filter(|touch| touch.write != Write::No).map(|touch| touch.span.buffer.id).collect();
+        let mut outputs = SmallVec::new();
+        for touch in self.touches.iter().filter(|touch| touch.write != Write::No) {
+            // Of those for which there is no memory it is not told that they were skipped.
+            if room(&mut outputs).is_ok() {
+                outputs.push(touch.span.buffer.id);
+            }
+        }
         // A host read is told itself; only work that leaves something unwritten becomes part of the chain.
         if self.touches.iter().any(|touch| touch.write != Write::No) {
             failure.note(Skip { about: self.about(), needed: needed.name(), outputs, used: false });
@@ -360,7 +372,8 @@ impl<'a> Section<'a> {
         let mut any = false;
         for (index, held) in self.held.iter_mut().enumerate().filter(|(_, held)| held.found.dirty) {
             let mut map = held.buffer.map.lock();
-            if map.overflowing() {
+            // Without memory for the fills it stays as it is, within its hard bound.
+            if map.overflowing() && self.fills.try_reserve(map.ranges()).is_ok() {
                 (any, held.changed) = (true, true);
                 self.fills.extend(map.compact().into_iter().map(|gap| (index, gap)));
             }
@@ -370,7 +383,7 @@ impl<'a> Section<'a> {
     }
 
     /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
-    fn plan_fills(&mut self) {
+    fn plan_fills(&mut self) -> std::result::Result<(), NoMemory> {
         for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part || touch.rows.is_some()) {
             let Some(index) = self.place(touch.span.buffer) else { continue };
             if !self.held[index].found.dirty {
@@ -379,6 +392,7 @@ impl<'a> Section<'a> {
             let map = touch.span.buffer.map.lock();
             for gap in map.unwritten_in(touch.span.range()) {
                 if rows::wants_filled(touch, &gap) && !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
+                    room(&mut self.fills)?;
                     self.fills.push((index, gap));
                 }
             }
@@ -386,19 +400,21 @@ impl<'a> Section<'a> {
         for (index, _) in &self.fills {
             self.held[*index].writes = true;
         }
+        Ok(())
     }
 
     /// Gives the work its positions, and collects what it has to wait for.
-    fn take_positions(&mut self) {
+    fn take_positions(&mut self) -> std::result::Result<(), NoMemory> {
         let before_last = (self.fills.len() as u64).saturating_add(self.subject.calls - 1);
         self.last = self.advance(before_last.saturating_add(1));
         self.first = self.last - before_last;
         let mine = self.queue.index;
         for held in &self.held {
             let uses = &held.buffer.uses;
+            let mut all = Ok(());
             let mut wait = |other: Use| {
-                if other.queue != mine {
-                    self.waits.push(other);
+                if other.queue != mine && all.is_ok() {
+                    all = room(&mut self.waits).map(|()| self.waits.push(other));
                 }
             };
             if let Some(write) = uses.last_write() {
@@ -407,7 +423,9 @@ impl<'a> Section<'a> {
             if held.writes {
                 uses.each_read(wait);
             }
+            all?;
         }
+        Ok(())
     }
 
     /// Room for what [`Self::note_uses`] will note, so that it needs no memory (F2).
@@ -449,9 +467,18 @@ impl<'a> Section<'a> {
     /// It fails: what it would have written is claimed.
     #[cold]
     fn refuse(mut self, made: Error) -> Arc<Failed> {
+        self.refuse_here(made)
+    }
+
+    #[cold]
+    fn refuse_here(&mut self, made: Error) -> Arc<Failed> {
+        if self.last == 0 {
+            self.last = self.advance(1);
+            self.first = self.last;
+        }
         let failure = self.fail(made);
         // Its locks are given back before anybody else's code runs (F4).
-        drop(self);
+        self.submit = None;
         log::failure(&failure);
         Failed::claiming(&failure)
     }
@@ -480,10 +507,13 @@ impl<'a> Section<'a> {
             return Ok(());
         }
         self.queue.native.wait_for(queue.native.id(), other.position)?;
-        if submit.awaited.len() <= index {
-            submit.awaited.resize(index + 1, 0);
+        let awaited = &mut submit.awaited;
+        let known = awaited.len();
+        // Without memory for it the next work waits once more.
+        if index < known || awaited.try_reserve(index + 1 - known).is_ok() {
+            awaited.resize(known.max(index + 1), 0);
+            awaited[index] = other.position;
         }
-        submit.awaited[index] = other.position;
         Ok(())
     }
 
@@ -611,8 +641,9 @@ pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> 
 }
 
 /// Claims ranges for work that was refused before anything reached the device (T2), and makes the answer.
-pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<Failed> {
-    if outputs.iter().all(|(_, range)| range.is_empty()) {
+pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) -> Arc<Failed> {
+    let mut outputs = outputs.into_iter().filter(|(_, range)| !range.is_empty()).peekable();
+    if outputs.peek().is_none() {
         return Failed::of(made);
     }
     let failure = Failure::new(Arc::new(made), true);
@@ -622,23 +653,34 @@ pub(crate) fn refuse(made: Error, outputs: &[(Arc<Buffer>, Range<u64>)]) -> Arc<
 }
 
 /// Claims ranges.
-pub(crate) fn claim(failure: &Arc<Failure>, outputs: &[(Arc<Buffer>, Range<u64>)]) {
-    for (buffer, range) in outputs.iter().filter(|(_, range)| !range.is_empty()) {
+pub(crate) fn claim<'a>(failure: &Arc<Failure>, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) {
+    for (buffer, range) in outputs.into_iter().filter(|(_, range)| !range.is_empty()) {
         alone(buffer, |map| {
             map.lock().claim(range.clone(), failure);
-            late::claimed(buffer.id, range, failure);
+            late::claimed(buffer.id, &range, failure);
         });
     }
 }
 
 /// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
 fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
-    refuse((*failed.error).clone(), &outputs(touches))
+    refuse((*failed.error).clone(), outputs(touches))
 }
 
-fn outputs(touches: &[Touch<'_>]) -> Vec<(Arc<Buffer>, Range<u64>)> {
+fn outputs<'a>(touches: &'a [Touch<'_>]) -> impl Iterator<Item = (&'a Arc<Buffer>, Range<u64>)> {
     let written = touches.iter().filter(|touch| touch.write != Write::No);
-    written.flat_map(|touch| rows::ranges(touch).map(|range| (Arc::clone(touch.span.buffer), range))).collect()
+    written.flat_map(|touch| rows::ranges(touch).map(|range| (touch.span.buffer, range)))
+}
+
+/// Room for one more, or none: what a call collects depends on how many buffers, ranges and streams its caller has.
+pub(crate) fn room<A: smallvec::Array>(list: &mut SmallVec<A>) -> std::result::Result<(), NoMemory> {
+    if list.len() < list.capacity() { Ok(()) } else { list.try_reserve(1).map_err(|_| NoMemory) }
+}
+
+/// What a call answers that has no host memory for its bookkeeping.
+#[cold]
+pub(crate) fn no_memory(none: NoMemory) -> Error {
+    error(code::OUT_OF_MEMORY, none.to_string())
 }
 
 /// Under a dry run nothing is enqueued (M5); a host read has nothing to answer with.

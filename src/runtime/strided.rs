@@ -14,9 +14,10 @@ use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::Event;
 use super::place::{Place, Span};
+use super::rows::Touches;
 use super::section::{Outcome, Step, Subject, Write, perform, refuse, region};
 use super::stream::Stream;
-use super::transfer::{Landing, NAMES, perform_read, refuse_write, subject, usable};
+use super::transfer::{Landing, NAMES, Source, charge, perform_read, refuse_write, subject, usable, written};
 use super::{code, rows};
 
 /// More calls of the device than this for one transfer: packing on the host, or a kernel, would be the better way.
@@ -61,12 +62,11 @@ impl Tensor<'_> {
 /// Refuses a write or copy of a tensor, and claims what can be made out of its destination (T2): its rows, or the view around them where it is not
 /// known how they lie or there are too many.
 fn refused(made: Error, to: &Place<'_>, tensor: &Tensor<'_>) -> Arc<Failed> {
-    let Some((buffer, range)) = to.reachable() else { return refuse(made, &[]) };
+    let Some((buffer, range)) = to.reachable() else { return refuse(made, []) };
     let rows = tensor.transfer().ok().map(|transfer| transfer.ends[1]);
     let rows = rows.filter(|rows| rows.rows() <= rows::EXACT as u64 && rows.span() <= range.end - range.start);
-    let Some(rows) = rows else { return refuse(made, &[(buffer, range)]) };
-    let shifted = |row: Range<u64>| (Arc::clone(&buffer), range.start + row.start..range.start + row.end);
-    refuse(made, &rows.each().map(shifted).collect::<Vec<_>>())
+    let Some(rows) = rows else { return refuse(made, [(buffer, range)]) };
+    refuse(made, rows.each().map(|row| (buffer, range.start + row.start..range.start + row.end)))
 }
 
 /// Refuses a write or copy of a tensor for a reason that only the caller of the runtime knows, and claims its destination (T2).
@@ -103,8 +103,8 @@ fn inside<'a>(view: Span<'a>, tensor: &Footprint, role: &str) -> Checked<Span<'a
     })
 }
 
-fn host_fits(size: usize, tensor: &Footprint) -> Checked<()> {
-    if tensor.span() <= size as u64 {
+fn host_fits(size: u64, tensor: &Footprint) -> Checked<()> {
+    if tensor.span() <= size {
         return Ok(());
     }
     refusal(code::OUT_OF_RANGE, || format!("the tensor spans {} bytes of host memory, which has {size}", tensor.span()))
@@ -134,43 +134,59 @@ fn part(of: Region, piece: &Piece, end: usize) -> Region {
     Region { offset: of.offset + piece.offsets[end], size: piece.span(end), ..of }
 }
 
-/// The bytes of host memory that one end of a piece spans.
-fn host_part<'a>(bytes: &'a [u8], piece: &Piece, end: usize) -> std::result::Result<&'a [u8], DeviceError> {
-    let start = usize::try_from(piece.offsets[end]).ok();
-    let size = usize::try_from(piece.span(end)).ok();
-    let part = start.zip(size).and_then(|(start, size)| bytes.get(start..start.checked_add(size)?));
+/// The host's bytes that a piece of a write spans.
+fn host_part<'a>(source: Source<'a>, piece: &Piece) -> std::result::Result<Source<'a>, DeviceError> {
+    let (offset, size) = (piece.offsets[0], piece.span(0));
+    let part = match source {
+        Source::Copied(bytes) => {
+            let range = usize::try_from(offset).ok().zip(usize::try_from(size).ok());
+            range.and_then(|(start, size)| bytes.get(start..start.checked_add(size)?)).map(Source::Copied)
+        }
+        Source::Borrowed(bytes) => bytes.part(offset, size).map(Source::Borrowed),
+    };
     part.ok_or_else(|| DeviceError::Internal("a piece of a tensor outside of its host memory".into()))
 }
 
-/// Enqueues a write of the elements of a tensor. Bytes between them are left alone at both ends.
-pub fn write_strided(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>, bytes: &[u8]) -> Result<()> {
+/// Enqueues a write of the elements of a tensor. Bytes between them are left alone at both ends. The event is over when borrowed bytes are no longer needed.
+pub fn write_strided(
+    stream: Option<&Stream>,
+    to: Place<'_>,
+    tensor: &Tensor<'_>,
+    source: Source<'_>,
+) -> Result<Option<Arc<Event>>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = to.check(&stream.device, || "destination".into())?;
         let transfer = tensor.transfer()?;
-        host_fits(bytes.len(), &transfer.ends[0])?;
+        host_fits(source.size(), &transfer.ends[0])?;
         let calls = calls(&stream.device, &transfer)?;
         Ok((stream, inside(span, &transfer.ends[1], "destination")?, transfer, calls))
     })();
     let (stream, span, transfer, calls) = checked.map_err(|made: Box<Error>| refused(*made, &to, tensor))?;
+    let borrowed = |position| matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None));
     if calls == 0 {
-        return Ok(());
+        return Ok(borrowed(stream.queue.last()));
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[1], false, Write::Whole);
     let subject = Subject { calls, ..subject(stream, &NAMES.write) };
     let enqueue = |step: &Step<'_>| {
         let to = region(&span)?;
         each_call(step, &stream.device, &transfer, |at, piece| {
-            let (to, bytes) = (part(to, &piece, 1), host_part(bytes, &piece, 0)?);
-            if piece.rows == 1 {
-                return step.queue.write(at, to, bytes);
-            }
+            let to = part(to, &piece, 1);
             let [host_pitch, pitch] = piece.pitches;
-            step.queue.write_2d(at, &HostRows { region: to, width: piece.width, rows: piece.rows, pitch, host_pitch }, bytes)
+            let rows = HostRows { region: to, width: piece.width, rows: piece.rows, pitch, host_pitch };
+            match (host_part(source, &piece)?, piece.rows) {
+                (Source::Copied(bytes), 1) => step.queue.write(at, to, bytes),
+                (Source::Copied(bytes), _) => step.queue.write_2d(at, &rows, bytes),
+                (Source::Borrowed(bytes), 1) => step.queue.write_borrowed(at, to, bytes),
+                (Source::Borrowed(bytes), _) => step.queue.write_borrowed_2d(at, &rows, bytes),
+            }
         })
     };
-    perform(stream, &subject, &touches, None, enqueue).map(drop)
+    let charge = charge(stream, &source, transfer.bytes());
+    let performed = perform(stream, &subject, &touches, None, enqueue)?;
+    Ok(borrowed(written(stream, &performed, charge)))
 }
 
 /// Enqueues a copy of the elements of a tensor within the device (L9: no byte of the source may be one of the destination).
@@ -190,7 +206,7 @@ pub fn copy_strided(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, ten
     if calls == 0 {
         return Ok(Outcome::Enqueued);
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, from, &transfer.ends[0], true, Write::No);
     rows::touch(&mut touches, to, &transfer.ends[1], false, Write::Whole);
     let subject = Subject { calls, ..subject(stream, &NAMES.copy) };
@@ -237,7 +253,7 @@ pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_
         let stream = usable(stream)?;
         let span = from.check(&stream.device, || "source".into())?;
         let transfer = tensor.transfer()?;
-        host_fits(into.size(), &transfer.ends[1])?;
+        host_fits(into.size() as u64, &transfer.ends[1])?;
         let calls = calls(&stream.device, &transfer)?;
         Ok((stream, inside(span, &transfer.ends[0], "source")?, transfer, calls))
     })();
@@ -246,7 +262,7 @@ pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_
     if calls == 0 {
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
-    let mut touches = Vec::new();
+    let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[0], true, Write::No);
     let subject = Subject { calls, ..subject(stream, &NAMES.read) };
     let landing = Landing { view: span.view(), into, rows: Some(Box::new(transfer.ends[1])) };
@@ -262,6 +278,16 @@ pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_
             step.queue.read_2d(at, &HostRows { region: from, width: piece.width, rows: piece.rows, pitch, host_pitch }, target)
         })
     })
+}
+
+/// How many bytes of host memory a read of a tensor from this place spans, and whether there are any between its elements; refused as the read would be.
+pub(super) fn check_read(stream: &Stream, from: &Place<'_>, tensor: &Tensor<'_>) -> Checked<(u64, bool)> {
+    let span = from.check(&stream.device, || "source".into())?;
+    let transfer = tensor.transfer()?;
+    calls(&stream.device, &transfer)?;
+    inside(span, &transfer.ends[0], "source")?;
+    let size = transfer.ends[1].span();
+    Ok((size, size > transfer.bytes()))
 }
 
 /// Where tensors lie in one buffer of a device, each at a multiple of `alignment` (0: what views of any kind need), and how many bytes it takes.

@@ -14,6 +14,7 @@ use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::{Event, Read};
 use super::graph::{Request, record, watched};
+use super::memory::Charge;
 use super::place::{Place, Span};
 use super::section::{Outcome, Performed, Step, Subject, Touch, Write, perform, refuse, region};
 use super::stream::{Stream, Wait};
@@ -29,7 +30,7 @@ pub enum Source<'a> {
 }
 
 impl Source<'_> {
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         match self {
             Self::Copied(bytes) => bytes.len() as u64,
             Self::Borrowed(source) => source.size() as u64,
@@ -61,8 +62,7 @@ pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
 }
 
 fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {
-    let outputs: Vec<_> = to.reachable().into_iter().collect();
-    refuse(made, &outputs)
+    refuse(made, to.reachable())
 }
 
 /// Refuses a write, fill or copy for a reason that only the caller of the runtime knows (a bad pointer), and claims its destination (T2).
@@ -106,10 +106,7 @@ fn write_now(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.write);
-    let charge = match source {
-        Source::Copied(_) => stream.charge_upload(span.size),
-        Source::Borrowed(_) => None,
-    };
+    let charge = charge(stream, &source, span.size);
     let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
         match source {
@@ -117,15 +114,24 @@ fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<
             Source::Borrowed(bytes) => step.queue.write_borrowed(step.at, to, bytes),
         }
     })?;
-    Ok(match performed {
-        Performed::Enqueued(position) => {
-            if let Some(charge) = charge {
-                stream.charge_until(position, charge);
-            }
-            position
-        }
-        Performed::Skipped(_) => stream.queue.last(),
-    })
+    Ok(written(stream, &performed, charge))
+}
+
+/// What the bytes of a write are charged that the device may have to keep for a while (M6).
+pub(super) fn charge(stream: &Stream, source: &Source<'_>, bytes: u64) -> Option<Charge> {
+    match source {
+        Source::Copied(_) => stream.charge_upload(bytes),
+        Source::Borrowed(_) => None,
+    }
+}
+
+/// The position at which a write is over; until then it stays charged.
+pub(super) fn written(stream: &Stream, performed: &Performed, charge: Option<Charge>) -> u64 {
+    let Performed::Enqueued(position) = *performed else { return stream.queue.last() };
+    if let Some(charge) = charge {
+        stream.charge_until(position, charge);
+    }
+    position
 }
 
 /// What is wrong with a fill, if anything is.

@@ -109,6 +109,11 @@ impl Map {
         self.size
     }
 
+    /// How many ranges are not trusted.
+    pub fn ranges(&self) -> usize {
+        self.spans.len()
+    }
+
     /// Every byte is trusted.
     pub fn is_clean(&self) -> bool {
         self.spans.is_empty()

@@ -86,9 +86,14 @@ impl Queue for CpuQueue {
             return self.enqueue(at, Work::Rows(Rows::owned(bytes, to, rows)?));
         }
         // As `write`.
-        self.fifo.enqueue(at, Work::Rows(Rows::borrowed(bytes, to, rows)?), Fit::AtOnce(None))?;
+        self.fifo.enqueue(at, Work::Rows(Rows::borrowed(bytes.as_ptr(), bytes.len(), to, rows)?), Fit::AtOnce(None))?;
         self.fifo.watch.sleep(at, None);
         Ok(())
+    }
+
+    fn write_borrowed_2d(&self, at: Position, rows: &HostRows, bytes: HostSource) -> Result<(), DeviceError> {
+        let work = Work::Rows(Rows::borrowed(bytes.pointer(), bytes.size(), self.span(rows.region)?, rows)?);
+        self.enqueue(at, work)
     }
 
     fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {

@@ -140,10 +140,10 @@ impl Rows {
     }
 
     /// From host bytes that live until the job is done.
-    pub(crate) fn borrowed(bytes: &[u8], to: Span, copy: &HostRows) -> Result<Self, DeviceError> {
+    pub(crate) fn borrowed(from: *const u8, size: usize, to: Span, copy: &HostRows) -> Result<Self, DeviceError> {
         let pitches = [copy.host_pitch, copy.pitch];
-        let width = fitting(copy.width, copy.rows, pitches, [bytes.len(), to.size()])?;
-        Ok(Self { from: bytes.as_ptr(), to: to.pointer(), width, rows: copy.rows, pitches, _held: Held::Target(to) })
+        let width = fitting(copy.width, copy.rows, pitches, [size, to.size()])?;
+        Ok(Self { from, to: to.pointer(), width, rows: copy.rows, pitches, _held: Held::Target(to) })
     }
 
     /// From a copy of the rows, without what lies between them.

@@ -149,6 +149,11 @@ impl Queue for FaultQueue {
         self.work(at, Calls::WRITE, "write_2d", |inner| inner.write_2d(at, rows, bytes))
     }
 
+    fn write_borrowed_2d(&self, at: Position, rows: &HostRows, bytes: HostSource) -> Result<(), DeviceError> {
+        self.pitched()?;
+        self.work(at, Calls::WRITE, "write_borrowed_2d", |inner| inner.write_borrowed_2d(at, rows, bytes))
+    }
+
     fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
         self.pitched()?;
         self.work(at, Calls::READ, "read_2d", |inner| inner.read_2d(at, rows, into))

@@ -76,6 +76,23 @@ impl HostSource {
     pub const fn size(self) -> usize {
         self.size
     }
+    /// A part of it, if it is inside.
+    pub fn part(self, offset: u64, size: u64) -> Option<Self> {
+        let (offset, size) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
+        // `wrapping_add` does not wrap here: the sum is inside, or one behind.
+        (offset.checked_add(size)? <= self.size).then(|| Self { pointer: self.pointer.wrapping_add(offset), size })
+    }
+    /// The bytes.
+    ///
+    /// # Safety
+    /// The position that it is used for has not completed before the last use of them.
+    pub unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.size == 0 {
+            return &[];
+        }
+        // SAFETY: whoever made it vouched for it until then.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.size) }
+    }
 }
 
 impl HostTarget {

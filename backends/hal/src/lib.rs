@@ -395,6 +395,11 @@ pub trait Queue: Send + Sync {
         let _ = (at, rows, bytes);
         Err(DeviceError::Unsupported("pitched writes"))
     }
+    /// As [`Self::write_2d`], but the bytes stay valid until `at` completes. The default copies them at once.
+    fn write_borrowed_2d(&self, at: Position, rows: &HostRows, bytes: HostSource) -> Result<(), DeviceError> {
+        // SAFETY: `at` is only now enqueued, and the bytes are copied before that returns.
+        self.write_2d(at, rows, unsafe { bytes.bytes() })
+    }
     /// Enqueues a read of rows into host memory that stays valid until `at` completes. Bytes between the rows are left alone.
     fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
         let _ = (at, rows, into);

@@ -25,7 +25,7 @@ pub const COMPUTE_BUFFER_FLAG_ZEROED: u64 = 1 << 2;
 pub const COMPUTE_BUFFER_FLAG_HOST_VISIBLE: u64 = 1 << 3;
 
 /// Scratch: only the buffer's stream may use it, for a moment; it counts towards the stream's limit (`compute_stream_set_scratch_limit`). Released, its memory is
-/// there again at once for what the stream does next; under a budget, when its use is over.
+/// there again at once for what the stream does next; under a budget, for a buffer of about its size, and for others when its use is over.
 pub const COMPUTE_BUFFER_FLAG_SCRATCH: u64 = 1 << 6;
 
 /// How to make a buffer.

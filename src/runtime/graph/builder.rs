@@ -1,16 +1,13 @@
 //! A list of nodes that grows: what a capture window records into, and what an explicit graph is made of.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::super::buffer::Buffer;
 use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Checked, Failed, Result, refusal};
-use super::super::section::Write;
 use super::effects::{Nodes, Tracker};
 use super::instance::Graph;
 use super::node::{Node, Request, Work};
@@ -132,12 +129,6 @@ impl List {
         self.edges.push(after)?;
         self.nodes.push(node);
         Ok(NodeId::new(self.number, index))
-    }
-
-    /// What the nodes would write.
-    pub(crate) fn outputs(&self) -> Vec<(Arc<Buffer>, Range<u64>)> {
-        let effects = self.tracker.effects().into_iter().filter(|effect| effect.write != Write::No);
-        effects.map(|effect| (Arc::clone(&effect.view.buffer), effect.view.range())).collect()
     }
 }
 

@@ -90,6 +90,12 @@ pub struct GraphFacts {
     pub timed: bool,
 }
 
+/// What of the effects is written.
+pub(super) fn written(effects: &[Effect]) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>)> {
+    let written = effects.iter().filter(|effect| effect.write != Write::No);
+    written.map(|effect| (&effect.view.buffer, effect.view.range()))
+}
+
 impl Kept {
     /// Keeps buffers in place, and gives those memory that have none yet: a replay allocates nothing (G4).
     fn new<'a>(buffers: impl ExactSizeIterator<Item = &'a Arc<Buffer>>) -> Result<Self> {
@@ -149,9 +155,8 @@ impl Plan {
     }
 
     /// What it writes, to be claimed.
-    fn outputs(&self) -> Vec<(Arc<Buffer>, Range<u64>)> {
-        let written = self.effects.iter().filter(|effect| effect.write != Write::No);
-        written.map(|effect| (Arc::clone(&effect.view.buffer), effect.view.range())).collect()
+    fn outputs(&self) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>)> {
+        written(&self.effects)
     }
 
     /// Room for what the nodes print. The device's graph prints at one position, a played one at that of each node.
@@ -382,7 +387,7 @@ fn replay_now(stream: Option<&Stream>, graph: &Graph) -> Result<Outcome> {
     let refused = |made: Error| {
         let about =
             About { operation: refused_operation(), label: Arc::clone(label), kernel: Arc::clone(&NAMES.replay), stream: 0 };
-        refuse(Error { about: Some(about), ..made }, &plan.outputs())
+        refuse(Error { about: Some(about), ..made }, plan.outputs())
     };
     let stream = check_replay(stream, graph).map_err(|made| refused(*made))?;
     if plan.calls == 0 {

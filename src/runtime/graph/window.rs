@@ -19,7 +19,7 @@ use super::super::section::{Outcome, Write, alone, claim, refuse, refused_operat
 use super::super::stream::Stream;
 use super::super::{code, late, trust};
 use super::builder::{GraphOptions, List};
-use super::instance::Graph;
+use super::instance::{Graph, written};
 use super::node::{Node, Request, Work};
 
 const CLOSED: u8 = 0;
@@ -325,15 +325,17 @@ impl Stream {
 
     fn finish(&self, recording: Recording, number: Option<u64>) -> Result<Arc<Graph>> {
         let Recording { options, list, doom, number: opened, .. } = recording;
-        let outputs = list.outputs();
+        let effects = list.tracker.effects();
         let doom = doom.map(|doom| self.doomed(&doom));
         let abandoned = (number != Some(opened)).then(|| self.abandoned(number, opened));
         match (doom, abandoned) {
-            (None, None) => Graph::of(&self.device, &options, list).map_err(|failed| refuse((*failed.error).clone(), &outputs)),
-            (Some(made), None) | (None, Some(made)) => Err(refuse(made, &outputs)),
+            (None, None) => {
+                Graph::of(&self.device, &options, list).map_err(|failed| refuse((*failed.error).clone(), written(&effects)))
+            }
+            (Some(made), None) | (None, Some(made)) => Err(refuse(made, written(&effects))),
             (Some(doom), Some(abandoned)) => {
                 let members = [doom, abandoned].map(|made| Failure::new(Arc::new(made), true));
-                claim(&Failure::group(&members), &outputs);
+                claim(&Failure::group(&members), written(&effects));
                 Err(trust::several(&members.map(|member| (member, 0))))
             }
         }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use compute_memory::{Budget, OverBudget, Placement};
+use compute_memory::{Budget, Mode, OverBudget, Placement};
 use compute_trust::{Answers, Error};
 
 use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Failed, Result, error};
 use super::super::stream::Stream;
-use super::{BUDGETED, PoolSet};
+use super::{BUDGETED, Block, Elsewhere, PoolSet};
 
 /// Bytes that a buffer is charged. Given back when dropped: by whoever sees its last use over.
 pub(crate) struct Charge {
@@ -38,10 +38,21 @@ pub(super) fn over_budget(over: &OverBudget) -> Arc<Failed> {
 }
 
 impl Device {
+    /// A block of the stream's that was released and is charged until its uses are over, with its charge: where these are on the stream's own queue the next
+    /// use is ordered behind them, so neither has anybody to wait nor is more charged.
+    pub(super) fn take_over_charged(&self, stream: &Stream, set: &Arc<PoolSet>, size: u64, mode: Mode) -> Option<Block> {
+        let (budget, queue) = (stream.charged_to()?, set.queue?);
+        let usable = |waiting: &Elsewhere| {
+            let same = waiting.charge.as_ref().is_some_and(|charge| Arc::ptr_eq(&charge.budget, &budget));
+            same && waiting.uses.iter().all(|one| one.queue == queue)
+        };
+        let (placement, waiting) = set.pools.lock().take_back(size, mode, usable)?;
+        Some(Block { set: Arc::clone(set), placement, charge: waiting.charge })
+    }
+
     /// Charges the budget of a stream, if it has one, with what `size` bytes take at least. Where that does not fit, waits once for what was released.
     pub(super) fn charge(&self, stream: Option<&Stream>, size: u64, reclaimed: &mut bool) -> Result<Option<Charge>> {
-        let stream = stream.filter(|stream| stream.budgeted.load(Ordering::Acquire));
-        let Some(budget) = stream.and_then(|stream| stream.budget.lock().clone()) else { return Ok(None) };
+        let Some(budget) = stream.and_then(Stream::charged_to) else { return Ok(None) };
         let bytes = size.checked_next_multiple_of(self.memory.settings.granule).unwrap_or(u64::MAX);
         let mut answer = budget.charge(bytes);
         if answer.is_err_and(|over| !over.is_for_ever()) {
@@ -69,6 +80,11 @@ impl Device {
 }
 
 impl Stream {
+    /// What its allocations are charged to.
+    fn charged_to(&self) -> Option<Arc<Budget>> {
+        if self.budgeted.load(Ordering::Acquire) { self.budget.lock().clone() } else { None }
+    }
+
     /// From now on the stream's allocations are charged to this budget, or to none. What was charged before stays where it is.
     pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
         // The old one is dropped after unlocking.

@@ -50,7 +50,7 @@ const TRIES: u32 = 4;
 /// What a release waits for, and what it gives back then.
 struct Elsewhere {
     uses: LastUses,
-    _charge: Option<Charge>,
+    charge: Option<Charge>,
 }
 
 /// The pools of one stream, or those of a device for buffers that belong to no stream.
@@ -251,6 +251,9 @@ impl Device {
             Some(stream) => stream.pool_set()?,
             None => self.own_set()?,
         };
+        if let Some(block) = stream.and_then(|stream| self.take_over_charged(stream, set, size, mode)) {
+            return Ok(block);
+        }
         let mut reclaimed = false;
         let mut charge = self.charge(stream, size, &mut reclaimed)?;
         for attempt in 1..=TRIES {
@@ -415,7 +418,7 @@ impl Device {
         }
         // What is charged stays so until every use is over (M6), on the own queue too, and so long it is not handed out.
         let used = uses.iter().next().is_some();
-        let elsewhere = used.then_some(Elsewhere { uses, _charge: charge });
+        let elsewhere = used.then_some(Elsewhere { uses, charge });
         let mut pools = set.pools.lock();
         pools.release(placement, after, elsewhere, &self.seen(&set));
         let pages = pools.has_released();

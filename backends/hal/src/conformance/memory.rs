@@ -192,6 +192,11 @@ pub(super) fn m3_rows_come_from_the_host_and_go_there_at_any_pitch(subject: &Sub
             bench.queue.write_2d(bench.at(), &moved, &bytes)?;
             bytes.fill(0xDD);
             same(&bench.read(block)?, &expected, &format!("{rows} rows of {width} bytes written"))?;
+            let bytes = pattern(host_size, if busy { 14 } else { 13 });
+            move_rows(&bytes, &mut expected, width, rows, [host_pitch, pitch], [0, 8])?;
+            // SAFETY: `bytes` is neither changed nor dropped before the read below has waited.
+            bench.queue.write_borrowed_2d(bench.at(), &moved, unsafe { HostSource::new(bytes.as_ptr(), bytes.len()) })?;
+            same(&bench.read(block)?, &expected, &format!("{rows} rows of {width} borrowed bytes written"))?;
         }
         let mut wanted = vec![0xEE; usize::try_from(host_size).map_err(|_| Failed("size".into()))?];
         let mut got = wanted.clone();

@@ -1,0 +1,216 @@
+/* F1, F2 without host memory: what a call has to note grows with the buffers, ranges and rows that its caller gives it. Where there is no memory for that, the call is
+ * refused, its outputs are claimed (T2), and the process goes on.
+ *
+ * The program's own malloc refuses what is large while a test wants it to, on the test's thread. */
+#include <errno.h>
+
+#include "rules.h"
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+
+static __thread size_t most; /* 0: all that there is */
+static __thread unsigned refused;
+
+static int too_much(size_t size)
+{
+    if (!most || size <= most) return 0;
+    refused++;
+    errno = ENOMEM;
+    return 1;
+}
+void *malloc(size_t size) { return too_much(size) ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return too_much(count * size) ? NULL : __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { return too_much(size) ? NULL : __libc_realloc(memory, size); }
+void *memalign(size_t alignment, size_t size) { return too_much(size) ? NULL : __libc_memalign(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void **to, size_t alignment, size_t size)
+{
+    if (too_much(size)) return ENOMEM;
+    *to = __libc_memalign(alignment, size);
+    return *to ? 0 : ENOMEM;
+}
+
+/* The size of the largest piece of memory that fixed things of a call may need: errors, failures, their texts. */
+enum { SMALL = 1024 };
+
+/* The call, with nothing above `SMALL` bytes to be had. How often it was refused something. */
+#define WITHOUT_MEMORY(status, call)          \
+    do {                                      \
+        refused = 0;                          \
+        most = SMALL;                         \
+        compute_status status_ = (call);      \
+        most = 0;                             \
+        *(status) = status_;                  \
+    } while (0)
+
+static compute_device device;
+static compute_stream stream;
+static void set_up(void)
+{
+    device = open_device();
+    stream = make_stream(device);
+}
+
+/* A buffer of which every other word is written, `gaps` of them never. */
+static compute_buffer combed(uint64_t gaps)
+{
+    compute_buffer buffer = make_buffer(device, 8 * gaps, "comb");
+    for (uint64_t i = 0; i < gaps; i++) put_word(stream, buffer, 2 * i, 7);
+    return buffer;
+}
+
+TEST(f2_a_launch_that_has_many_gaps_to_fill_is_refused_without_host_memory_and_works_with_it)
+{
+    set_up();
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_buffer in = combed(600), out = make_buffer(device, 4800, "out");
+    OK(launch_io(stream, increment, "", make_buffer(device, 4, "one"), make_buffer(device, 4, "two"), 1)); /* compiled */
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc desc = launch_desc(increment, 20, 1, 1, bindings, 2);
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    CHECK(refused > 0);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(claimed_by(out, 0, 4800) == last_info().failure);
+    OK(compute_stream_launch(stream, &desc, E));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+    CHECK_EQ(get_word(stream, out, 1), 1);
+    CHECK_EQ(get_word(stream, out, 1198), 8);
+}
+
+TEST(f2_a_launch_of_many_buffers_is_refused_without_host_memory_and_works_with_it)
+{
+    set_up();
+    enum { MANY = 48 };
+    static char source[MANY * 128];
+    compute_device_info info = device_info(device);
+    if (info.max_bindings < MANY + 1) {
+        printf("  not tried: the device has %u bindings\n", info.max_bindings);
+        return;
+    }
+    size_t length = 0;
+    for (int i = 0; i < MANY; i++) {
+        length += (size_t)snprintf(source + length, sizeof source - length, "@group(0) @binding(%d) var<storage, read> i%d: array<u32>;\n", i, i);
+    }
+    length += (size_t)snprintf(source + length, sizeof source - length, "@group(0) @binding(%d) var<storage, read_write> o: array<u32>;\n", MANY);
+    length += (size_t)snprintf(source + length, sizeof source - length, "@compute @workgroup_size(1) fn sum() {\n o[0] = 0u");
+    for (int i = 0; i < MANY; i++) length += (size_t)snprintf(source + length, sizeof source - length, " + i%d[0]", i);
+    snprintf(source + length, sizeof source - length, ";\n}\n");
+    compute_kernel kernel = make_kernel(device, source);
+    compute_binding bindings[MANY + 1];
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i <= MANY; i++) {
+        bindings[i] = bind(i, make_buffer(device, 64, "one of many"));
+        fill_words(stream, bindings[i].buffer, i);
+        if (i < MANY) sum += i;
+    }
+    compute_launch_desc desc = launch_desc(kernel, 1, 1, 1, bindings, MANY + 1);
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    CHECK(refused > 0);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_stream_launch(stream, &desc, E));
+    CHECK_EQ(get_word(stream, bindings[MANY].buffer, 0), sum);
+}
+
+TEST(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused)
+{
+    set_up();
+    enum { ROWS = 200 };
+    static unsigned char bytes[ROWS * 8], back[ROWS * 8];
+    const uint64_t shape[] = { ROWS, 8 };
+    const int64_t apart[] = { 16, 1 };
+    compute_strided_desc to = COMPUTE_STRIDED_DESC_INIT, from = COMPUTE_STRIDED_DESC_INIT;
+    to.rank = from.rank = 2;
+    to.shape = from.shape = shape;
+    to.element_size = from.element_size = 1;
+    to.to_strides = from.from_strides = apart;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i % 251);
+    compute_buffer buffer = make_buffer(device, ROWS * 16, "rows");
+    compute_view view = whole(buffer);
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_stream_write_strided(stream, &view, &to, bytes, sizeof bytes, E));
+    CHECK(refused > 0);
+    if (status != COMPUTE_OK) {
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(claimed_by(buffer, 0, 8) != 0);
+        OK(compute_stream_write_strided(stream, &view, &to, bytes, sizeof bytes, E));
+    }
+    WITHOUT_MEMORY(&status, compute_stream_read_strided(stream, &view, &from, back, sizeof back, E));
+    if (status != COMPUTE_OK) IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_stream_read_strided(stream, &view, &from, back, sizeof back, E));
+    CHECK(memcmp(bytes, back, sizeof bytes) == 0);
+    compute_buffer other = make_buffer(device, ROWS * 16, "copy");
+    compute_view there = whole(other);
+    to.from_strides = apart;
+    WITHOUT_MEMORY(&status, compute_stream_copy_strided(stream, &view, &there, &to, E));
+    if (status != COMPUTE_OK) IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_stream_copy_strided(stream, &view, &there, &to, E));
+    memset(back, 0, sizeof back);
+    OK(compute_stream_read_strided(stream, &there, &from, back, sizeof back, E));
+    CHECK(memcmp(bytes, back, sizeof bytes) == 0);
+}
+
+TEST(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory)
+{
+    set_up();
+    enum { STREAMS = 100 };
+    compute_device_desc desc;
+    compute_device_desc_init(&desc);
+    desc.backend = getenv("RULES_BACKEND") ? getenv("RULES_BACKEND") : "cpu";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.queues = STREAMS;
+    compute_status opened = compute_device_open(&desc, &device, NULL);
+    if (opened != COMPUTE_OK) {
+        printf("  not tried: the device has fewer than %d queues\n", STREAMS);
+        return;
+    }
+    stream = make_stream(device);
+    compute_buffer buffer = make_buffer(device, 64, "read by many"), out = make_buffer(device, 64 * STREAMS, "out");
+    fill_words(stream, buffer, 5);
+    fill_words(stream, out, 0);
+    compute_view from = whole(buffer);
+    for (uint64_t i = 0; i < STREAMS; i++) {
+        compute_view to = range(out, 64 * i, 64);
+        OK(compute_stream_copy(make_stream(device), &from, &to, E));
+    }
+    uint32_t word = 6;
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_stream_write(stream, &(compute_view){ buffer, 0, 4 }, &word, 4, E));
+    if (status != COMPUTE_OK) {
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(claimed_by(buffer, 0, 4) != 0);
+    }
+    fill_words(stream, buffer, 6);
+    CHECK_EQ(get_word(stream, buffer, 0), 6);
+    CHECK_EQ(get_word(stream, out, 0), 5);
+}
+
+TEST(f2_calls_that_need_little_do_not_notice)
+{
+    set_up();
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_buffer in = make_buffer(device, 256, "in"), out = make_buffer(device, 256, "out");
+    fill_words(stream, in, 1);
+    compute_status status;
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc desc = launch_desc(increment, 1, 1, 1, bindings, 2);
+    OK(compute_stream_launch(stream, &desc, E));
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    OK(status);
+    CHECK_EQ(get_word(stream, out, 3), 2);
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    RUN(f2_a_launch_that_has_many_gaps_to_fill_is_refused_without_host_memory_and_works_with_it);
+    RUN(f2_a_launch_of_many_buffers_is_refused_without_host_memory_and_works_with_it);
+    RUN(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused);
+    RUN(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory);
+    RUN(f2_calls_that_need_little_do_not_notice);
+    return finish();
+}
