@@ -1,4 +1,4 @@
-//! The open batch of a queue: work is recorded here until it is submitted. Nothing here waits, and nothing is told to anybody.
+//! The open batch of a queue: work is collected here until it is submitted. Nothing here waits, and nothing is told to anybody.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,6 +6,7 @@ use std::time::Instant;
 use compute_hal::kernel::lower::Reports;
 use compute_hal::{DeviceError, HostTarget, Position};
 
+use crate::commands::{Command, Commands, Groupings};
 use crate::device::Shared;
 use crate::errors::{device_error, scoped};
 use crate::groups::Groups;
@@ -15,6 +16,7 @@ use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
 
 /// Where bytes of a read go once their batch is over.
 pub(crate) struct Landing {
+    pub(crate) position: Position,
     /// The chunk that they are in, and where.
     pub(crate) chunk: usize,
     pub(crate) start: u64,
@@ -47,8 +49,7 @@ pub(crate) struct Batch {
     pub(crate) downloads: Vec<Download>,
     pub(crate) landings: Vec<Landing>,
     pub(crate) told: Vec<Told>,
-    /// Commands so far.
-    pub(crate) commands: u32,
+    pub(crate) commands: Commands,
     /// Bytes that the host is to fetch.
     pub(crate) fetched: u64,
 }
@@ -63,21 +64,9 @@ pub(crate) enum Resource<'a> {
     View(&'a Span),
 }
 
-/// How many workgroups.
-pub(crate) enum Groupings<'a> {
-    Direct([u32; 3]),
-    /// From the beginning of this buffer.
-    Indirect(&'a wgpu::Buffer),
-}
-
 /// What is being recorded.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    // Before the encoder: a pass ends first.
-    pub(crate) pass: Option<wgpu::ComputePass<'static>>,
-    pub(crate) encoder: Option<wgpu::CommandEncoder>,
-    /// The kernel whose pipeline the pass has.
-    current: Option<u64>,
     pub(crate) batch: Batch,
     pub(crate) groups: Groups,
     /// The buffer that kernels report into: one is enough, as launches follow each other.
@@ -91,18 +80,20 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The encoder, outside a pass.
-    pub(crate) fn encoder(&mut self, device: &wgpu::Device) -> &mut wgpu::CommandEncoder {
-        self.pass = None;
-        self.current = None;
-        self.batch.commands += 1;
-        self.encoder
-            .get_or_insert_with(|| device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") }))
+    /// For the position that was touched last.
+    fn push(&mut self, command: Command) {
+        let at = self.batch.positions.last().copied().unwrap_or_default();
+        self.batch.commands.push(at, command);
     }
 
     /// Copies words. The blocks differ.
-    pub(crate) fn copy(&mut self, device: &wgpu::Device, from: (&wgpu::Buffer, u64), to: (&wgpu::Buffer, u64), size: u64) {
-        self.encoder(device).copy_buffer_to_buffer(from.0, from.1, to.0, to.1, size);
+    pub(crate) fn copy(&mut self, from: (&wgpu::Buffer, u64), to: (&wgpu::Buffer, u64), size: u64) {
+        self.push(Command::Copy { from: (from.0.clone(), from.1), to: (to.0.clone(), to.1), size });
+    }
+
+    /// Zeros whole words.
+    pub(crate) fn clear(&mut self, buffer: &wgpu::Buffer, offset: u64, size: u64) {
+        self.push(Command::Clear { buffer: buffer.clone(), offset, size });
     }
 
     /// Copies a span into memory for reads; the host moves it to `into` when the batch is over.
@@ -111,16 +102,17 @@ impl Recorder {
         let skip = from.offset - first;
         let words = (skip + from.size).next_multiple_of(4);
         let (chunk, start) = self.download(shared, words)?;
-        self.copy_down((&from.block.buffer, first), (chunk, start), words, shared);
+        self.copy_down((&from.block.buffer, first), (chunk, start), words);
         let (skip, size) = (skip as usize, usize::try_from(from.size).unwrap_or_default());
-        self.batch.landings.push(Landing { chunk, start, skip, size, into: into.clone(), at });
+        let position = self.batch.positions.last().copied().unwrap_or_default();
+        self.batch.landings.push(Landing { position, chunk, start, skip, size, into: into.clone(), at });
         Ok(())
     }
 
-    fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64, shared: &Shared) {
+    fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64) {
         self.batch.fetched += size;
         let Some(to) = self.batch.downloads.get(chunk).map(|chunk| chunk.buffer.clone()) else { return };
-        self.copy(shared.gpu.device(), from, (&to, start), size);
+        self.copy(from, (&to, start), size);
     }
 
     fn download(&mut self, shared: &Shared, size: u64) -> Result<(usize, u64), DeviceError> {
@@ -152,9 +144,9 @@ impl Recorder {
         &mut self,
         shared: &Shared,
         at: Position,
-        kernel: &Kernel,
+        kernel: &Arc<Kernel>,
         resources: &[Resource<'_>],
-        grid: &Groupings<'_>,
+        grid: Groupings,
         immediates: &[u8],
     ) -> Result<(), DeviceError> {
         let placed = self.place(shared, kernel, resources)?;
@@ -162,27 +154,11 @@ impl Recorder {
         if self.groups.get(&self.key).is_none() {
             self.make_group(shared, kernel, resources, &placed)?;
         }
-        if self.pass.is_none() {
-            let encoder = self.encoder(shared.gpu.device());
-            let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
-            self.pass = Some(encoder.begin_compute_pass(&descriptor).forget_lifetime());
-        }
-        let (Some(pass), Some(group)) = (&mut self.pass, self.groups.get(&self.key)) else {
+        let Some(group) = self.groups.get(&self.key).cloned() else {
             return Err(DeviceError::Internal("a bind group that was just made is gone".into()));
         };
-        if self.current != Some(kernel.id) {
-            pass.set_pipeline(&kernel.pipeline);
-            self.current = Some(kernel.id);
-        }
-        pass.set_bind_group(0, group, &self.offsets);
-        if !immediates.is_empty() {
-            pass.set_immediates(0, immediates);
-        }
-        match grid {
-            Groupings::Direct([x, y, z]) => pass.dispatch_workgroups(*x, *y, *z),
-            Groupings::Indirect(buffer) => pass.dispatch_workgroups_indirect(buffer, 0),
-        }
-        self.batch.commands += 1;
+        let (offsets, immediates) = self.batch.commands.keep(&self.offsets, immediates);
+        self.push(Command::Launch { kernel: Arc::clone(kernel), group, offsets, immediates, grid });
         self.take_record(shared, at, kernel)
     }
 
@@ -215,12 +191,7 @@ impl Recorder {
                     let (chunk, start) = self.uniform(shared, slot.least)?;
                     let to = self.batch.uniforms.get(chunk).map(|chunk| chunk.buffer.clone());
                     if let Some(to) = to {
-                        self.copy(
-                            shared.gpu.device(),
-                            (&span.block.buffer, span.offset),
-                            (&to, start),
-                            slot.least.next_multiple_of(4),
-                        );
+                        self.copy((&span.block.buffer, span.offset), (&to, start), slot.least.next_multiple_of(4));
                     }
                     (chunk, start)
                 }
@@ -281,7 +252,7 @@ impl Recorder {
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);
-        self.encoder(shared.gpu.device()).clear_buffer(&buffer, 0, Some(slot.size.next_multiple_of(4)));
+        self.clear(&buffer, 0, slot.size.next_multiple_of(4));
         Ok(())
     }
 
@@ -290,7 +261,7 @@ impl Recorder {
         let (Some(slot), Some((_, buffer))) = (kernel.record, self.record.clone()) else { return Ok(()) };
         let size = slot.size.next_multiple_of(4);
         let (chunk, start) = self.download(shared, size)?;
-        self.copy_down((&buffer, 0), (chunk, start), size, shared);
+        self.copy_down((&buffer, 0), (chunk, start), size);
         self.batch.told.push(Told { position, reports: Arc::clone(&kernel.reports), chunk, start, size: slot.size });
         Ok(())
     }

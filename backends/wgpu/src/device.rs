@@ -31,6 +31,9 @@ pub(crate) struct Shared {
     next_queue: AtomicU32,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
+    /// Memory for reads cannot be mapped.
+    #[cfg(test)]
+    pub(crate) loses_reads: AtomicBool,
     /// Goes last: what was made with it goes before.
     pub(crate) gpu: Gpu,
 }
@@ -101,6 +104,8 @@ impl WgpuDevice {
             next_queue: AtomicU32::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
+            #[cfg(test)]
+            loses_reads: AtomicBool::new(false),
             gpu,
         });
         // Weak: wgpu's device holds the callbacks.
@@ -139,6 +144,12 @@ impl WgpuDevice {
     #[cfg(test)]
     pub(crate) fn lose_for_test(&self) {
         let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+    }
+
+    /// Memory for reads can, or cannot be mapped from now on.
+    #[cfg(test)]
+    pub(crate) fn lose_reads_for_test(&self, lose: bool) {
+        self.shared.loses_reads.store(lose, Ordering::Relaxed);
     }
 
     fn forget(&self, id: u64) {

@@ -11,7 +11,8 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Groupings, Recorder, Resource};
+use crate::batch::{Recorder, Resource};
+use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
@@ -21,8 +22,8 @@ use crate::moves::{self, Own, PIECE};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
 /// Commands in a batch while the device has nothing to do, and while it has.
-const SOON: u32 = 64;
-const LATER: u32 = 1024;
+const SOON: usize = 64;
+const LATER: usize = 1024;
 /// Bytes for the host in a batch.
 const MOST_FETCHED: u64 = 64 << 20;
 /// How long a batch stays open that nobody waits for.
@@ -55,14 +56,17 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
-    /// Records a fill, what wgpu refuses when the batch is submitted, and a read, at three positions of one batch.
-    pub(crate) fn break_batch(&self, [fill, refused, read]: [Position; 3], block: Region, into: &HostTarget) {
-        let made = self.lane.record(read, |lane, recorder| {
+    /// One batch: a fill of `block` with nines, work that wgpu refuses and a read of `block`, at three positions, and a read that is refused along with its position.
+    pub(crate) fn break_batch(&self, [fill, refused, read, lost]: [Position; 4], block: Region, into: [&HostTarget; 2]) {
+        let made = self.lane.record(lost, |lane, recorder| {
             let span = lane.shared.memory.span(block)?;
             lane.fill_bytes(recorder, fill, &span, &[9])?;
             lane.touch(recorder, refused);
-            recorder.copy(lane.shared.gpu.device(), (&lane.grid, 0), (&lane.grid, 0), 4);
-            lane.read_bytes(recorder, read, &span, into)
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.read_bytes(recorder, read, &span, into[0])?;
+            lane.touch(recorder, lost);
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.read_bytes(recorder, lost, &span, into[1])
         });
         assert!(made.is_ok());
     }
@@ -188,11 +192,10 @@ impl Lane {
         if recorder.opened.take().is_none() {
             return self.shared.well();
         }
-        let (pass, encoder) = (recorder.pass.take(), recorder.encoder.take());
         let batch = std::mem::take(&mut recorder.batch);
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
-        match submit(&self.shared, encoder, pass, batch) {
+        match submit(&self.shared, batch) {
             Ok(entry) => {
                 self.progress.push(entry);
                 Ok(())
@@ -215,7 +218,7 @@ impl Lane {
         let done = work(self, &mut recorder);
         recorder.close(at);
         let idle = self.progress.oldest().is_none();
-        let full = recorder.batch.commands >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
+        let full = recorder.batch.commands.len() >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
         if done.is_ok() && full {
             return self.submit_batch(&mut recorder);
         }
@@ -281,7 +284,7 @@ impl Lane {
                 return Err(DeviceError::Internal("a write does not fit its chunk".into()));
             };
             let staging = chunk.buffer.clone();
-            recorder.copy(self.shared.gpu.device(), (&staging, start), (&to.block.buffer, offset), size as u64);
+            recorder.copy((&staging, start), (&to.block.buffer, offset), size as u64);
             rest = later;
             offset += size as u64;
         }
@@ -293,7 +296,7 @@ impl Lane {
         let zeros = pattern.iter().all(|byte| *byte == 0);
         if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
             self.touch(recorder, at);
-            recorder.encoder(self.shared.gpu.device()).clear_buffer(&to.block.buffer, to.offset, Some(to.size));
+            recorder.clear(&to.block.buffer, to.offset, to.size);
             return Ok(());
         }
         let repeated: Vec<u8> = pattern.iter().copied().cycle().take(16).collect();
@@ -308,7 +311,7 @@ impl Lane {
             self.touch(recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&parameters)];
             let grid = Groupings::Direct(moves::grid(moves::words(size)));
-            recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+            recorder.launch(&self.shared, at, &kernel, &resources, grid, &[])?;
             done += size;
         }
         Ok(())
@@ -326,7 +329,7 @@ impl Lane {
             let nothing = moves::bytes(&[0; 8]);
             self.touch(&mut recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&nothing)];
-            recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])?;
+            recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct([1, 1, 1]), &[])?;
         }
         Ok(())
     }
@@ -370,7 +373,7 @@ impl Lane {
                 self.touch(recorder, at);
                 let resources = [from.resource(), to.resource(), Resource::Bytes(&parameters)];
                 let grid = Groupings::Direct(moves::grid(words * rows));
-                recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+                recorder.launch(&self.shared, at, &kernel, &resources, grid, &[])?;
                 column += width;
             }
             row += rows;
@@ -430,10 +433,10 @@ impl Lane {
         };
         self.touch(recorder, at);
         match launch.grid {
-            Grid::Direct(grid) => recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct(grid), immediates),
+            Grid::Direct(grid) => recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct(grid), immediates),
             Grid::Indirect(region) => {
                 self.check_grid(recorder, at, region)?;
-                recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Indirect(&self.grid), immediates)
+                recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Indirect(self.grid.clone()), immediates)
             }
         }
     }
@@ -447,7 +450,7 @@ impl Lane {
         let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
         let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
         let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
-        recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])
+        recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct([1, 1, 1]), &[])
     }
 
     fn span_of(&self, slot: &Slot, launch: &Launch<'_>) -> Result<Option<Span>, DeviceError> {
@@ -561,12 +564,7 @@ impl Queue for WgpuQueue {
             let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
             if words && from.size > 0 && from.block.id != to.block.id {
                 lane.touch(recorder, at);
-                recorder.copy(
-                    lane.shared.gpu.device(),
-                    (&from.block.buffer, from.offset),
-                    (&to.block.buffer, to.offset),
-                    from.size,
-                );
+                recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
                 return Ok(());
             }
             lane.touch(recorder, at);

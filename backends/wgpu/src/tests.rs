@@ -14,29 +14,63 @@ fn queues(test: impl Fn(&crate::device::WgpuDevice, &WgpuQueue)) {
     }
 }
 
+/// Memory full of fives, for reads.
+fn fives() -> HostTarget {
+    let target = HostTarget::staging(64).unwrap();
+    // SAFETY: the memory is 64 bytes, and nobody else has it yet.
+    unsafe { target.pointer().write_bytes(5, 64) };
+    target
+}
+
+/// What is in staging memory.
+fn bytes(target: &HostTarget) -> Vec<u8> {
+    // SAFETY: the staging memory lives as long as `target`, and nothing is under way that writes there.
+    unsafe { std::slice::from_raw_parts(target.pointer(), target.size()) }.to_vec()
+}
+
 #[test]
-fn err06_t13_every_member_of_a_refused_batch_fails_and_the_next_batch_runs() {
+fn err06_t13_what_is_refused_in_a_batch_fails_its_own_position_and_the_neighbours_run() {
     queues(|device, queue| {
         use compute_hal::Device;
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
-        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
-        let target = HostTarget::staging(64).unwrap();
-        queue.break_batch([2, 3, 5], block, &target);
+        let (read, lost) = (fives(), fives());
+        queue.break_batch([2, 3, 4, 5], block, [&read, &lost]);
         assert_eq!(queue.wait(5, None).unwrap(), Waited::Done);
         let late = queue.take_late();
         let positions: Vec<Position> = late.iter().map(|late| late.position).collect();
-        assert_eq!(positions, [2, 3, 5], "{late:?}");
+        assert_eq!(positions, [3, 5], "{late:?}");
         assert!(
             late.iter().all(|late| matches!(&late.cause, LateCause::Driver { name, .. } if name == "VALIDATION")),
             "{late:?}"
         );
-        // SAFETY: the staging memory lives as long as `target`, has 64 bytes, and the read is over.
-        let read = |target: &HostTarget| unsafe { std::slice::from_raw_parts(target.pointer(), 64) }.to_vec();
-        assert_eq!(read(&target), [0; 64], "a failed read moved bytes");
-        queue.read(6, block, target.clone()).unwrap();
+        assert_eq!(bytes(&read), [9; 64], "a neighbour did not run");
+        assert_eq!(bytes(&lost), [5; 64], "a read whose position was refused moved bytes");
+        queue.read(6, block, lost.clone()).unwrap();
         assert_eq!(queue.wait(6, None).unwrap(), Waited::Done);
-        assert_eq!(read(&target), [7; 64], "a part of the refused batch ran");
+        assert_eq!(bytes(&lost), [9; 64]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
+    queues(|device, queue| {
+        use compute_hal::Device;
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        queue.write(1, block, &[7; 64]).unwrap();
+        let target = fives();
+        device.lose_reads_for_test(true);
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        device.lose_reads_for_test(false);
+        let late = queue.take_late();
+        assert!(late.iter().any(|late| late.position == 2), "{late:?}");
+        assert!(late.iter().all(|late| matches!(&late.cause, LateCause::Driver { name, .. } if name == "MAP")), "{late:?}");
+        assert_eq!(bytes(&target), [5; 64]);
+        queue.read(3, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(3, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&target), [7; 64]);
         assert!(queue.take_late().is_empty() && device.fault().is_none());
     });
 }
