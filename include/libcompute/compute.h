@@ -91,6 +91,9 @@
 /* Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device. */
 #define COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
+/* Events have times (`compute_event_get_time`) on devices where that is not for free (`wgpu`: each recorded event ends a pass). */
+#define COMPUTE_DEVICE_FLAG_TIMESTAMPS (UINT64_C(1) << 1)
+
 /* In `compute_chained.kind`. */
 #define COMPUTE_CHAINED_FAULT 1
 
@@ -2408,7 +2411,8 @@ compute_status compute_event_get_fd(compute_event event,
                                     compute_error *out_error);
 
 /* Device time in nanoseconds at which a recorded event came about; only differences between events of a device mean anything. `COMPUTE_NOT_READY` before that;
- * `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps, and for the events of reads and writes.
+ * `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps (`COMPUTE_DEVICE_FLAG_TIMESTAMPS`), and for the events of reads and writes; `COMPUTE_ERROR_NOT_FOUND` where
+ * it did not keep this one, as thousands came later or memory was out.
  *
  * Pointers: `device_ns` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_time(compute_event event,

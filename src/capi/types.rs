@@ -231,6 +231,9 @@ pub struct compute_device_desc {
 /// Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device.
 pub const COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
 
+/// Events have times (`compute_event_get_time`) on devices where that is not for free (`wgpu`: each recorded event ends a pass).
+pub const COMPUTE_DEVICE_FLAG_TIMESTAMPS: u64 = 1 << 1;
+
 /// In `compute_chained.kind`.
 pub const COMPUTE_CHAINED_FAULT: u32 = 1;
 /// `compute_include_desc`

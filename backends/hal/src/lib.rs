@@ -77,6 +77,8 @@ pub struct Probe {
 pub struct OpenOptions {
     /// Worker threads of the cpu device; 0: as many as there are processors.
     pub threads: u32,
+    /// Timestamps are wanted, on devices that pay for them.
+    pub timestamps: bool,
     /// The wgpu device works on this Vulkan device instead of one of its own; the index is of no matter then.
     pub vulkan: Option<HostVulkan>,
 }

@@ -13,6 +13,7 @@ use crate::groups::Groups;
 use crate::kernel::Kernel;
 use crate::memory::{Span, create};
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
+use crate::stamps::Clock;
 
 /// Where bytes of a read go once their batch is over.
 pub(crate) struct Landing {
@@ -37,6 +38,15 @@ pub(crate) struct Told {
     pub(crate) size: u64,
 }
 
+/// What the device's clock said, on its way to the host.
+pub(crate) struct Seen {
+    /// The position whose work brings it.
+    pub(crate) position: Position,
+    pub(crate) clock: Clock,
+    pub(crate) chunk: usize,
+    pub(crate) start: u64,
+}
+
 /// What a batch takes along.
 #[derive(Default)]
 pub(crate) struct Batch {
@@ -49,6 +59,9 @@ pub(crate) struct Batch {
     pub(crate) downloads: Vec<Download>,
     pub(crate) landings: Vec<Landing>,
     pub(crate) told: Vec<Told>,
+    /// Looks at the device's clock.
+    pub(crate) clocks: Vec<Clock>,
+    pub(crate) seen: Vec<Seen>,
     pub(crate) commands: Commands,
     /// Bytes that the host is to fetch.
     pub(crate) fetched: u64,
@@ -75,6 +88,8 @@ pub(crate) struct Recorder {
     pub(crate) opened: Option<Instant>,
     /// The highest position that was accepted.
     pub(crate) last: Position,
+    /// The position at whose end the device is to look at its clock.
+    pub(crate) look: Option<Position>,
     key: Vec<u64>,
     offsets: Vec<u32>,
 }
@@ -276,8 +291,41 @@ impl Recorder {
         first
     }
 
+    /// Has the device look at its clock, after all that is here.
+    fn look(&mut self, shared: &Shared, at: Position) -> Result<(), DeviceError> {
+        let (clock, place) =
+            match self.batch.clocks.last_mut().and_then(|clock| clock.look(at).map(|place| (clock.set.clone(), place))) {
+                Some(found) => found,
+                None => {
+                    let mut clock = shared.stamps.take(shared.gpu.device())?;
+                    let place = clock.look(at).unwrap_or_default();
+                    let set = clock.set.clone();
+                    self.batch.clocks.push(clock);
+                    (set, place)
+                }
+            };
+        self.push(Command::Look { set: clock, place });
+        Ok(())
+    }
+
+    /// To be called before the batch is submitted: has what the clock said brought to the host.
+    pub(crate) fn tell(&mut self, shared: &Shared) -> Result<(), DeviceError> {
+        let position = self.batch.positions.last().copied().unwrap_or_default();
+        for clock in std::mem::take(&mut self.batch.clocks) {
+            let (chunk, start) = self.download(shared, clock.bytes())?;
+            self.push(Command::Tell { set: clock.set.clone(), looks: clock.used(), into: clock.seen.clone() });
+            self.copy_down((&clock.seen, 0), (chunk, start), clock.bytes());
+            self.batch.seen.push(Seen { position, clock, chunk, start });
+        }
+        Ok(())
+    }
+
     /// Notes that all of a position's work is recorded.
-    pub(crate) fn close(&mut self, at: Position) {
+    pub(crate) fn close(&mut self, shared: &Shared, at: Position) {
+        if self.look.take_if(|look| *look <= at).is_some() {
+            // Without memory for it there is no time to tell.
+            let _ = self.look(shared, at);
+        }
         self.last = self.last.max(at);
         self.batch.last = self.batch.last.max(at);
     }

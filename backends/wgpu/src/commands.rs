@@ -28,6 +28,10 @@ pub(crate) enum Command {
     },
     /// Words between two buffers.
     Copy { from: (wgpu::Buffer, u64), to: (wgpu::Buffer, u64), size: u64 },
+    /// A look at the device's clock once all before it is over.
+    Look { set: wgpu::QuerySet, place: u32 },
+    /// Puts what the first looks saw into a buffer.
+    Tell { set: wgpu::QuerySet, looks: u32, into: wgpu::Buffer },
     /// Zeros in whole words.
     Clear { buffer: wgpu::Buffer, offset: u64, size: u64 },
 }
@@ -79,6 +83,8 @@ impl Commands {
                     Command::Copy { from, to, size } => {
                         encoder.copy_buffer_to_buffer(&from.0, from.1, &to.0, to.1, *size);
                     }
+                    Command::Look { set, place } => encoder.write_timestamp(set, *place),
+                    Command::Tell { set, looks, into } => encoder.resolve_query_set(set, 0..*looks, into, 0),
                     Command::Clear { buffer, offset, size } => encoder.clear_buffer(buffer, *offset, Some(*size)),
                 }
                 rest = &rest[launches.max(1)..];

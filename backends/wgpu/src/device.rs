@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
+use crate::stamps::Stamps;
 
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
@@ -23,8 +24,11 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
     pub(crate) staging: Staging,
+    pub(crate) stamps: Stamps,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
     own: OwnKernels,
+    /// Whether the device was opened for timestamps.
+    pub(crate) looks: bool,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
@@ -97,8 +101,10 @@ impl WgpuDevice {
             limits,
             memory: Memory::default(),
             staging: Staging::default(),
+            stamps: Stamps::default(),
             kernels: RwLock::default(),
             own: OwnKernels::default(),
+            looks: capabilities.timestamps,
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),

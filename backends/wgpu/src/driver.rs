@@ -30,6 +30,14 @@ const WANTED: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP_BARRIER)
     .union(wgpu::Features::IMMEDIATES);
 
+/// What a device that was opened for timestamps needs.
+const CLOCK: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
+
+/// What of an adapter is used.
+fn wanted(options: &OpenOptions) -> wgpu::Features {
+    if options.timestamps { WANTED | CLOCK } else { WANTED }
+}
+
 /// The backends in the order in which they are listed.
 const BACKENDS: [(wgpu::Backends, &str); 4] = [
     (wgpu::Backends::VULKAN, "Vulkan"),
@@ -55,14 +63,16 @@ impl Driver for WgpuDriver {
 
 pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
     if let Some(vulkan) = &options.vulkan {
-        return survive(|| open_on_host(vulkan)).map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
+        return survive(|| open_on_host(vulkan, wanted(options)))
+            .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
     let (mut adapters, _) = adapters();
     if index as usize >= adapters.len() {
         return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
     }
     let adapter = adapters.swap_remove(index as usize);
-    survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    survive(|| open(&adapter, wanted(options)))
+        .map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -145,8 +155,8 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
-fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
-    let features = adapter.features() & WANTED;
+fn open(adapter: &wgpu::Adapter, wanted: wgpu::Features) -> Result<WgpuDevice, DeviceError> {
+    let features = adapter.features() & wanted;
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into());
@@ -154,8 +164,8 @@ fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
 }
 
 /// A device on the host's own.
-fn open_on_host(vulkan: &HostVulkan) -> Result<WgpuDevice, DeviceError> {
-    let made = host::open(vulkan, WANTED, computes)?;
+fn open_on_host(vulkan: &HostVulkan, wanted: wgpu::Features) -> Result<WgpuDevice, DeviceError> {
+    let made = host::open(vulkan, wanted, computes)?;
     Ok(whole(&made.adapter, made.opened, made.features, Some(vulkan.host.clone())))
 }
 
@@ -278,7 +288,7 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         host_visible: false,
         pitched: false,
         row_alignment: 0,
-        timestamps: false,
+        timestamps: has(CLOCK),
         native_graphs: false,
         peer_copy: false,
         collectives: false,

@@ -258,13 +258,14 @@ impl Progress {
         };
         let mut late: Vec<_> = refused.iter().map(|refused| failed(refused.position, refused.name, &refused.message)).collect();
         // Bytes that did not arrive must not be taken for those that were asked for.
-        let arrived = downloads.iter().all(mapped) && self.deliver(&batch, &refused, &mut late).is_some();
+        let arrived = downloads.iter().all(mapped) && self.deliver(shared, &batch, &refused, &mut late).is_some();
         if !arrived {
             late.extend(batch.positions.iter().map(|at| failed(*at, "MAP", "memory for reads cannot be mapped")));
         }
         if !late.is_empty() {
             self.late.lock().append(&mut late);
         }
+        batch.seen.into_iter().for_each(|seen| shared.stamps.give(seen.clock));
         for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
             shared.staging.give_upload(chunk, mapped(state));
         }
@@ -280,10 +281,15 @@ impl Progress {
     }
 
     /// Brings what was read, and what launches reported, to its place. `None`: some of it is not there.
-    fn deliver(&self, batch: &Batch, refused: &[Refused], late: &mut Vec<LateFailure>) -> Option<()> {
+    fn deliver(&self, shared: &Shared, batch: &Batch, refused: &[Refused], late: &mut Vec<LateFailure>) -> Option<()> {
         let ran = |position| refused.iter().all(|refused| refused.position != position);
         let mut landings = batch.landings.iter().filter(|landing| ran(landing.position));
         landings.try_for_each(|landing| land_bytes(landing, &batch.downloads))?;
+        for seen in batch.seen.iter().filter(|seen| ran(seen.position)) {
+            let end = seen.start + seen.clock.bytes();
+            let view = batch.downloads.get(seen.chunk)?.buffer.get_mapped_range(seen.start..end).ok()?;
+            shared.stamps.note(&seen.clock.positions, &view, shared.gpu.tick());
+        }
         let mut told = batch.told.iter().filter(|told| ran(told.position));
         told.try_for_each(|told| self.hear(told, &batch.downloads, late))
     }

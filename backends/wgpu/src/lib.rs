@@ -25,6 +25,7 @@ mod memory;
 mod moves;
 mod queue;
 mod staging;
+mod stamps;
 #[cfg(test)]
 mod tests;
 

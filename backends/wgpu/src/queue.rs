@@ -192,6 +192,8 @@ impl Lane {
         if recorder.opened.take().is_none() {
             return self.shared.well();
         }
+        // Without memory for it there are no times to tell.
+        let _ = recorder.tell(&self.shared);
         let batch = std::mem::take(&mut recorder.batch);
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
@@ -216,7 +218,7 @@ impl Lane {
         self.shared.well()?;
         let mut recorder = self.recorder.lock();
         let done = work(self, &mut recorder);
-        recorder.close(at);
+        recorder.close(&self.shared, at);
         let idle = self.progress.oldest().is_none();
         let full = recorder.batch.commands.len() >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
         if done.is_ok() && full {
@@ -621,7 +623,7 @@ impl Queue for WgpuQueue {
         let mut recorder = self.lane.recorder.lock();
         recorder.last = recorder.last.max(at);
         if recorder.opened.is_some() {
-            recorder.close(at);
+            recorder.close(&self.lane.shared, at);
             return;
         }
         let due = self.lane.progress.mark(at);
@@ -660,6 +662,21 @@ impl Queue for WgpuQueue {
 
     fn take_printed(&self) -> Vec<Printed> {
         self.lane.progress.take_printed()
+    }
+
+    fn stamp(&self, at: Position) -> Result<(), DeviceError> {
+        self.lane.shared.well()?;
+        if !self.lane.shared.looks {
+            return Err(DeviceError::Unsupported("timestamps on a device that was not opened for them"));
+        }
+        let mut recorder = self.lane.recorder.lock();
+        recorder.look = Some(at);
+        self.lane.touch(&mut recorder, at);
+        Ok(())
+    }
+
+    fn timestamp(&self, at: Position) -> Option<u64> {
+        self.lane.shared.stamps.at(at)
     }
 
     fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {

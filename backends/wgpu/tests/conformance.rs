@@ -25,7 +25,7 @@ const NVIDIA: &[Exception] =
 
 #[test]
 fn every_adapter_conforms() {
-    let options = OpenOptions::default();
+    let options = OpenOptions { timestamps: true, ..OpenOptions::default() };
     for (index, name) in common::adapters() {
         eprintln!("testing {name}");
         let mut exceptions = EXCEPTIONS.to_vec();
