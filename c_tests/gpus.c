@@ -96,11 +96,119 @@ TEST(tm_01_without_being_asked_there_are_no_times)
     compute_event_release(event);
 }
 
+/* ---- slices ---- */
+
+static compute_device open_sliced(uint64_t groups)
+{
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    compute_device sliced = NULL;
+    desc.backend = "wgpu";
+    desc.backend_length = 4;
+    desc.slice_groups = groups;
+    OK(compute_device_open(&desc, &sliced, E));
+    return sliced;
+}
+
+/* Each invocation writes all that it knows of its place. In WGSL from an argument and a struct, in GLSL from its variables. */
+static const char PLACES_WGSL[] =
+    "struct In { @builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(num_workgroups) count: vec3<u32> }\n"
+    "@group(0) @binding(0) var<storage, read_write> out: array<u32>;\n"
+    "var<workgroup> first: u32;\n"
+    "@compute @workgroup_size(2, 3, 1) fn main(in: In, @builtin(workgroup_id) group: vec3<u32>) {\n"
+    "    if in.local == 0u { first = group.x + 100u * group.y + 10000u * group.z; }\n"
+    "    workgroupBarrier();\n"
+    "    let at = (((group.z * in.count.y) + group.y) * in.count.x + group.x) * 6u + in.local;\n"
+    "    for (var i = 0u; i < 3u; i += 1u) { out[at * 8u + i] = in.id[i]; out[at * 8u + 3u + i] = in.count[i]; }\n"
+    "    out[at * 8u + 6u] = first; out[at * 8u + 7u] += 1u;\n"
+    "}\n";
+static const char PLACES_GLSL[] =
+    "#version 450\n"
+    "layout(local_size_x = 2, local_size_y = 3) in;\n"
+    "layout(std430, set = 0, binding = 0) buffer B { uint o[]; };\n"
+    "void main() {\n"
+    "    uint at = ((gl_WorkGroupID.z * gl_NumWorkGroups.y + gl_WorkGroupID.y) * gl_NumWorkGroups.x + gl_WorkGroupID.x) * 6u + gl_LocalInvocationIndex;\n"
+    "    for (uint i = 0u; i < 3u; i++) { o[at * 8u + i] = gl_GlobalInvocationID[i]; o[at * 8u + 3u + i] = gl_NumWorkGroups[i]; }\n"
+    "    o[at * 8u + 6u] = gl_WorkGroupID.x + 100u * gl_WorkGroupID.y + 10000u * gl_WorkGroupID.z; o[at * 8u + 7u] += 1u;\n"
+    "}\n";
+
+enum { X = 7, Y = 5, Z = 3, PLACE_WORDS = X * Y * Z * 6 * 8 };
+
+static void places_on(compute_device on, const char *source, int indirect, uint32_t *words)
+{
+    stream = make_stream(on);
+    compute_kernel_desc kernel_of = kernel_desc(source, "places");
+    kernel_of.language = COMPUTE_LANGUAGE_AUTO;
+    compute_kernel kernel = make_kernel_from(on, &kernel_of);
+    compute_buffer out = make_buffer(on, 4 * PLACE_WORDS, "out"), grid = make_buffer(on, 12, "grid");
+    compute_binding binding = bind(0, out);
+    compute_launch_desc desc = launch_desc(kernel, X, Y, Z, &binding, 1);
+    if (indirect) {
+        const uint32_t counts[3] = { X, Y, Z };
+        put(stream, grid, 0, counts, sizeof counts);
+        desc.indirect = whole(grid);
+    }
+    OK(compute_stream_launch(stream, &desc, E));
+    OK(get(stream, out, 0, words, 4 * PLACE_WORDS));
+    compute_buffer_release(out);
+    compute_buffer_release(grid);
+    compute_kernel_release(kernel);
+    compute_stream_release(stream);
+    compute_device_release(on);
+}
+
+TEST(sliced_launches_have_the_ids_and_counts_of_the_whole)
+{
+    static uint32_t plain[PLACE_WORDS], sliced[PLACE_WORDS];
+    const char *const sources[] = { PLACES_WGSL, PLACES_GLSL };
+    const uint64_t most[] = { 1, 4, 7, 20, 1000 };
+    for (size_t source = 0; source < COUNT_OF(sources); source++) {
+        places_on(open_device(), sources[source], 0, plain);
+        CHECK_EQ(X, plain[3]);
+        CHECK_EQ(100 * (Y - 1) + 10000 * (Z - 1) + X - 1, plain[PLACE_WORDS - 2]);
+        CHECK_EQ(1, plain[PLACE_WORDS - 1]);
+        for (size_t i = 0; i < COUNT_OF(most); i++) {
+            memset(sliced, 0xee, sizeof sliced);
+            places_on(open_sliced(most[i]), sources[source], 0, sliced);
+            CHECK(memcmp(plain, sliced, sizeof plain) == 0);
+        }
+        memset(sliced, 0xee, sizeof sliced);
+        places_on(open_sliced(4), sources[source], 1, sliced);
+        CHECK(memcmp(plain, sliced, sizeof plain) == 0);
+    }
+}
+
+TEST(l5_a_violation_in_any_slice_is_reported_with_the_invocation_of_the_whole)
+{
+    static const char source[] =
+        "@group(0) @binding(0) var<storage, read_write> out: array<u32>;\n"
+        "@compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) { out[id.x] = id.x; }\n";
+    device = open_sliced(5);
+    stream = make_stream(device);
+    compute_kernel_desc desc = kernel_desc(source, "store");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    compute_buffer good = make_buffer(device, 4 * 80, "good"), bad = make_buffer(device, 4 * 79, "bad");
+    compute_binding binding = bind(0, good);
+    OK(launch(stream, kernel, 20, &binding, 1));
+    binding = bind(0, bad);
+    OK(launch(stream, kernel, 20, &binding, 1));
+    for (uint32_t i = 0; i < 80; i++) CHECK_EQ(i, get_word(stream, good, i));
+    uint32_t word = 0;
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, bad, 0, &word, 4));
+    CHECK_EQ(COMPUTE_ERROR_KERNEL_FAULT, root_info().status);
+    CHECK(error_says("(79, 0, 0)"));
+    compute_buffer_release(good);
+    compute_buffer_release(bad);
+    compute_kernel_release(kernel);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
     RUN(tm_01_events_have_the_device_s_time_where_the_device_was_opened_for_it);
     RUN(tm_01_a_time_that_the_device_no_longer_has_is_an_error_and_not_zero);
     RUN(tm_01_without_being_asked_there_are_no_times);
+    RUN(sliced_launches_have_the_ids_and_counts_of_the_whole);
+    RUN(l5_a_violation_in_any_slice_is_reported_with_the_invocation_of_the_whole);
     return finish();
 }

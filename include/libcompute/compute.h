@@ -359,6 +359,9 @@ typedef struct compute_device_desc {
     const void *next;
     /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
     uint64_t idle_bytes;
+    /* The most workgroups that the device is given at once, on devices that a system may stop when they take too long (`wgpu`; desktops allow some seconds). A launch of more is
+     * sent in slices, whose workgroups have the ids and counts of the whole. Grids from memory are sent whole. 0: no limit. */
+    uint64_t slice_groups;
 } compute_device_desc;
 
 /* Chained to `compute_device_desc`: wraps the device so that its n-th call fails. For tests of a host's own error paths. */
@@ -1543,7 +1546,7 @@ typedef struct compute_table {
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
 #define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
-#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
+#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
 #define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }

@@ -262,7 +262,12 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         exact_target: exact_target.map(str::to_owned),
         queues: desc.queues,
         idle_bytes: desc.idle_bytes,
-        open: OpenOptions { threads: desc.threads, timestamps: desc.flags & COMPUTE_DEVICE_FLAG_TIMESTAMPS != 0, vulkan },
+        open: OpenOptions {
+            threads: desc.threads,
+            timestamps: desc.flags & COMPUTE_DEVICE_FLAG_TIMESTAMPS != 0,
+            slice_groups: desc.slice_groups,
+            vulkan,
+        },
     };
     prepare_process()?;
     let (mut native, backend) = match &host {

@@ -12,6 +12,7 @@ use crate::errors::{device_error, scoped};
 use crate::groups::Groups;
 use crate::kernel::Kernel;
 use crate::memory::{Span, create};
+use crate::slices::BLOCK;
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
 use crate::stamps::Clock;
 
@@ -65,6 +66,8 @@ pub(crate) struct Batch {
     pub(crate) commands: Commands,
     /// Bytes that the host is to fetch.
     pub(crate) fetched: u64,
+    /// Workgroups, where somebody counts them.
+    pub(crate) groups: u64,
 }
 
 /// What a binding of a launch is given.
@@ -75,6 +78,28 @@ pub(crate) enum Resource<'a> {
     Bytes(&'a [u8]),
     /// Uniform bytes that lie in a block.
     View(&'a Span),
+}
+
+/// A launch.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) kernel: &'a Arc<Kernel>,
+    /// One per slot of the kernel, in its order.
+    pub(crate) resources: &'a [Resource<'a>],
+    pub(crate) grid: Groupings,
+    pub(crate) immediates: &'a [u8],
+    pub(crate) part: Part,
+}
+
+/// Which part of a launch.
+pub(crate) struct Part {
+    /// What the kernel is told of its slice; empty where it is not sliced.
+    pub(crate) block: Vec<u8>,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { block: Vec::new(), first: true, last: true };
 }
 
 /// What is being recorded.
@@ -154,27 +179,35 @@ impl Recorder {
         Ok((self.batch.uniforms.len() - 1, start))
     }
 
-    /// Records a launch. `resources`: one per slot of the kernel, in its order.
-    pub(crate) fn launch(
-        &mut self,
-        shared: &Shared,
-        at: Position,
-        kernel: &Arc<Kernel>,
-        resources: &[Resource<'_>],
-        grid: Groupings,
-        immediates: &[u8],
-    ) -> Result<(), DeviceError> {
-        let placed = self.place(shared, kernel, resources)?;
-        self.prepare_record(shared, kernel)?;
+    /// Records a launch, or a part of one.
+    pub(crate) fn launch(&mut self, shared: &Shared, at: Position, dispatch: &Dispatch<'_>) -> Result<(), DeviceError> {
+        let kernel = dispatch.kernel;
+        let mut placed = self.place(shared, kernel, dispatch.resources)?;
+        if kernel.slice.is_some() {
+            placed.push(Some(self.place_block(shared, &dispatch.part.block)?));
+        }
+        self.prepare_record(shared, kernel, dispatch.part.first)?;
         if self.groups.get(&self.key).is_none() {
-            self.make_group(shared, kernel, resources, &placed)?;
+            self.make_group(shared, kernel, dispatch.resources, &placed)?;
         }
         let Some(group) = self.groups.get(&self.key).cloned() else {
             return Err(DeviceError::Internal("a bind group that was just made is gone".into()));
         };
-        let (offsets, immediates) = self.batch.commands.keep(&self.offsets, immediates);
-        self.push(Command::Launch { kernel: Arc::clone(kernel), group, offsets, immediates, grid });
-        self.take_record(shared, at, kernel)
+        let (offsets, immediates) = self.batch.commands.keep(&self.offsets, dispatch.immediates);
+        let (kernel, grid) = (Arc::clone(kernel), dispatch.grid.clone());
+        self.push(Command::Launch { kernel, group, offsets, immediates, grid });
+        if dispatch.part.last { self.take_record(shared, at, dispatch.kernel) } else { Ok(()) }
+    }
+
+    /// Puts what a kernel is told of its slice in its place.
+    fn place_block(&mut self, shared: &Shared, block: &[u8]) -> Result<(usize, u64), DeviceError> {
+        let (chunk, start) = self.uniform(shared, BLOCK)?;
+        if let Some(chunk) = self.batch.uniforms.get(chunk) {
+            chunk.put(start, block)?;
+            self.key.push(chunk.id);
+        }
+        self.offsets.push(u32::try_from(start).unwrap_or_default());
+        Ok((chunk, start))
     }
 
     /// Puts uniform bytes in their place, and finds out what the bind group is known by. The answer: chunk and offset of each uniform.
@@ -247,6 +280,11 @@ impl Recorder {
             };
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource });
         }
+        if let (Some(slice), Some(Some((chunk, _)))) = (kernel.slice, placed.last())
+            && let Some(chunk) = self.batch.uniforms.get(*chunk)
+        {
+            entries.push(wgpu::BindGroupEntry { binding: slice, resource: binding(&chunk.buffer, 0, BLOCK) });
+        }
         if let (Some(slot), Some((_, buffer))) = (kernel.record, &self.record) {
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
@@ -257,8 +295,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Zeros the record, where the kernel has one.
-    fn prepare_record(&mut self, shared: &Shared, kernel: &Kernel) -> Result<(), DeviceError> {
+    /// Zeros the record for the first part of a launch, where the kernel has one.
+    fn prepare_record(&mut self, shared: &Shared, kernel: &Kernel, first: bool) -> Result<(), DeviceError> {
         let Some(slot) = kernel.record else { return Ok(()) };
         if self.record.as_ref().is_none_or(|(_, buffer)| buffer.size() < slot.size) {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
@@ -267,6 +305,9 @@ impl Recorder {
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);
+        if !first {
+            return Ok(());
+        }
         self.clear(&buffer, 0, slot.size.next_multiple_of(4));
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) stamps: Stamps,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
     own: OwnKernels,
+    /// The most workgroups that are sent at once; 0: any number.
+    pub(crate) slice_groups: u64,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// Of the one queue that there may be.
@@ -35,6 +37,9 @@ pub(crate) struct Shared {
     next_queue: AtomicU32,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
+    /// Batches that were submitted.
+    #[cfg(test)]
+    pub(crate) submitted: AtomicU64,
     /// Memory for reads cannot be mapped.
     #[cfg(test)]
     pub(crate) loses_reads: AtomicBool,
@@ -73,12 +78,12 @@ impl Shared {
     }
 
     pub(crate) fn own(&self, own: Own) -> Result<Arc<Kernel>, DeviceError> {
-        self.own.get(own, |request| self.compile(request))
+        self.own.get(own, |request| self.compile(request, false))
     }
 
-    fn compile(&self, request: &CompileRequest<'_>) -> Result<Kernel, DeviceError> {
+    fn compile(&self, request: &CompileRequest<'_>, sliced: bool) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms }, self.next_id(), request)
+        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms, sliced }, self.next_id(), request)
     }
 }
 
@@ -95,6 +100,7 @@ impl WgpuDevice {
         properties: Properties,
         limits: Limits,
         capabilities: Capabilities,
+        slice_groups: u64,
     ) -> Self {
         let shared = Arc::new(Shared {
             native,
@@ -104,12 +110,15 @@ impl WgpuDevice {
             stamps: Stamps::default(),
             kernels: RwLock::default(),
             own: OwnKernels::default(),
+            slice_groups,
             looks: capabilities.timestamps,
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
+            #[cfg(test)]
+            submitted: AtomicU64::new(0),
             #[cfg(test)]
             loses_reads: AtomicBool::new(false),
             gpu,
@@ -150,6 +159,12 @@ impl WgpuDevice {
     #[cfg(test)]
     pub(crate) fn lose_for_test(&self) {
         let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+    }
+
+    /// Batches that were submitted so far.
+    #[cfg(test)]
+    pub(crate) fn submitted_for_test(&self) -> u64 {
+        self.shared.submitted.load(Ordering::Relaxed)
     }
 
     /// Memory for reads can, or cannot be mapped from now on.
@@ -206,7 +221,7 @@ impl Device for WgpuDevice {
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         self.shared.well()?;
-        let kernel = self.shared.compile(request)?;
+        let kernel = self.shared.compile(request, self.shared.slice_groups > 0)?;
         let id = kernel.id;
         self.shared.kernels.write().insert(id, Arc::new(kernel));
         Ok(KernelId(id))

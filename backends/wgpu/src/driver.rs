@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use compute_hal::{
     Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, Probe, Properties,
-    VulkanHost,
 };
 
 use parking_lot::Mutex;
@@ -63,7 +62,7 @@ impl Driver for WgpuDriver {
 
 pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
     if let Some(vulkan) = &options.vulkan {
-        return survive(|| open_on_host(vulkan, wanted(options)))
+        return survive(|| open_on_host(vulkan, options))
             .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
     let (mut adapters, _) = adapters();
@@ -71,8 +70,7 @@ pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevic
         return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
     }
     let adapter = adapters.swap_remove(index as usize);
-    survive(|| open(&adapter, wanted(options)))
-        .map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    survive(|| open(&adapter, options)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -155,29 +153,24 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
-fn open(adapter: &wgpu::Adapter, wanted: wgpu::Features) -> Result<WgpuDevice, DeviceError> {
-    let features = adapter.features() & wanted;
+fn open(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into());
-    Ok(whole(adapter, opened, features, None))
+    Ok(whole(adapter, Gpu::new(opened, None), features, options))
 }
 
 /// A device on the host's own.
-fn open_on_host(vulkan: &HostVulkan, wanted: wgpu::Features) -> Result<WgpuDevice, DeviceError> {
-    let made = host::open(vulkan, wanted, computes)?;
-    Ok(whole(&made.adapter, made.opened, made.features, Some(vulkan.host.clone())))
+fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let made = host::open(vulkan, wanted(options), computes)?;
+    Ok(whole(&made.adapter, Gpu::new(made.opened, Some(vulkan.host.clone())), made.features, options))
 }
 
-fn whole(
-    adapter: &wgpu::Adapter,
-    opened: (wgpu::Device, wgpu::Queue),
-    features: wgpu::Features,
-    host: Option<Arc<dyn VulkanHost>>,
-) -> WgpuDevice {
+fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions) -> WgpuDevice {
     let native = adapter.limits();
     let limits = limits(&native, features);
-    WgpuDevice::new(Gpu::new(opened, host), native, properties(adapter), limits, capabilities(features))
+    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities(features), options.slice_groups)
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {

@@ -72,6 +72,8 @@ pub(crate) struct Progress {
 
 /// Hands everything to wgpu and asks to be told.
 pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Entry, DeviceError> {
+    #[cfg(test)]
+    shared.submitted.fetch_add(1, Ordering::Relaxed);
     let last = batch.last;
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {

@@ -24,6 +24,7 @@ mod kernel;
 mod memory;
 mod moves;
 mod queue;
+mod slices;
 mod staging;
 mod stamps;
 #[cfg(test)]

@@ -11,14 +11,15 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Recorder, Resource};
+use crate::batch::{Dispatch, Part, Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
-use crate::kernel::Slot;
+use crate::kernel::{Kernel, Slot};
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
+use crate::slices::{BLOCK, slices};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
 /// Commands in a batch while the device has nothing to do, and while it has.
@@ -313,7 +314,7 @@ impl Lane {
             self.touch(recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&parameters)];
             let grid = Groupings::Direct(moves::grid(moves::words(size)));
-            recorder.launch(&self.shared, at, &kernel, &resources, grid, &[])?;
+            recorder.launch(&self.shared, at, &own(&kernel, &resources, grid))?;
             done += size;
         }
         Ok(())
@@ -331,7 +332,7 @@ impl Lane {
             let nothing = moves::bytes(&[0; 8]);
             self.touch(&mut recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&nothing)];
-            recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct([1, 1, 1]), &[])?;
+            recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))?;
         }
         Ok(())
     }
@@ -375,7 +376,7 @@ impl Lane {
                 self.touch(recorder, at);
                 let resources = [from.resource(), to.resource(), Resource::Bytes(&parameters)];
                 let grid = Groupings::Direct(moves::grid(words * rows));
-                recorder.launch(&self.shared, at, &kernel, &resources, grid, &[])?;
+                recorder.launch(&self.shared, at, &own(&kernel, &resources, grid))?;
                 column += width;
             }
             row += rows;
@@ -434,13 +435,42 @@ impl Lane {
             &padded
         };
         self.touch(recorder, at);
+        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.clone())) };
         match launch.grid {
-            Grid::Direct(grid) => recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct(grid), immediates),
+            Grid::Direct(grid) if kernel.slice.is_some() => self.launch_slices(recorder, at, dispatch, grid),
+            Grid::Direct(grid) => {
+                dispatch.grid = Groupings::Direct(grid);
+                recorder.launch(&self.shared, at, &dispatch)
+            }
             Grid::Indirect(region) => {
                 self.check_grid(recorder, at, region)?;
-                recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Indirect(self.grid.clone()), immediates)
+                // Nobody here knows how many workgroups there are, so they go at once.
+                dispatch.part.block = vec![0; BLOCK as usize];
+                recorder.launch(&self.shared, at, &dispatch)
             }
         }
+    }
+
+    /// Sends a launch in slices, none of them with others if that were more workgroups than may be sent at once.
+    fn launch_slices(
+        &self,
+        recorder: &mut Recorder,
+        at: Position,
+        mut dispatch: Dispatch<'_>,
+        grid: [u32; 3],
+    ) -> Result<(), DeviceError> {
+        let most = self.shared.slice_groups;
+        for slice in slices(grid, most) {
+            if recorder.batch.groups.saturating_add(slice.groups()) > most && recorder.batch.groups > 0 {
+                self.submit_batch(recorder)?;
+                self.touch(recorder, at);
+            }
+            recorder.batch.groups += slice.groups();
+            dispatch.grid = Groupings::Direct(slice.size);
+            dispatch.part = Part { block: slice.block(grid), first: slice.base == [0; 3], last: slice.last };
+            recorder.launch(&self.shared, at, &dispatch)?;
+        }
+        Ok(())
     }
 
     /// Puts an indirect grid where it can be taken from, zeros if it is over the limits.
@@ -452,7 +482,7 @@ impl Lane {
         let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
         let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
         let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
-        recorder.launch(&self.shared, at, &kernel, &resources, Groupings::Direct([1, 1, 1]), &[])
+        recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))
     }
 
     fn span_of(&self, slot: &Slot, launch: &Launch<'_>) -> Result<Option<Span>, DeviceError> {
@@ -502,6 +532,11 @@ impl Lane {
             self.progress.told.wait_for(&mut flight, most);
         }
     }
+}
+
+/// A launch of a kernel of our own, or of another one as a whole and without immediates.
+fn own<'a>(kernel: &'a Arc<Kernel>, resources: &'a [Resource<'a>], grid: Groupings) -> Dispatch<'a> {
+    Dispatch { kernel, resources, grid, immediates: &[], part: Part::WHOLE }
 }
 
 /// A range that a kernel of our own binds.

@@ -76,6 +76,33 @@ fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
 }
 
 #[test]
+fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
+    use compute_hal::kernel::{Module, Source, reflection::Bounds};
+    use compute_hal::{Binding, CompileRequest, CompileSource, Device, Grid, Launch};
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = id.x + 1u; }";
+    let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
+    for (slice_groups, submissions) in [(0, 1), (3, 4), (5, 2), (100, 1)] {
+        let device = driver::open_device(0, &OpenOptions { slice_groups, ..OpenOptions::default() }).unwrap();
+        let queue = device.open_queue().unwrap();
+        let block = Region { memory: device.allocate(40).unwrap(), offset: 0, size: 40 };
+        let source = CompileSource::Portable(&entry);
+        let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+        let kernel = device.compile(&request).unwrap();
+        let before = device.submitted_for_test();
+        let (grid, bindings) = (Grid::Direct([10, 1, 1]), [Binding::Buffer(block)]);
+        queue.launch(1, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+        queue.submit().unwrap();
+        assert_eq!(device.submitted_for_test() - before, submissions, "{slice_groups}");
+        let target = HostTarget::staging(40).unwrap();
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        let wanted: Vec<u8> = (1..=10_u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(bytes(&target), wanted);
+    }
+}
+
+#[test]
 fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
         use compute_hal::{Device, DeviceError};
