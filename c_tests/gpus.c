@@ -202,6 +202,92 @@ TEST(l5_a_violation_in_any_slice_is_reported_with_the_invocation_of_the_whole)
     compute_kernel_release(kernel);
 }
 
+/* ---- who they are, and what if there are none ---- */
+
+TEST(a_device_says_who_it_is_and_how_much_memory_it_has)
+{
+    set_up(0);
+    compute_device_info info = device_info(device), listed[16];
+    static const uint8_t nobody[16];
+    size_t count = 0;
+    memset(listed, 0, sizeof listed);
+    listed[0].struct_size = sizeof listed[0];
+    compute_list_desc desc = COMPUTE_LIST_DESC_INIT;
+    desc.backend = "wgpu";
+    desc.backend_length = 4;
+    CHECK(compute_devices_list(&desc, listed, 0, COUNT_OF(listed), &count, E) >= 0);
+    CHECK(count > 0 && memcmp(info.uuid, listed[0].uuid, 16) == 0);
+    if (strcmp(info.target, "vulkan") != 0) return;
+    CHECK(memcmp(info.uuid, nobody, 16) != 0);
+    CHECK(info.memory_size > 64 << 20);
+}
+
+/* A file with that text, of which Vulkan's loader is told that it describes all drivers there are. */
+static void only_driver(const char *text)
+{
+    static char name[64];
+    snprintf(name, sizeof name, "/tmp/libcompute_icd_%ld.json", (long)getpid());
+    if (text) {
+        FILE *file = fopen(name, "w");
+        CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    }
+    setenv("VK_DRIVER_FILES", name, 1);
+    setenv("VK_ICD_FILENAMES", name, 1);
+}
+
+static void there_is_no_vulkan(const char *words)
+{
+    compute_device_info infos[16];
+    size_t count = 0, needed = 0;
+    static char report[65536];
+    memset(infos, 0, sizeof infos);
+    infos[0].struct_size = sizeof infos[0];
+    OK(compute_devices_list(NULL, infos, 0, COUNT_OF(infos), &count, E));
+    CHECK(count > 0 && strcmp(infos[0].backend, "cpu") == 0);
+    for (size_t i = 0; i < count && i < COUNT_OF(infos); i++) CHECK(strcmp(infos[i].target, "vulkan") != 0);
+    OK(compute_drivers_report(report, sizeof report, &needed, E));
+    CHECK(strstr(report, "Vulkan: ") && strstr(report, words) && strstr(report, "VK_DRIVER_FILES is /tmp/libcompute_icd_"));
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "wgpu";
+    desc.backend_length = 4;
+    desc.index = 15;
+    IS(COMPUTE_ERROR_NO_DEVICE, compute_device_open(&desc, &device, E));
+    CHECK(error_says(words));
+    /* The process is none the worse. */
+    setenv("RULES_BACKEND", "cpu", 1);
+    device = open_device();
+    stream = make_stream(device);
+    compute_buffer buffer = make_buffer(device, 64, "buffer");
+    fill_words(stream, buffer, 5);
+    CHECK_EQ(5, get_word(stream, buffer, 15));
+    unlink(getenv("VK_DRIVER_FILES"));
+}
+
+#define NO_DRIVER "the loader found no driver that it could use"
+TEST(f5_without_any_driver_the_list_says_what_was_tried)
+{
+    only_driver(NULL);
+    there_is_no_vulkan(NO_DRIVER);
+}
+
+TEST(f5_a_description_of_a_driver_that_is_garbage_is_no_driver)
+{
+    only_driver("\x7f{[}garbage, \"ICD\": 7");
+    there_is_no_vulkan(NO_DRIVER);
+}
+
+TEST(f5_a_driver_whose_library_is_missing_is_no_driver)
+{
+    only_driver("{ \"file_format_version\": \"1.0.0\", \"ICD\": { \"library_path\": \"/nowhere/libvulkan_nothing.so\", \"api_version\": \"1.3.0\" } }");
+    there_is_no_vulkan(NO_DRIVER);
+}
+
+TEST(f5_a_library_that_is_no_driver_is_none)
+{
+    only_driver("{ \"file_format_version\": \"1.0.0\", \"ICD\": { \"library_path\": \"libm.so.6\", \"api_version\": \"1.3.0\" } }");
+    there_is_no_vulkan(NO_DRIVER);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -210,5 +296,10 @@ int main(int argc, char **argv)
     RUN(tm_01_without_being_asked_there_are_no_times);
     RUN(sliced_launches_have_the_ids_and_counts_of_the_whole);
     RUN(l5_a_violation_in_any_slice_is_reported_with_the_invocation_of_the_whole);
+    RUN(a_device_says_who_it_is_and_how_much_memory_it_has);
+    RUN(f5_without_any_driver_the_list_says_what_was_tried);
+    RUN(f5_a_description_of_a_driver_that_is_garbage_is_no_driver);
+    RUN(f5_a_driver_whose_library_is_missing_is_no_driver);
+    RUN(f5_a_library_that_is_no_driver_is_none);
     return finish();
 }

@@ -213,7 +213,7 @@ impl Device for WgpuDevice {
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
         let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
         let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
-        let native = crate::host::export(&span.block.buffer).ok_or(none)?;
+        let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
         Ok(native)

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
 use crate::gpu::Gpu;
-use crate::host;
+use crate::{host, vulkan};
 
 /// The driver. It loads graphics libraries when it is asked for devices, and not before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +96,7 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
                 let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(computes);
                 let count = usable.len();
                 tried.push(match (count, others.len()) {
+                    (0, 0) if *backend == wgpu::Backends::VULKAN => format!("{name}: {}", vulkan::why_none()),
                     (0, 0) => format!("{name}: no adapter (no loader, or no driver)"),
                     (_, 0) => format!("{name}: {count} found"),
                     (_, useless) => format!("{name}: {count} found, and {useless} that cannot compute"),
@@ -189,14 +190,16 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
         _ => "wgpu",
     };
     let subgroups = adapter.features().contains(wgpu::Features::SUBGROUP);
-    let uuid = identity(&info);
+    let facts = vulkan::facts(adapter);
+    // Where Vulkan says nothing, and for others: the place.
+    let uuid = facts.as_ref().map(|facts| facts.uuid).filter(|uuid| *uuid != [0; 16]).unwrap_or_else(|| identity(&info));
     Properties {
         vendor: vendor(info.vendor).into(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         kind,
         target: backend.into(),
         uuid,
-        memory_size: 0,
+        memory_size: facts.map_or(0, |facts| facts.memory),
         units: 1,
         subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
         load_width: 16,

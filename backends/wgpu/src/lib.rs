@@ -29,5 +29,6 @@ mod staging;
 mod stamps;
 #[cfg(test)]
 mod tests;
+mod vulkan;
 
 pub use driver::WgpuDriver;
