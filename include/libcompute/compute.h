@@ -91,6 +91,9 @@
 /* Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device. */
 #define COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN (UINT64_C(1) << 0)
 
+/* Events have times (`compute_event_get_time`) on devices where that is not for free (`wgpu`: each recorded event ends a pass). */
+#define COMPUTE_DEVICE_FLAG_TIMESTAMPS (UINT64_C(1) << 1)
+
 /* In `compute_chained.kind`. */
 #define COMPUTE_CHAINED_FAULT 1
 
@@ -392,6 +395,9 @@ typedef struct compute_device_desc {
     const void *next;
     /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
     uint64_t idle_bytes;
+    /* The most workgroups that the device is given at once, on devices that a system may stop when they take too long (`wgpu`; desktops allow some seconds). A launch of more is
+     * sent in slices, whose workgroups have the ids and counts of the whole. Grids from memory are sent whole. 0: no limit. */
+    uint64_t slice_groups;
 } compute_device_desc;
 
 /* How to make a graph. */
@@ -1772,7 +1778,7 @@ typedef struct compute_table {
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
 #define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
-#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
+#define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
 #define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }
@@ -2882,7 +2888,8 @@ compute_status compute_event_get_fd(compute_event event,
                                     compute_error *out_error);
 
 /* Device time in nanoseconds at which a recorded event came about; only differences between events of a device mean anything. `COMPUTE_NOT_READY` before that;
- * `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps, and for the events of reads and writes.
+ * `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps (`COMPUTE_DEVICE_FLAG_TIMESTAMPS`), and for the events of reads and writes; `COMPUTE_ERROR_NOT_FOUND` where
+ * it did not keep this one, as thousands came later or memory was out.
  *
  * Pointers: `device_ns` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_time(compute_event event,

@@ -255,7 +255,7 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
             read_chain(desc.next)?,
         )
     };
-    check_flags(desc.flags, COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN, "device")?;
+    check_flags(desc.flags, COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN | COMPUTE_DEVICE_FLAG_TIMESTAMPS, "device")?;
     let fault = chain.fault.map(|fault| Ok::<_, Complaint>((fault.call, how_of(fault.how)?))).transpose()?;
     // SAFETY: as our own caller says.
     let host = chain.vulkan.map(|vulkan| unsafe { read_vulkan(&vulkan) }).transpose()?;
@@ -266,7 +266,12 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         exact_target: exact_target.map(str::to_owned),
         queues: desc.queues,
         idle_bytes: desc.idle_bytes,
-        open: OpenOptions { threads: desc.threads, vulkan },
+        open: OpenOptions {
+            threads: desc.threads,
+            timestamps: desc.flags & COMPUTE_DEVICE_FLAG_TIMESTAMPS != 0,
+            slice_groups: desc.slice_groups,
+            vulkan,
+        },
     };
     prepare_process()?;
     let (mut native, backend) = match &host {

@@ -233,7 +233,8 @@ pub unsafe extern "C" fn compute_event_get_fd(
 }
 
 /// Device time in nanoseconds at which a recorded event came about; only differences between events of a device mean anything. `COMPUTE_NOT_READY` before that;
-/// `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps, and for the events of reads and writes.
+/// `COMPUTE_ERROR_UNSUPPORTED` where the device has no timestamps (`COMPUTE_DEVICE_FLAG_TIMESTAMPS`), and for the events of reads and writes; `COMPUTE_ERROR_NOT_FOUND` where
+/// it did not keep this one, as thousands came later or memory was out.
 ///
 /// # Safety
 /// `device_ns` is writable; `out_error` is writable, or NULL.

@@ -234,10 +234,16 @@ pub struct compute_device_desc {
     pub next: *const c_void,
     /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
     pub idle_bytes: u64,
+    /// The most workgroups that the device is given at once, on devices that a system may stop when they take too long (`wgpu`; desktops allow some seconds). A launch of more is
+    /// sent in slices, whose workgroups have the ids and counts of the whole. Grids from memory are sent whole. 0: no limit.
+    pub slice_groups: u64,
 }
 
 /// Never-written bytes are claimed by NEVER_WRITTEN rather than read as zeros (T1), in all buffers of the device.
 pub const COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN: u64 = 1 << 0;
+
+/// Events have times (`compute_event_get_time`) on devices where that is not for free (`wgpu`: each recorded event ends a pass).
+pub const COMPUTE_DEVICE_FLAG_TIMESTAMPS: u64 = 1 << 1;
 
 /// In `compute_chained.kind`.
 pub const COMPUTE_CHAINED_FAULT: u32 = 1;

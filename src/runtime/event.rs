@@ -221,7 +221,11 @@ impl Event {
                 "this event carries no time: the device has no timestamps, or the event is that of a read or write",
             );
         }
-        Ok(if self.is_over() { self.queue.native.timestamp(self.position) } else { None })
+        if !self.is_over() {
+            return Ok(None);
+        }
+        let kept = self.queue.native.timestamp(self.position);
+        kept.map_or_else(|| fail(code::NOT_FOUND, "the device has not kept the time of this event"), |time| Ok(Some(time)))
     }
 
     /// Calls `callback` once, from a thread that polls or waits for anything of this device; at once when it is over already.

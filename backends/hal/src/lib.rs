@@ -79,6 +79,11 @@ pub struct Probe {
 pub struct OpenOptions {
     /// Worker threads of the cpu device; 0: as many as there are processors.
     pub threads: u32,
+    /// Timestamps are wanted, on devices that pay for them.
+    pub timestamps: bool,
+    /// The most workgroups that a device gives its hardware at once, for systems that stop what takes too long; 0: any number. A device without such a
+    /// danger does not look at it.
+    pub slice_groups: u64,
     /// The wgpu device works on this Vulkan device instead of one of its own; the index is of no matter then.
     pub vulkan: Option<HostVulkan>,
 }

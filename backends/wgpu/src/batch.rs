@@ -1,4 +1,4 @@
-//! The open batch of a queue: work is recorded here until it is submitted. Nothing here waits, and nothing is told to anybody.
+//! The open batch of a queue: work is collected here until it is submitted. Nothing here waits, and nothing is told to anybody.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,15 +6,19 @@ use std::time::Instant;
 use compute_hal::kernel::lower::Reports;
 use compute_hal::{DeviceError, HostTarget, Position};
 
+use crate::commands::{Command, Commands, Groupings};
 use crate::device::Shared;
 use crate::errors::{device_error, scoped};
 use crate::groups::Groups;
 use crate::kernel::Kernel;
 use crate::memory::{Span, create};
+use crate::slices::BLOCK;
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
+use crate::stamps::Clock;
 
 /// Where bytes of a read go once their batch is over.
 pub(crate) struct Landing {
+    pub(crate) position: Position,
     /// The chunk that they are in, and where.
     pub(crate) chunk: usize,
     pub(crate) start: u64,
@@ -35,6 +39,15 @@ pub(crate) struct Told {
     pub(crate) size: u64,
 }
 
+/// What the device's clock said, on its way to the host.
+pub(crate) struct Seen {
+    /// The position whose work brings it.
+    pub(crate) position: Position,
+    pub(crate) clock: Clock,
+    pub(crate) chunk: usize,
+    pub(crate) start: u64,
+}
+
 /// What a batch takes along.
 #[derive(Default)]
 pub(crate) struct Batch {
@@ -47,10 +60,14 @@ pub(crate) struct Batch {
     pub(crate) downloads: Vec<Download>,
     pub(crate) landings: Vec<Landing>,
     pub(crate) told: Vec<Told>,
-    /// Commands so far.
-    pub(crate) commands: u32,
+    /// Looks at the device's clock.
+    pub(crate) clocks: Vec<Clock>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) commands: Commands,
     /// Bytes that the host is to fetch.
     pub(crate) fetched: u64,
+    /// Workgroups, where somebody counts them.
+    pub(crate) groups: u64,
 }
 
 /// What a binding of a launch is given.
@@ -63,21 +80,31 @@ pub(crate) enum Resource<'a> {
     View(&'a Span),
 }
 
-/// How many workgroups.
-pub(crate) enum Groupings<'a> {
-    Direct([u32; 3]),
-    /// From the beginning of this buffer.
-    Indirect(&'a wgpu::Buffer),
+/// A launch.
+pub(crate) struct Dispatch<'a> {
+    pub(crate) kernel: &'a Arc<Kernel>,
+    /// One per slot of the kernel, in its order.
+    pub(crate) resources: &'a [Resource<'a>],
+    pub(crate) grid: Groupings,
+    pub(crate) immediates: &'a [u8],
+    pub(crate) part: Part,
+}
+
+/// Which part of a launch.
+pub(crate) struct Part {
+    /// What the kernel is told of its slice; empty where it is not sliced.
+    pub(crate) block: Vec<u8>,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { block: Vec::new(), first: true, last: true };
 }
 
 /// What is being recorded.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    // Before the encoder: a pass ends first.
-    pub(crate) pass: Option<wgpu::ComputePass<'static>>,
-    pub(crate) encoder: Option<wgpu::CommandEncoder>,
-    /// The kernel whose pipeline the pass has.
-    current: Option<u64>,
     pub(crate) batch: Batch,
     pub(crate) groups: Groups,
     /// The buffer that kernels report into: one is enough, as launches follow each other.
@@ -86,23 +113,27 @@ pub(crate) struct Recorder {
     pub(crate) opened: Option<Instant>,
     /// The highest position that was accepted.
     pub(crate) last: Position,
+    /// The position at whose end the device is to look at its clock.
+    pub(crate) look: Option<Position>,
     key: Vec<u64>,
     offsets: Vec<u32>,
 }
 
 impl Recorder {
-    /// The encoder, outside a pass.
-    pub(crate) fn encoder(&mut self, device: &wgpu::Device) -> &mut wgpu::CommandEncoder {
-        self.pass = None;
-        self.current = None;
-        self.batch.commands += 1;
-        self.encoder
-            .get_or_insert_with(|| device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") }))
+    /// For the position that was touched last.
+    fn push(&mut self, command: Command) {
+        let at = self.batch.positions.last().copied().unwrap_or_default();
+        self.batch.commands.push(at, command);
     }
 
     /// Copies words. The blocks differ.
-    pub(crate) fn copy(&mut self, device: &wgpu::Device, from: (&wgpu::Buffer, u64), to: (&wgpu::Buffer, u64), size: u64) {
-        self.encoder(device).copy_buffer_to_buffer(from.0, from.1, to.0, to.1, size);
+    pub(crate) fn copy(&mut self, from: (&wgpu::Buffer, u64), to: (&wgpu::Buffer, u64), size: u64) {
+        self.push(Command::Copy { from: (from.0.clone(), from.1), to: (to.0.clone(), to.1), size });
+    }
+
+    /// Zeros whole words.
+    pub(crate) fn clear(&mut self, buffer: &wgpu::Buffer, offset: u64, size: u64) {
+        self.push(Command::Clear { buffer: buffer.clone(), offset, size });
     }
 
     /// Copies a span into memory for reads; the host moves it to `into` when the batch is over.
@@ -111,16 +142,17 @@ impl Recorder {
         let skip = from.offset - first;
         let words = (skip + from.size).next_multiple_of(4);
         let (chunk, start) = self.download(shared, words)?;
-        self.copy_down((&from.block.buffer, first), (chunk, start), words, shared);
+        self.copy_down((&from.block.buffer, first), (chunk, start), words);
         let (skip, size) = (skip as usize, usize::try_from(from.size).unwrap_or_default());
-        self.batch.landings.push(Landing { chunk, start, skip, size, into: into.clone(), at });
+        let position = self.batch.positions.last().copied().unwrap_or_default();
+        self.batch.landings.push(Landing { position, chunk, start, skip, size, into: into.clone(), at });
         Ok(())
     }
 
-    fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64, shared: &Shared) {
+    fn copy_down(&mut self, from: (&wgpu::Buffer, u64), (chunk, start): (usize, u64), size: u64) {
         self.batch.fetched += size;
         let Some(to) = self.batch.downloads.get(chunk).map(|chunk| chunk.buffer.clone()) else { return };
-        self.copy(shared.gpu.device(), from, (&to, start), size);
+        self.copy(from, (&to, start), size);
     }
 
     fn download(&mut self, shared: &Shared, size: u64) -> Result<(usize, u64), DeviceError> {
@@ -147,43 +179,35 @@ impl Recorder {
         Ok((self.batch.uniforms.len() - 1, start))
     }
 
-    /// Records a launch. `resources`: one per slot of the kernel, in its order.
-    pub(crate) fn launch(
-        &mut self,
-        shared: &Shared,
-        at: Position,
-        kernel: &Kernel,
-        resources: &[Resource<'_>],
-        grid: &Groupings<'_>,
-        immediates: &[u8],
-    ) -> Result<(), DeviceError> {
-        let placed = self.place(shared, kernel, resources)?;
-        self.prepare_record(shared, kernel)?;
+    /// Records a launch, or a part of one.
+    pub(crate) fn launch(&mut self, shared: &Shared, at: Position, dispatch: &Dispatch<'_>) -> Result<(), DeviceError> {
+        let kernel = dispatch.kernel;
+        let mut placed = self.place(shared, kernel, dispatch.resources)?;
+        if kernel.slice.is_some() {
+            placed.push(Some(self.place_block(shared, &dispatch.part.block)?));
+        }
+        self.prepare_record(shared, kernel, dispatch.part.first)?;
         if self.groups.get(&self.key).is_none() {
-            self.make_group(shared, kernel, resources, &placed)?;
+            self.make_group(shared, kernel, dispatch.resources, &placed)?;
         }
-        if self.pass.is_none() {
-            let encoder = self.encoder(shared.gpu.device());
-            let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
-            self.pass = Some(encoder.begin_compute_pass(&descriptor).forget_lifetime());
-        }
-        let (Some(pass), Some(group)) = (&mut self.pass, self.groups.get(&self.key)) else {
+        let Some(group) = self.groups.get(&self.key).cloned() else {
             return Err(DeviceError::Internal("a bind group that was just made is gone".into()));
         };
-        if self.current != Some(kernel.id) {
-            pass.set_pipeline(&kernel.pipeline);
-            self.current = Some(kernel.id);
+        let (offsets, immediates) = self.batch.commands.keep(&self.offsets, dispatch.immediates);
+        let (kernel, grid) = (Arc::clone(kernel), dispatch.grid.clone());
+        self.push(Command::Launch { kernel, group, offsets, immediates, grid });
+        if dispatch.part.last { self.take_record(shared, at, dispatch.kernel) } else { Ok(()) }
+    }
+
+    /// Puts what a kernel is told of its slice in its place.
+    fn place_block(&mut self, shared: &Shared, block: &[u8]) -> Result<(usize, u64), DeviceError> {
+        let (chunk, start) = self.uniform(shared, BLOCK)?;
+        if let Some(chunk) = self.batch.uniforms.get(chunk) {
+            chunk.put(start, block)?;
+            self.key.push(chunk.id);
         }
-        pass.set_bind_group(0, group, &self.offsets);
-        if !immediates.is_empty() {
-            pass.set_immediates(0, immediates);
-        }
-        match grid {
-            Groupings::Direct([x, y, z]) => pass.dispatch_workgroups(*x, *y, *z),
-            Groupings::Indirect(buffer) => pass.dispatch_workgroups_indirect(buffer, 0),
-        }
-        self.batch.commands += 1;
-        self.take_record(shared, at, kernel)
+        self.offsets.push(u32::try_from(start).unwrap_or_default());
+        Ok((chunk, start))
     }
 
     /// Puts uniform bytes in their place, and finds out what the bind group is known by. The answer: chunk and offset of each uniform.
@@ -215,12 +239,7 @@ impl Recorder {
                     let (chunk, start) = self.uniform(shared, slot.least)?;
                     let to = self.batch.uniforms.get(chunk).map(|chunk| chunk.buffer.clone());
                     if let Some(to) = to {
-                        self.copy(
-                            shared.gpu.device(),
-                            (&span.block.buffer, span.offset),
-                            (&to, start),
-                            slot.least.next_multiple_of(4),
-                        );
+                        self.copy((&span.block.buffer, span.offset), (&to, start), slot.least.next_multiple_of(4));
                     }
                     (chunk, start)
                 }
@@ -261,6 +280,11 @@ impl Recorder {
             };
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource });
         }
+        if let (Some(slice), Some(Some((chunk, _)))) = (kernel.slice, placed.last())
+            && let Some(chunk) = self.batch.uniforms.get(*chunk)
+        {
+            entries.push(wgpu::BindGroupEntry { binding: slice, resource: binding(&chunk.buffer, 0, BLOCK) });
+        }
         if let (Some(slot), Some((_, buffer))) = (kernel.record, &self.record) {
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
@@ -271,8 +295,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Zeros the record, where the kernel has one.
-    fn prepare_record(&mut self, shared: &Shared, kernel: &Kernel) -> Result<(), DeviceError> {
+    /// Zeros the record for the first part of a launch, where the kernel has one.
+    fn prepare_record(&mut self, shared: &Shared, kernel: &Kernel, first: bool) -> Result<(), DeviceError> {
         let Some(slot) = kernel.record else { return Ok(()) };
         if self.record.as_ref().is_none_or(|(_, buffer)| buffer.size() < slot.size) {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
@@ -281,7 +305,10 @@ impl Recorder {
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);
-        self.encoder(shared.gpu.device()).clear_buffer(&buffer, 0, Some(slot.size.next_multiple_of(4)));
+        if !first {
+            return Ok(());
+        }
+        self.clear(&buffer, 0, slot.size.next_multiple_of(4));
         Ok(())
     }
 
@@ -290,7 +317,7 @@ impl Recorder {
         let (Some(slot), Some((_, buffer))) = (kernel.record, self.record.clone()) else { return Ok(()) };
         let size = slot.size.next_multiple_of(4);
         let (chunk, start) = self.download(shared, size)?;
-        self.copy_down((&buffer, 0), (chunk, start), size, shared);
+        self.copy_down((&buffer, 0), (chunk, start), size);
         self.batch.told.push(Told { position, reports: Arc::clone(&kernel.reports), chunk, start, size: slot.size });
         Ok(())
     }
@@ -305,8 +332,41 @@ impl Recorder {
         first
     }
 
+    /// Has the device look at its clock, after all that is here.
+    fn look(&mut self, shared: &Shared, at: Position) -> Result<(), DeviceError> {
+        let (clock, place) =
+            match self.batch.clocks.last_mut().and_then(|clock| clock.look(at).map(|place| (clock.set.clone(), place))) {
+                Some(found) => found,
+                None => {
+                    let mut clock = shared.stamps.take(shared.gpu.device())?;
+                    let place = clock.look(at).unwrap_or_default();
+                    let set = clock.set.clone();
+                    self.batch.clocks.push(clock);
+                    (set, place)
+                }
+            };
+        self.push(Command::Look { set: clock, place });
+        Ok(())
+    }
+
+    /// To be called before the batch is submitted: has what the clock said brought to the host.
+    pub(crate) fn tell(&mut self, shared: &Shared) -> Result<(), DeviceError> {
+        let position = self.batch.positions.last().copied().unwrap_or_default();
+        for clock in std::mem::take(&mut self.batch.clocks) {
+            let (chunk, start) = self.download(shared, clock.bytes())?;
+            self.push(Command::Tell { set: clock.set.clone(), looks: clock.used(), into: clock.seen.clone() });
+            self.copy_down((&clock.seen, 0), (chunk, start), clock.bytes());
+            self.batch.seen.push(Seen { position, clock, chunk, start });
+        }
+        Ok(())
+    }
+
     /// Notes that all of a position's work is recorded.
-    pub(crate) fn close(&mut self, at: Position) {
+    pub(crate) fn close(&mut self, shared: &Shared, at: Position) {
+        if self.look.take_if(|look| *look <= at).is_some() {
+            // Without memory for it there is no time to tell.
+            let _ = self.look(shared, at);
+        }
         self.last = self.last.max(at);
         self.batch.last = self.batch.last.max(at);
     }

@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
+use crate::stamps::Stamps;
 
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
@@ -23,14 +24,25 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
     pub(crate) staging: Staging,
+    pub(crate) stamps: Stamps,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
     own: OwnKernels,
+    /// The most workgroups that are sent at once; 0: any number.
+    pub(crate) slice_groups: u64,
+    /// Whether the device was opened for timestamps.
+    pub(crate) looks: bool,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
     next_queue: AtomicU32,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
+    /// Batches that were submitted.
+    #[cfg(test)]
+    pub(crate) submitted: AtomicU64,
+    /// Memory for reads cannot be mapped.
+    #[cfg(test)]
+    pub(crate) loses_reads: AtomicBool,
     /// Goes last: what was made with it goes before.
     pub(crate) gpu: Gpu,
 }
@@ -66,12 +78,12 @@ impl Shared {
     }
 
     pub(crate) fn own(&self, own: Own) -> Result<Arc<Kernel>, DeviceError> {
-        self.own.get(own, |request| self.compile(request))
+        self.own.get(own, |request| self.compile(request, false))
     }
 
-    fn compile(&self, request: &CompileRequest<'_>) -> Result<Kernel, DeviceError> {
+    fn compile(&self, request: &CompileRequest<'_>, sliced: bool) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms }, self.next_id(), request)
+        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms, sliced }, self.next_id(), request)
     }
 }
 
@@ -88,19 +100,27 @@ impl WgpuDevice {
         properties: Properties,
         limits: Limits,
         capabilities: Capabilities,
+        slice_groups: u64,
     ) -> Self {
         let shared = Arc::new(Shared {
             native,
             limits,
             memory: Memory::default(),
             staging: Staging::default(),
+            stamps: Stamps::default(),
             kernels: RwLock::default(),
             own: OwnKernels::default(),
+            slice_groups,
+            looks: capabilities.timestamps,
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
+            #[cfg(test)]
+            submitted: AtomicU64::new(0),
+            #[cfg(test)]
+            loses_reads: AtomicBool::new(false),
             gpu,
         });
         // Weak: wgpu's device holds the callbacks.
@@ -139,6 +159,18 @@ impl WgpuDevice {
     #[cfg(test)]
     pub(crate) fn lose_for_test(&self) {
         let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+    }
+
+    /// Batches that were submitted so far.
+    #[cfg(test)]
+    pub(crate) fn submitted_for_test(&self) -> u64 {
+        self.shared.submitted.load(Ordering::Relaxed)
+    }
+
+    /// Memory for reads can, or cannot be mapped from now on.
+    #[cfg(test)]
+    pub(crate) fn lose_reads_for_test(&self, lose: bool) {
+        self.shared.loses_reads.store(lose, Ordering::Relaxed);
     }
 
     fn forget(&self, id: u64) {
@@ -181,7 +213,7 @@ impl Device for WgpuDevice {
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
         let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
         let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
-        let native = crate::host::export(&span.block.buffer).ok_or(none)?;
+        let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
         Ok(native)
@@ -189,7 +221,7 @@ impl Device for WgpuDevice {
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         self.shared.well()?;
-        let kernel = self.shared.compile(request)?;
+        let kernel = self.shared.compile(request, self.shared.slice_groups > 0)?;
         let id = kernel.id;
         self.shared.kernels.write().insert(id, Arc::new(kernel));
         Ok(KernelId(id))

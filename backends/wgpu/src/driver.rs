@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use compute_hal::{
     Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, Probe, Properties,
-    VulkanHost,
 };
 
 use parking_lot::Mutex;
@@ -12,7 +11,7 @@ use parking_lot::Mutex;
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
 use crate::gpu::Gpu;
-use crate::host;
+use crate::{host, vulkan};
 
 /// The driver. It loads graphics libraries when it is asked for devices, and not before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +28,14 @@ const WANTED: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP)
     .union(wgpu::Features::SUBGROUP_BARRIER)
     .union(wgpu::Features::IMMEDIATES);
+
+/// What a device that was opened for timestamps needs.
+const CLOCK: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
+
+/// What of an adapter is used.
+fn wanted(options: &OpenOptions) -> wgpu::Features {
+    if options.timestamps { WANTED | CLOCK } else { WANTED }
+}
 
 /// The backends in the order in which they are listed.
 const BACKENDS: [(wgpu::Backends, &str); 4] = [
@@ -55,14 +62,15 @@ impl Driver for WgpuDriver {
 
 pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
     if let Some(vulkan) = &options.vulkan {
-        return survive(|| open_on_host(vulkan)).map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
+        return survive(|| open_on_host(vulkan, options))
+            .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
     let (mut adapters, _) = adapters();
     if index as usize >= adapters.len() {
         return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
     }
     let adapter = adapters.swap_remove(index as usize);
-    survive(|| open(&adapter)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    survive(|| open(&adapter, options)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -88,6 +96,7 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
                 let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(computes);
                 let count = usable.len();
                 tried.push(match (count, others.len()) {
+                    (0, 0) if *backend == wgpu::Backends::VULKAN => format!("{name}: {}", vulkan::why_none()),
                     (0, 0) => format!("{name}: no adapter (no loader, or no driver)"),
                     (_, 0) => format!("{name}: {count} found"),
                     (_, useless) => format!("{name}: {count} found, and {useless} that cannot compute"),
@@ -145,29 +154,24 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
-fn open(adapter: &wgpu::Adapter) -> Result<WgpuDevice, DeviceError> {
-    let features = adapter.features() & WANTED;
+fn open(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into());
-    Ok(whole(adapter, opened, features, None))
+    Ok(whole(adapter, Gpu::new(opened, None), features, options))
 }
 
 /// A device on the host's own.
-fn open_on_host(vulkan: &HostVulkan) -> Result<WgpuDevice, DeviceError> {
-    let made = host::open(vulkan, WANTED, computes)?;
-    Ok(whole(&made.adapter, made.opened, made.features, Some(vulkan.host.clone())))
+fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+    let made = host::open(vulkan, wanted(options), computes)?;
+    Ok(whole(&made.adapter, Gpu::new(made.opened, Some(vulkan.host.clone())), made.features, options))
 }
 
-fn whole(
-    adapter: &wgpu::Adapter,
-    opened: (wgpu::Device, wgpu::Queue),
-    features: wgpu::Features,
-    host: Option<Arc<dyn VulkanHost>>,
-) -> WgpuDevice {
+fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions) -> WgpuDevice {
     let native = adapter.limits();
     let limits = limits(&native, features);
-    WgpuDevice::new(Gpu::new(opened, host), native, properties(adapter), limits, capabilities(features))
+    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities(features), options.slice_groups)
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {
@@ -186,14 +190,16 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
         _ => "wgpu",
     };
     let subgroups = adapter.features().contains(wgpu::Features::SUBGROUP);
-    let uuid = identity(&info);
+    let facts = vulkan::facts(adapter);
+    // Where Vulkan says nothing, and for others: the place.
+    let uuid = facts.as_ref().map(|facts| facts.uuid).filter(|uuid| *uuid != [0; 16]).unwrap_or_else(|| identity(&info));
     Properties {
         vendor: vendor(info.vendor).into(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
         kind,
         target: backend.into(),
         uuid,
-        memory_size: 0,
+        memory_size: facts.map_or(0, |facts| facts.memory),
         units: 1,
         subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
         load_width: 16,
@@ -278,7 +284,7 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         host_visible: false,
         pitched: false,
         row_alignment: 0,
-        timestamps: false,
+        timestamps: has(CLOCK),
         native_graphs: false,
         peer_copy: false,
         collectives: false,

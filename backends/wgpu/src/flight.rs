@@ -12,10 +12,17 @@ use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
 use crate::staging::{Download, MAPPED, map};
 
-/// Why a batch did not run.
-pub(crate) struct Aborted {
-    name: String,
+/// Why the work of a position did not run.
+struct Refused {
+    position: Position,
+    name: &'static str,
     message: String,
+}
+
+impl Refused {
+    fn new(position: Position, error: &wgpu::Error) -> Self {
+        Self { position, name: kind(error), message: crate::errors::chain(error) }
+    }
 }
 
 /// A submitted batch.
@@ -33,7 +40,7 @@ struct Load {
     uploads: Vec<Arc<AtomicU64>>,
     uniforms: Vec<Arc<AtomicU64>>,
     downloads: Vec<Arc<AtomicU64>>,
-    aborted: Option<Aborted>,
+    refused: Vec<Refused>,
 }
 
 pub(crate) type Wake = Box<dyn FnOnce() + Send>;
@@ -63,45 +70,30 @@ pub(crate) struct Progress {
     printed: Mutex<Vec<Printed>>,
 }
 
-/// Ends the encoder, hands everything to wgpu and asks to be told.
-pub(crate) fn submit(
-    shared: &Shared,
-    encoder: Option<wgpu::CommandEncoder>,
-    pass: Option<wgpu::ComputePass<'static>>,
-    batch: Batch,
-) -> Result<Entry, DeviceError> {
-    let device = shared.gpu.device();
+/// Hands everything to wgpu and asks to be told.
+pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Entry, DeviceError> {
+    #[cfg(test)]
+    shared.submitted.fetch_add(1, Ordering::Relaxed);
     let last = batch.last;
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
-        let run = scoped(device, || {
-            drop(pass);
-            let mut front = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
-            for chunk in &batch.uniforms {
-                chunk.staging.unmap();
-                front.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
-            }
+        let ready = scoped(shared.gpu.device(), || {
+            batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
             batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
-            let front = (!batch.uniforms.is_empty()).then(|| front.finish());
-            let whole: Vec<_> = front.into_iter().chain(encoder.map(wgpu::CommandEncoder::finish)).collect();
-            shared.gpu.queue().submit(whole)
         });
-        let (index, aborted) = match run {
-            Ok(index) => (index, None),
-            // Nothing of it ran. An empty submission tells when all before it is over.
-            Err(error) => {
-                let aborted = Aborted { name: kind(&error).into(), message: crate::errors::chain(&error) };
-                (shared.gpu.queue().submit(None), Some(aborted))
-            }
-        };
-        let mapped = |buffer: &wgpu::Buffer, mode| map(buffer, mode);
+        let sent = ready.and_then(|()| send_whole(shared, &batch));
+        let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, &error), |index| (index, Vec::new()));
         let load = Load {
-            uploads: batch.uploads.iter().map(|chunk| mapped(&chunk.buffer, wgpu::MapMode::Write)).collect(),
-            uniforms: batch.uniforms.iter().map(|chunk| mapped(&chunk.staging, wgpu::MapMode::Write)).collect(),
-            downloads: batch.downloads.iter().map(|chunk| mapped(&chunk.buffer, wgpu::MapMode::Read)).collect(),
+            uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
+            uniforms: batch.uniforms.iter().map(|chunk| map(&chunk.staging, wgpu::MapMode::Write)).collect(),
+            downloads: batch.downloads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Read)).collect(),
             batch,
-            aborted,
+            refused,
         };
+        #[cfg(test)]
+        if shared.loses_reads.load(Ordering::Relaxed) {
+            load.batch.downloads.iter().for_each(|chunk| chunk.buffer.destroy());
+        }
         let tell = Arc::clone(&over);
         shared.gpu.when_done(move || tell.store(true, Ordering::Release));
         (index, load)
@@ -110,6 +102,50 @@ pub(crate) fn submit(
         Ok((index, load)) => Ok(Entry { index, last, over, load: Some(load) }),
         Err(panic) => Err(shared.lose("PANIC", format!("wgpu panicked in a submission: {panic}"))),
     }
+}
+
+/// The copies of uniform bytes that a batch's commands read.
+fn encode_uniforms(shared: &Shared, batch: &Batch) -> Result<Option<wgpu::CommandBuffer>, wgpu::Error> {
+    if batch.uniforms.is_empty() {
+        return Ok(None);
+    }
+    let device = shared.gpu.device();
+    let encoded = scoped(device, || {
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
+        for chunk in &batch.uniforms {
+            encoder.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
+        }
+        encoder.finish()
+    });
+    encoded.map(Some)
+}
+
+fn send(shared: &Shared, commands: impl IntoIterator<Item = wgpu::CommandBuffer>) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
+    scoped(shared.gpu.device(), || shared.gpu.queue().submit(commands))
+}
+
+/// All of a batch, or nothing.
+fn send_whole(shared: &Shared, batch: &Batch) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
+    let uniforms = encode_uniforms(shared, batch)?;
+    let commands = batch.commands.encode(shared.gpu.device(), 0..batch.commands.len())?;
+    send(shared, uniforms.into_iter().chain([commands]))
+}
+
+/// Each position of a batch by itself, so that one that is refused does not take its neighbours along. Nothing of it has run.
+fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::SubmissionIndex, Vec<Refused>) {
+    let uniforms = encode_uniforms(shared, batch).and_then(|uniforms| send(shared, uniforms));
+    let mut refused = Vec::new();
+    match &uniforms {
+        Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
+        Ok(_) => {
+            for (position, commands) in batch.commands.positions() {
+                let sent = batch.commands.encode(shared.gpu.device(), commands).and_then(|commands| send(shared, [commands]));
+                refused.extend(sent.err().map(|error| Refused::new(position, &error)));
+            }
+        }
+    }
+    // An empty submission tells when all before it is over.
+    (shared.gpu.queue().submit(None), refused)
 }
 
 impl Flight {
@@ -216,26 +252,22 @@ impl Progress {
     }
 
     fn land(&self, shared: &Shared, load: Load) {
-        let Load { batch, uploads, uniforms, downloads, aborted } = load;
+        let Load { batch, uploads, uniforms, downloads, refused } = load;
         let mapped = |state: &Arc<AtomicU64>| state.load(Ordering::Acquire) == MAPPED;
-        let mut late = Vec::new();
-        let failed = |name: &str, message: &str, late: &mut Vec<LateFailure>| {
-            let cause = || LateCause::Driver { code: 0, name: name.into(), message: message.into() };
-            late.extend(batch.positions.iter().map(|position| LateFailure { position: *position, cause: cause() }));
+        let failed = |position: Position, name: &str, message: &str| {
+            let cause = LateCause::Driver { code: 0, name: name.into(), message: message.into() };
+            LateFailure { position, cause }
         };
-        match &aborted {
-            Some(Aborted { name, message }) => failed(name, message, &mut late),
-            None => {
-                // Bytes that did not arrive must not be taken for those that were asked for.
-                let arrived = downloads.iter().all(mapped) && self.deliver(&batch, &mut late).is_some();
-                if !arrived {
-                    failed("MAP", "memory for reads cannot be mapped", &mut late);
-                }
-            }
+        let mut late: Vec<_> = refused.iter().map(|refused| failed(refused.position, refused.name, &refused.message)).collect();
+        // Bytes that did not arrive must not be taken for those that were asked for.
+        let arrived = downloads.iter().all(mapped) && self.deliver(shared, &batch, &refused, &mut late).is_some();
+        if !arrived {
+            late.extend(batch.positions.iter().map(|at| failed(*at, "MAP", "memory for reads cannot be mapped")));
         }
         if !late.is_empty() {
             self.late.lock().append(&mut late);
         }
+        batch.seen.into_iter().for_each(|seen| shared.stamps.give(seen.clock));
         for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
             shared.staging.give_upload(chunk, mapped(state));
         }
@@ -251,9 +283,17 @@ impl Progress {
     }
 
     /// Brings what was read, and what launches reported, to its place. `None`: some of it is not there.
-    fn deliver(&self, batch: &Batch, late: &mut Vec<LateFailure>) -> Option<()> {
-        batch.landings.iter().try_for_each(|landing| land_bytes(landing, &batch.downloads))?;
-        batch.told.iter().try_for_each(|told| self.hear(told, &batch.downloads, late))
+    fn deliver(&self, shared: &Shared, batch: &Batch, refused: &[Refused], late: &mut Vec<LateFailure>) -> Option<()> {
+        let ran = |position| refused.iter().all(|refused| refused.position != position);
+        let mut landings = batch.landings.iter().filter(|landing| ran(landing.position));
+        landings.try_for_each(|landing| land_bytes(landing, &batch.downloads))?;
+        for seen in batch.seen.iter().filter(|seen| ran(seen.position)) {
+            let end = seen.start + seen.clock.bytes();
+            let view = batch.downloads.get(seen.chunk)?.buffer.get_mapped_range(seen.start..end).ok()?;
+            shared.stamps.note(&seen.clock.positions, &view, shared.gpu.tick());
+        }
+        let mut told = batch.told.iter().filter(|told| ran(told.position));
+        told.try_for_each(|told| self.hear(told, &batch.downloads, late))
     }
 
     /// What a launch reported.

@@ -33,6 +33,11 @@ impl Gpu {
         self.queue.on_submitted_work_done(then);
     }
 
+    /// Nanoseconds of a tick of the device's clock.
+    pub(crate) fn tick(&self) -> f32 {
+        self.queue.get_timestamp_period()
+    }
+
     /// To be held by whoever may drop the last handle of this while it has a lock: the host is told with the last clone.
     pub(crate) fn host(&self) -> Option<Arc<dyn VulkanHost>> {
         self.host.clone()

@@ -421,11 +421,3 @@ unsafe fn give<T: Copy>(all: &[T], count: *mut u32, into: *mut T) -> vk::Result 
         if given < all.len() { vk::Result::INCOMPLETE } else { vk::Result::SUCCESS }
     }
 }
-
-/// The `VkBuffer` of a buffer.
-pub(crate) fn export(buffer: &wgpu::Buffer) -> Option<u64> {
-    // SAFETY: the handle is only told; whoever uses it keeps the buffer alive.
-    let native = unsafe { buffer.as_hal::<Vulkan>() }?;
-    // SAFETY: as above.
-    Some(unsafe { native.raw_handle() }.as_raw())
-}

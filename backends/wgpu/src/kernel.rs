@@ -12,6 +12,7 @@ use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
 
 use crate::errors::{chain, scoped, survive};
+use crate::slices::see_the_whole;
 
 /// A record comes to the host in one piece; lines beyond are counted as lost.
 const MOST_PRINT_ROOM: u32 = 8 << 20;
@@ -43,6 +44,8 @@ pub(crate) struct Kernel {
     pub(crate) layout: wgpu::BindGroupLayout,
     pub(crate) slots: Vec<Slot>,
     pub(crate) record: Option<RecordSlot>,
+    /// Where it is told which slice of the grid it is; `@binding` in the pipeline, behind all others.
+    pub(crate) slice: Option<u32>,
     pub(crate) reports: Arc<Reports>,
     workgroup_memory: u64,
 }
@@ -52,6 +55,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) device: &'a wgpu::Device,
     /// Uniform bindings that may have their offset given with each launch.
     pub(crate) dynamic_uniforms: u32,
+    /// Whether launches may be sliced.
+    pub(crate) sliced: bool,
 }
 
 impl Kernel {
@@ -77,16 +82,23 @@ impl Kernel {
         module.entry_points = vec![entry_point];
         compact(&mut module, KeepUnused::No);
         let record = lowered.reports().record();
-        let (slots, record) =
-            bind(&mut module, reflection, record.map(|r| (r.group, r.binding, r.size.into())), compiler.dynamic_uniforms)?;
-        let made = survive(|| build(compiler.device, request, (module, &name), &slots, record, reflection));
+        // Its offset is given with each slice.
+        let sliced = compiler.sliced && compiler.dynamic_uniforms > 0;
+        let dynamic_left = compiler.dynamic_uniforms - u32::from(sliced);
+        let (slots, record) = bind(&mut module, reflection, record.map(|r| (r.group, r.binding, r.size.into())), dynamic_left)?;
+        let slice = sliced.then(|| number(reflection.bindings.len() + 1)).transpose()?;
+        if let Some(binding) = slice {
+            see_the_whole(&mut module, binding)?;
+        }
+        let places = Places { slots: &slots, record, slice, immediate_size: reflection.immediate_size };
+        let made = survive(|| build(compiler.device, request, (module, &name), &places));
         let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
         let (pipeline, layout) = made.map_err(|error| match error {
             wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
             other => refused(chain(&other), matches!(other, wgpu::Error::Validation { .. })),
         })?;
         let reports = Arc::clone(lowered.reports());
-        Ok(Self { id, pipeline, layout, slots, record, reports, workgroup_memory: reflection.workgroup_memory })
+        Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory: reflection.workgroup_memory })
     }
 
     pub(crate) fn facts(&self) -> KernelFacts {
@@ -184,13 +196,19 @@ fn number(index: usize) -> Result<u32, DeviceError> {
     u32::try_from(index).map_err(|_| DeviceError::Internal("more bindings than can be numbered".into()))
 }
 
+/// What a pipeline is given.
+struct Places<'a> {
+    slots: &'a [Slot],
+    record: Option<RecordSlot>,
+    slice: Option<u32>,
+    immediate_size: u32,
+}
+
 fn build(
     device: &wgpu::Device,
     request: &CompileRequest<'_>,
     (module, name): (naga::Module, &str),
-    slots: &[Slot],
-    record: Option<RecordSlot>,
-    reflection: &Reflection,
+    places: &Places<'_>,
 ) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), wgpu::Error> {
     let label = Some(request.label);
     scoped(device, || {
@@ -212,13 +230,14 @@ fn build(
             count: None,
         };
         let mut entries: Vec<_> =
-            slots.iter().map(|slot| entry(slot.binding, slot.dynamic, slot.kind == BindingKind::Storage)).collect();
-        entries.extend(record.map(|record| entry(record.binding, false, true)));
+            places.slots.iter().map(|slot| entry(slot.binding, slot.dynamic, slot.kind == BindingKind::Storage)).collect();
+        entries.extend(places.record.map(|record| entry(record.binding, false, true)));
+        entries.extend(places.slice.map(|binding| entry(binding, true, false)));
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label,
             bind_group_layouts: &[Some(&layout)],
-            immediate_size: reflection.immediate_size.next_multiple_of(4),
+            immediate_size: places.immediate_size.next_multiple_of(4),
         });
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,

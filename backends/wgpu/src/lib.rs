@@ -1,7 +1,7 @@
 //! The wgpu device: any GPU that Vulkan, Metal, Direct3D 12 or OpenGL reaches.
 //!
 //! From the outside in: [`WgpuDriver`] finds adapters and opens a `device` (`memory`: blocks; `kernel`: pipelines). wgpu has one queue, so a device has
-//! one `queue`. What is enqueued is recorded into a `batch`; a batch is submitted when it is large, old or waited for, and its `flight` ends when
+//! one `queue`. What is enqueued is collected in a `batch`, as `commands`; a batch is submitted when it is large, old or waited for, and its `flight` ends when
 //! wgpu says so, seen by a thread of the queue or by whoever waits. Bytes pass through the chunks of `staging`. `moves` has the kernels of our own
 //! that do what wgpu's copies cannot: any byte, and within one buffer.
 //!
@@ -11,6 +11,7 @@
 //! panic.
 
 mod batch;
+mod commands;
 mod device;
 mod driver;
 mod errors;
@@ -23,8 +24,11 @@ mod kernel;
 mod memory;
 mod moves;
 mod queue;
+mod slices;
 mod staging;
+mod stamps;
 #[cfg(test)]
 mod tests;
+mod vulkan;
 
 pub use driver::WgpuDriver;

@@ -11,18 +11,20 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Groupings, Recorder, Resource};
+use crate::batch::{Dispatch, Part, Recorder, Resource};
+use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
-use crate::kernel::Slot;
+use crate::kernel::{Kernel, Slot};
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
+use crate::slices::{BLOCK, slices};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
 /// Commands in a batch while the device has nothing to do, and while it has.
-const SOON: u32 = 64;
-const LATER: u32 = 1024;
+const SOON: usize = 64;
+const LATER: usize = 1024;
 /// Bytes for the host in a batch.
 const MOST_FETCHED: u64 = 64 << 20;
 /// How long a batch stays open that nobody waits for.
@@ -55,14 +57,17 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
-    /// Records a fill, what wgpu refuses when the batch is submitted, and a read, at three positions of one batch.
-    pub(crate) fn break_batch(&self, [fill, refused, read]: [Position; 3], block: Region, into: &HostTarget) {
-        let made = self.lane.record(read, |lane, recorder| {
+    /// One batch: a fill of `block` with nines, work that wgpu refuses and a read of `block`, at three positions, and a read that is refused along with its position.
+    pub(crate) fn break_batch(&self, [fill, refused, read, lost]: [Position; 4], block: Region, into: [&HostTarget; 2]) {
+        let made = self.lane.record(lost, |lane, recorder| {
             let span = lane.shared.memory.span(block)?;
             lane.fill_bytes(recorder, fill, &span, &[9])?;
             lane.touch(recorder, refused);
-            recorder.copy(lane.shared.gpu.device(), (&lane.grid, 0), (&lane.grid, 0), 4);
-            lane.read_bytes(recorder, read, &span, into)
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.read_bytes(recorder, read, &span, into[0])?;
+            lane.touch(recorder, lost);
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.read_bytes(recorder, lost, &span, into[1])
         });
         assert!(made.is_ok());
     }
@@ -188,11 +193,12 @@ impl Lane {
         if recorder.opened.take().is_none() {
             return self.shared.well();
         }
-        let (pass, encoder) = (recorder.pass.take(), recorder.encoder.take());
+        // Without memory for it there are no times to tell.
+        let _ = recorder.tell(&self.shared);
         let batch = std::mem::take(&mut recorder.batch);
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
-        match submit(&self.shared, encoder, pass, batch) {
+        match submit(&self.shared, batch) {
             Ok(entry) => {
                 self.progress.push(entry);
                 Ok(())
@@ -213,9 +219,9 @@ impl Lane {
         self.shared.well()?;
         let mut recorder = self.recorder.lock();
         let done = work(self, &mut recorder);
-        recorder.close(at);
+        recorder.close(&self.shared, at);
         let idle = self.progress.oldest().is_none();
-        let full = recorder.batch.commands >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
+        let full = recorder.batch.commands.len() >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
         if done.is_ok() && full {
             return self.submit_batch(&mut recorder);
         }
@@ -281,7 +287,7 @@ impl Lane {
                 return Err(DeviceError::Internal("a write does not fit its chunk".into()));
             };
             let staging = chunk.buffer.clone();
-            recorder.copy(self.shared.gpu.device(), (&staging, start), (&to.block.buffer, offset), size as u64);
+            recorder.copy((&staging, start), (&to.block.buffer, offset), size as u64);
             rest = later;
             offset += size as u64;
         }
@@ -293,7 +299,7 @@ impl Lane {
         let zeros = pattern.iter().all(|byte| *byte == 0);
         if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
             self.touch(recorder, at);
-            recorder.encoder(self.shared.gpu.device()).clear_buffer(&to.block.buffer, to.offset, Some(to.size));
+            recorder.clear(&to.block.buffer, to.offset, to.size);
             return Ok(());
         }
         let repeated: Vec<u8> = pattern.iter().copied().cycle().take(16).collect();
@@ -308,7 +314,7 @@ impl Lane {
             self.touch(recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&parameters)];
             let grid = Groupings::Direct(moves::grid(moves::words(size)));
-            recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+            recorder.launch(&self.shared, at, &own(&kernel, &resources, grid))?;
             done += size;
         }
         Ok(())
@@ -326,7 +332,7 @@ impl Lane {
             let nothing = moves::bytes(&[0; 8]);
             self.touch(&mut recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&nothing)];
-            recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])?;
+            recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))?;
         }
         Ok(())
     }
@@ -370,7 +376,7 @@ impl Lane {
                 self.touch(recorder, at);
                 let resources = [from.resource(), to.resource(), Resource::Bytes(&parameters)];
                 let grid = Groupings::Direct(moves::grid(words * rows));
-                recorder.launch(&self.shared, at, &kernel, &resources, &grid, &[])?;
+                recorder.launch(&self.shared, at, &own(&kernel, &resources, grid))?;
                 column += width;
             }
             row += rows;
@@ -429,13 +435,42 @@ impl Lane {
             &padded
         };
         self.touch(recorder, at);
+        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.clone())) };
         match launch.grid {
-            Grid::Direct(grid) => recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct(grid), immediates),
+            Grid::Direct(grid) if kernel.slice.is_some() => self.launch_slices(recorder, at, dispatch, grid),
+            Grid::Direct(grid) => {
+                dispatch.grid = Groupings::Direct(grid);
+                recorder.launch(&self.shared, at, &dispatch)
+            }
             Grid::Indirect(region) => {
                 self.check_grid(recorder, at, region)?;
-                recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Indirect(&self.grid), immediates)
+                // Nobody here knows how many workgroups there are, so they go at once.
+                dispatch.part.block = vec![0; BLOCK as usize];
+                recorder.launch(&self.shared, at, &dispatch)
             }
         }
+    }
+
+    /// Sends a launch in slices, none of them with others if that were more workgroups than may be sent at once.
+    fn launch_slices(
+        &self,
+        recorder: &mut Recorder,
+        at: Position,
+        mut dispatch: Dispatch<'_>,
+        grid: [u32; 3],
+    ) -> Result<(), DeviceError> {
+        let most = self.shared.slice_groups;
+        for slice in slices(grid, most) {
+            if recorder.batch.groups.saturating_add(slice.groups()) > most && recorder.batch.groups > 0 {
+                self.submit_batch(recorder)?;
+                self.touch(recorder, at);
+            }
+            recorder.batch.groups += slice.groups();
+            dispatch.grid = Groupings::Direct(slice.size);
+            dispatch.part = Part { block: slice.block(grid), first: slice.base == [0; 3], last: slice.last };
+            recorder.launch(&self.shared, at, &dispatch)?;
+        }
+        Ok(())
     }
 
     /// Puts an indirect grid where it can be taken from, zeros if it is over the limits.
@@ -447,7 +482,7 @@ impl Lane {
         let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
         let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
         let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
-        recorder.launch(&self.shared, at, &kernel, &resources, &Groupings::Direct([1, 1, 1]), &[])
+        recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))
     }
 
     fn span_of(&self, slot: &Slot, launch: &Launch<'_>) -> Result<Option<Span>, DeviceError> {
@@ -497,6 +532,11 @@ impl Lane {
             self.progress.told.wait_for(&mut flight, most);
         }
     }
+}
+
+/// A launch of a kernel of our own, or of another one as a whole and without immediates.
+fn own<'a>(kernel: &'a Arc<Kernel>, resources: &'a [Resource<'a>], grid: Groupings) -> Dispatch<'a> {
+    Dispatch { kernel, resources, grid, immediates: &[], part: Part::WHOLE }
 }
 
 /// A range that a kernel of our own binds.
@@ -561,12 +601,7 @@ impl Queue for WgpuQueue {
             let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
             if words && from.size > 0 && from.block.id != to.block.id {
                 lane.touch(recorder, at);
-                recorder.copy(
-                    lane.shared.gpu.device(),
-                    (&from.block.buffer, from.offset),
-                    (&to.block.buffer, to.offset),
-                    from.size,
-                );
+                recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
                 return Ok(());
             }
             lane.touch(recorder, at);
@@ -623,7 +658,7 @@ impl Queue for WgpuQueue {
         let mut recorder = self.lane.recorder.lock();
         recorder.last = recorder.last.max(at);
         if recorder.opened.is_some() {
-            recorder.close(at);
+            recorder.close(&self.lane.shared, at);
             return;
         }
         let due = self.lane.progress.mark(at);
@@ -662,6 +697,21 @@ impl Queue for WgpuQueue {
 
     fn take_printed(&self) -> Vec<Printed> {
         self.lane.progress.take_printed()
+    }
+
+    fn stamp(&self, at: Position) -> Result<(), DeviceError> {
+        self.lane.shared.well()?;
+        if !self.lane.shared.looks {
+            return Err(DeviceError::Unsupported("timestamps on a device that was not opened for them"));
+        }
+        let mut recorder = self.lane.recorder.lock();
+        recorder.look = Some(at);
+        self.lane.touch(&mut recorder, at);
+        Ok(())
+    }
+
+    fn timestamp(&self, at: Position) -> Option<u64> {
+        self.lane.shared.stamps.at(at)
     }
 
     fn notify(&self, at: Position, wake: Box<dyn FnOnce() + Send>) {

@@ -14,31 +14,92 @@ fn queues(test: impl Fn(&crate::device::WgpuDevice, &WgpuQueue)) {
     }
 }
 
+/// Memory full of fives, for reads.
+fn fives() -> HostTarget {
+    let target = HostTarget::staging(64).unwrap();
+    // SAFETY: the memory is 64 bytes, and nobody else has it yet.
+    unsafe { target.pointer().write_bytes(5, 64) };
+    target
+}
+
+/// What is in staging memory.
+fn bytes(target: &HostTarget) -> Vec<u8> {
+    // SAFETY: the staging memory lives as long as `target`, and nothing is under way that writes there.
+    unsafe { std::slice::from_raw_parts(target.pointer(), target.size()) }.to_vec()
+}
+
 #[test]
-fn err06_t13_every_member_of_a_refused_batch_fails_and_the_next_batch_runs() {
+fn err06_t13_what_is_refused_in_a_batch_fails_its_own_position_and_the_neighbours_run() {
     queues(|device, queue| {
         use compute_hal::Device;
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
-        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
-        let target = HostTarget::staging(64).unwrap();
-        queue.break_batch([2, 3, 5], block, &target);
+        let (read, lost) = (fives(), fives());
+        queue.break_batch([2, 3, 4, 5], block, [&read, &lost]);
         assert_eq!(queue.wait(5, None).unwrap(), Waited::Done);
         let late = queue.take_late();
         let positions: Vec<Position> = late.iter().map(|late| late.position).collect();
-        assert_eq!(positions, [2, 3, 5], "{late:?}");
+        assert_eq!(positions, [3, 5], "{late:?}");
         assert!(
             late.iter().all(|late| matches!(&late.cause, LateCause::Driver { name, .. } if name == "VALIDATION")),
             "{late:?}"
         );
-        // SAFETY: the staging memory lives as long as `target`, has 64 bytes, and the read is over.
-        let read = |target: &HostTarget| unsafe { std::slice::from_raw_parts(target.pointer(), 64) }.to_vec();
-        assert_eq!(read(&target), [0; 64], "a failed read moved bytes");
-        queue.read(6, block, target.clone()).unwrap();
+        assert_eq!(bytes(&read), [9; 64], "a neighbour did not run");
+        assert_eq!(bytes(&lost), [5; 64], "a read whose position was refused moved bytes");
+        queue.read(6, block, lost.clone()).unwrap();
         assert_eq!(queue.wait(6, None).unwrap(), Waited::Done);
-        assert_eq!(read(&target), [7; 64], "a part of the refused batch ran");
+        assert_eq!(bytes(&lost), [9; 64]);
         assert!(queue.take_late().is_empty() && device.fault().is_none());
     });
+}
+
+#[test]
+fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
+    queues(|device, queue| {
+        use compute_hal::Device;
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        queue.write(1, block, &[7; 64]).unwrap();
+        let target = fives();
+        device.lose_reads_for_test(true);
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        device.lose_reads_for_test(false);
+        let late = queue.take_late();
+        assert!(late.iter().any(|late| late.position == 2), "{late:?}");
+        assert!(late.iter().all(|late| matches!(&late.cause, LateCause::Driver { name, .. } if name == "MAP")), "{late:?}");
+        assert_eq!(bytes(&target), [5; 64]);
+        queue.read(3, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(3, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&target), [7; 64]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
+    use compute_hal::kernel::{Module, Source, reflection::Bounds};
+    use compute_hal::{Binding, CompileRequest, CompileSource, Device, Grid, Launch};
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = id.x + 1u; }";
+    let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
+    for (slice_groups, submissions) in [(0, 1), (3, 4), (5, 2), (100, 1)] {
+        let device = driver::open_device(0, &OpenOptions { slice_groups, ..OpenOptions::default() }).unwrap();
+        let queue = device.open_queue().unwrap();
+        let block = Region { memory: device.allocate(40).unwrap(), offset: 0, size: 40 };
+        let source = CompileSource::Portable(&entry);
+        let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+        let kernel = device.compile(&request).unwrap();
+        let before = device.submitted_for_test();
+        let (grid, bindings) = (Grid::Direct([10, 1, 1]), [Binding::Buffer(block)]);
+        queue.launch(1, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+        queue.submit().unwrap();
+        assert_eq!(device.submitted_for_test() - before, submissions, "{slice_groups}");
+        let target = HostTarget::staging(40).unwrap();
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        let wanted: Vec<u8> = (1..=10_u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(bytes(&target), wanted);
+    }
 }
 
 #[test]

@@ -23,9 +23,7 @@ const LLVMPIPE: &[Exception] = &[Exception {
 const NVIDIA: &[Exception] =
     &[Exception { check: "halves_round_after_every_operation", reason: "a division of f16 is one step off, as Vulkan allows" }];
 
-#[test]
-fn every_adapter_conforms() {
-    let options = OpenOptions::default();
+fn conform(options: &OpenOptions) {
     for (index, name) in common::adapters() {
         eprintln!("testing {name}");
         let mut exceptions = EXCEPTIONS.to_vec();
@@ -35,7 +33,16 @@ fn every_adapter_conforms() {
         if name.starts_with("NVIDIA") {
             exceptions.extend_from_slice(NVIDIA);
         }
-        run(&Subject { driver: &WgpuDriver, index, options: &options }, &exceptions)
-            .unwrap_or_else(|wrong| panic!("{name}:\n{wrong}"));
+        run(&Subject { driver: &WgpuDriver, index, options }, &exceptions).unwrap_or_else(|wrong| panic!("{name}:\n{wrong}"));
     }
+}
+
+#[test]
+fn every_adapter_conforms() {
+    conform(&OpenOptions { timestamps: true, ..OpenOptions::default() });
+}
+
+#[test]
+fn every_adapter_conforms_when_launches_are_sliced() {
+    conform(&OpenOptions { slice_groups: 100, ..OpenOptions::default() });
 }

@@ -34,16 +34,16 @@ impl Device {
         self.memory.each_set(|set| {
             set.let_go();
             let seen = self.seen(set);
-            let mut pools = set.pools.lock();
-            pools.look(&seen);
-            pending = pending.saturating_add(pools.pending());
-            idle = idle.saturating_add(pools.idle());
-            largest = pools.largest_free().max(largest);
-            drop(pools);
+            set.pools.lock().look(&seen);
+            // Before it is counted: pages that go back now are not reserved any more.
             self.give_back(set);
             if set.ended.load(Ordering::Acquire) {
                 self.clean(set);
             }
+            let pools = set.pools.lock();
+            pending = pending.saturating_add(pools.pending());
+            idle = idle.saturating_add(pools.idle());
+            largest = pools.largest_free().max(largest);
         });
         self.reap();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
