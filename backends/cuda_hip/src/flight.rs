@@ -369,9 +369,16 @@ impl Progress {
         self.enqueued.store(Position::MAX, Ordering::Release);
         let mut due = self.reach(&mut flight, Position::MAX);
         due.append(&mut flight.owed);
+        flight.events.extend(markers.iter().map(|marker| marker.event));
+        flight.timed.extend(markers.iter().flat_map(|marker| marker.load.stamps.iter().map(|(_, event)| *event)));
         drop(flight);
         drop(markers);
         due
+    }
+
+    /// Timed events that were not reached.
+    pub(crate) fn keep(&self, mut events: Vec<Object>) {
+        self.flight.lock().timed.append(&mut events);
     }
 
     /// All events of a queue that is over.
@@ -424,7 +431,10 @@ impl Clock {
         let mut free = Vec::with_capacity(stamps.len());
         for (position, event) in stamps {
             let mut elapsed = 0.0;
-            let Some(base) = self.base else { continue };
+            let Some(base) = self.base else {
+                free.push(event);
+                continue;
+            };
             // SAFETY: both events were recorded and reached; the place is ours.
             if unsafe { calls.event_elapsed(&mut elapsed, base.0, event.0) }.is_err() {
                 free.push(event);
