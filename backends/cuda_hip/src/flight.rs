@@ -361,11 +361,16 @@ impl Progress {
         clock.stamps.iter().rev().find(|(position, _)| *position == at).map(|(_, time)| *time)
     }
 
-    /// Nothing will run again: everything counts as completed.
-    pub(crate) fn abandon(&self) -> Vec<Wake> {
+    /// Nothing will run again: everything counts as completed. `rest` is of what no marker covers; events go back to the queue, which ends them.
+    pub(crate) fn abandon(&self, rest: &mut Load) -> Vec<Wake> {
         let _one = self.ending.lock();
         let mut flight = self.flight.lock();
-        let markers = std::mem::take(&mut flight.markers);
+        let mut markers = std::mem::take(&mut flight.markers);
+        flight.timed.extend(rest.stamps.drain(..).map(|(_, event)| event));
+        for marker in &mut markers {
+            flight.events.push(marker.event);
+            flight.timed.extend(marker.load.stamps.drain(..).map(|(_, event)| event));
+        }
         self.enqueued.store(Position::MAX, Ordering::Release);
         let mut due = self.reach(&mut flight, Position::MAX);
         due.append(&mut flight.owed);

@@ -565,16 +565,19 @@ impl Lane {
         self.progress.completed() < self.accepted.load(Ordering::Acquire)
     }
 
-    /// Nothing will run again.
+    /// Nothing will run again. While something still does, as it may after a cause that is not the driver's, nothing changes, and the attendant comes back.
     #[must_use]
     pub(crate) fn abandon(&self) -> Vec<Wake> {
+        if self.shared.is_running(self.stream) {
+            return Vec::new();
+        }
         let mut submit = self.submit.lock();
         let held = std::mem::take(&mut submit.held);
-        let load = std::mem::take(&mut submit.load);
+        let mut load = std::mem::take(&mut submit.load);
         submit.last = Position::MAX;
         let dependents = std::mem::take(&mut submit.dependents);
         drop(submit);
-        let due = self.progress.abandon();
+        let due = self.progress.abandon(&mut load);
         drop((held, load, dependents));
         due
     }
@@ -596,6 +599,9 @@ impl Lane {
                 due.append(&mut self.abandon());
             }
             due.append(&mut self.progress.take_owed());
+            if self.progress.completed() != Position::MAX {
+                return Attended::Busy;
+            }
             return if self.is_closing() { Attended::Over } else { Attended::Idle };
         }
         let closing = self.is_closing();
@@ -608,7 +614,7 @@ impl Lane {
         let held = self.submit.try_lock().is_none_or(|submit| submit.draining || !submit.held.is_empty());
         let markers = self.progress.has_markers();
         if closing && !held && !markers && self.progress.completed() >= self.progress.enqueued.load(Ordering::SeqCst) {
-            due.append(&mut self.progress.abandon());
+            due.append(&mut self.progress.abandon(&mut Load::default()));
             return Attended::Over;
         }
         // Those whose position is not in the stream yet are told by whoever puts it there.
