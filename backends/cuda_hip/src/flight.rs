@@ -361,22 +361,24 @@ impl Progress {
         clock.stamps.iter().rev().find(|(position, _)| *position == at).map(|(_, time)| *time)
     }
 
-    /// Nothing will run again: everything counts as completed. `rest` is of what no marker covers; events go back to the queue, which ends them.
-    pub(crate) fn abandon(&self, rest: &mut Load) -> Vec<Wake> {
+    /// Nothing will run again: everything counts as completed.
+    pub(crate) fn abandon(&self) -> Vec<Wake> {
         let _one = self.ending.lock();
         let mut flight = self.flight.lock();
-        let mut markers = std::mem::take(&mut flight.markers);
-        flight.timed.extend(rest.stamps.drain(..).map(|(_, event)| event));
-        for marker in &mut markers {
-            flight.events.push(marker.event);
-            flight.timed.extend(marker.load.stamps.drain(..).map(|(_, event)| event));
-        }
+        let markers = std::mem::take(&mut flight.markers);
         self.enqueued.store(Position::MAX, Ordering::Release);
         let mut due = self.reach(&mut flight, Position::MAX);
         due.append(&mut flight.owed);
+        flight.events.extend(markers.iter().map(|marker| marker.event));
+        flight.timed.extend(markers.iter().flat_map(|marker| marker.load.stamps.iter().map(|(_, event)| *event)));
         drop(flight);
         drop(markers);
         due
+    }
+
+    /// Timed events that were not reached.
+    pub(crate) fn keep(&self, mut events: Vec<Object>) {
+        self.flight.lock().timed.append(&mut events);
     }
 
     /// All events of a queue that is over.
@@ -429,7 +431,10 @@ impl Clock {
         let mut free = Vec::with_capacity(stamps.len());
         for (position, event) in stamps {
             let mut elapsed = 0.0;
-            let Some(base) = self.base else { continue };
+            let Some(base) = self.base else {
+                free.push(event);
+                continue;
+            };
             // SAFETY: both events were recorded and reached; the place is ours.
             if unsafe { calls.event_elapsed(&mut elapsed, base.0, event.0) }.is_err() {
                 free.push(event);

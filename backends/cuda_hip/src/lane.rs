@@ -190,9 +190,10 @@ impl Lane {
     /// Puts an operation into the stream.
     fn execute(self: &Arc<Self>, submit: &mut Submit, place: Place, op: Op<'_>, ready: u64) -> Result<Step, DeviceError> {
         let calls = self.shared.enter()?;
+        // Also when it fails: a part of it may be in the stream.
+        submit.operations += 1;
         if ready > submit.ready {
             submit.ready = self.shared.memory.order(&calls, self.stream).map_err(|f| self.shared.fail(f))?;
-            submit.operations += 1;
         }
         let step = match op {
             Op::Mark => Step::Done,
@@ -207,6 +208,11 @@ impl Lane {
             }
             Op::Write(rect, bytes) => {
                 self.write(submit, &calls, &rect, &bytes)?;
+                Step::Done
+            }
+            Op::Send(to, from, size) => {
+                // SAFETY: the source is pinned, that long, and stays as it is until this position completes; the destination is inside the region.
+                unsafe { calls.write_async(to, from.pointer().cast(), size, self.stream.0) }.map_err(|f| self.shared.fail(f))?;
                 Step::Done
             }
             Op::Read(rect, into) => {
@@ -227,7 +233,6 @@ impl Lane {
             self.progress.stamp(calls, self.stream, at, &mut submit.load).map_err(|f| self.shared.fail(f))?;
         }
         submit.last = submit.last.max(at);
-        submit.operations += 1;
         self.progress.enqueued.store(submit.last, Ordering::SeqCst);
         if submit.operations >= OPERATIONS || self.progress.is_wanted(submit.last) {
             self.place_marker(submit, calls)?;
@@ -531,6 +536,17 @@ impl Lane {
         self.place_marker(&mut submit, &calls)
     }
 
+    /// Records an event behind whatever is in the stream, so that its end is seen.
+    fn flush(&self) {
+        if let Some(mut submit) = self.submit.try_lock()
+            && submit.operations > 0
+            && let Ok(calls) = self.shared.enter()
+        {
+            // What fails is tried again at the next look.
+            let _ = self.place_marker(&mut submit, &calls);
+        }
+    }
+
     /// Ends what is over and goes on with what waited for it. Whoever wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn look(self: &Arc<Self>) -> Vec<Wake> {
@@ -573,12 +589,15 @@ impl Lane {
         }
         let mut submit = self.submit.lock();
         let held = std::mem::take(&mut submit.held);
-        let mut load = std::mem::take(&mut submit.load);
+        let load = std::mem::take(&mut submit.load);
         submit.last = Position::MAX;
         let dependents = std::mem::take(&mut submit.dependents);
         drop(submit);
-        let due = self.progress.abandon(&mut load);
-        drop((held, load, dependents));
+        let due = self.progress.abandon();
+        // Events belong to the lane, which gives them back.
+        let stamps = load.stamps.into_iter().map(|(_, event)| event).collect();
+        self.progress.keep(stamps);
+        drop((held, load.landings, load.chunks, dependents));
         due
     }
 
@@ -606,15 +625,20 @@ impl Lane {
         }
         let closing = self.is_closing();
         let enqueued = self.progress.enqueued.load(Ordering::SeqCst);
-        if closing || self.progress.is_wanted(enqueued) {
+        if closing {
+            self.flush();
+        } else if self.progress.is_wanted(enqueued) {
             let _ = self.cover(enqueued);
         }
         due.append(&mut self.look());
         due.append(&mut self.progress.take_owed());
-        let held = self.submit.try_lock().is_none_or(|submit| submit.draining || !submit.held.is_empty());
+        let (held, behind) = self
+            .submit
+            .try_lock()
+            .map_or((true, true), |submit| (submit.draining || !submit.held.is_empty(), submit.operations > 0));
         let markers = self.progress.has_markers();
-        if closing && !held && !markers && self.progress.completed() >= self.progress.enqueued.load(Ordering::SeqCst) {
-            due.append(&mut self.progress.abandon(&mut Load::default()));
+        if closing && !held && !behind && !markers {
+            due.append(&mut self.progress.abandon());
             return Attended::Over;
         }
         // Those whose position is not in the stream yet are told by whoever puts it there.
@@ -638,12 +662,17 @@ const NO_MEMORY: DeviceError = DeviceError::OutOfMemory { asked: 0, free: 0 };
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        let reclaim = &self.shared.reclaim;
-        self.progress.take_events().into_iter().for_each(|event| reclaim.throw(Garbage::Event(event)));
-        reclaim.throw(Garbage::Stream(self.stream));
-        if let Some((chunk, _)) = self.submit.get_mut().chunk.take() {
+        // All of it while the device still takes things back: a field would be dropped after it.
+        let Submit { load, chunk, held, .. } = std::mem::take(self.submit.get_mut());
+        let stamps = load.stamps.iter().map(|(_, event)| *event);
+        for event in self.progress.take_events().into_iter().chain(stamps) {
+            self.shared.reclaim.throw(Garbage::Event(event));
+        }
+        self.shared.reclaim.throw(Garbage::Stream(self.stream));
+        if let Some((chunk, _)) = chunk {
             self.shared.chunks.give(chunk);
         }
+        drop((load, held));
     }
 }
 

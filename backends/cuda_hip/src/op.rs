@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use compute_hal::kernel::cxx::Parameter;
-use compute_hal::{Binding, DeviceError, Grid, HostRows, HostTarget, Launch, Pitched, Region};
+use compute_hal::{Binding, DeviceError, Grid, HostRows, HostSource, HostTarget, Launch, Pitched, Region};
 use smallvec::SmallVec;
 
 use crate::device::Shared;
@@ -78,8 +78,14 @@ pub(crate) enum Op<'a> {
     Mark,
     Launch(Call<'a>),
     Move(Move),
-    Fill { to: u64, size: u64, pattern: SmallVec<[u8; 16]> },
+    Fill {
+        to: u64,
+        size: u64,
+        pattern: SmallVec<[u8; 16]>,
+    },
     Write(Rect, Cow<'a, [u8]>),
+    /// From pinned memory that stays as it is: address on the device, there, size.
+    Send(u64, HostSource, usize),
     Read(Rect, HostTarget),
 }
 
@@ -100,6 +106,7 @@ impl Op<'_> {
             Self::Move(rows) => Op::Move(rows),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
             Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),
+            Self::Send(to, from, size) => Op::Send(to, from, size),
             Self::Read(rect, into) => Op::Read(rect, into),
         }
     }
@@ -148,6 +155,14 @@ pub(crate) fn write<'a>(shared: &Shared, to: Region, bytes: &'a [u8]) -> Result<
         return Err(wrong("a write of unequal sizes"));
     }
     Ok(Ready { op: Op::Write(Rect::of(to), Cow::Borrowed(bytes)), ready: to.ready })
+}
+
+pub(crate) fn send(shared: &Shared, to: Region, bytes: HostSource) -> Result<Ready<'static>, DeviceError> {
+    let to = shared.memory.span(to)?;
+    if to.size != bytes.size() as u64 {
+        return Err(wrong("a write of unequal sizes"));
+    }
+    Ok(Ready { op: Op::Send(to.address, bytes, bytes.size()), ready: to.ready })
 }
 
 fn rect(shared: &Shared, rows: &HostRows, host: u64) -> Result<(Rect, u64), DeviceError> {

@@ -90,6 +90,9 @@ impl Queue for GpuQueue {
     }
 
     fn write_borrowed(&self, at: Position, to: Region, bytes: HostSource) -> Result<(), DeviceError> {
+        if bytes.size() > 0 && self.lane.shared.is_pinned(bytes.pointer().addr(), bytes.size() as u64) {
+            return self.run(at, op::send(&self.lane.shared, to, bytes));
+        }
         // SAFETY: whoever made the source vouched that it is readable, and not written, until `at` completes.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.pointer(), bytes.size()) };
         self.run(at, op::write(&self.lane.shared, to, bytes))
