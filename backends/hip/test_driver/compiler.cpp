@@ -232,7 +232,7 @@ EXPORT const char* hiprtcGetErrorString(int code) {
   }
 }
 EXPORT int hiprtcCreateProgram(void** out, const char* source, const char* name, int headers, const char**, const char**) {
-  Call call(__func__);
+  Call call(__func__, false);
   if (call.error) return INTERNAL;
   if (!out || !source || headers) return INVALID_INPUT;
   auto* program = new Program{source, name ? name : "program", "", ""};
@@ -243,7 +243,7 @@ EXPORT int hiprtcCreateProgram(void** out, const char* source, const char* name,
   return DONE;
 }
 EXPORT int hiprtcCompileProgram(void* handle, int count, const char** options) {
-  Call call(__func__);
+  Call call(__func__, false);
   if (call.error) return INTERNAL;
   Program* program = known(handle);
   if (!program) return INVALID_PROGRAM;
@@ -253,35 +253,35 @@ EXPORT int hiprtcCompileProgram(void* handle, int count, const char** options) {
   return program->log.rfind("unknown option", 0) == 0 ? INVALID_OPTION : FAILED;
 }
 EXPORT int hiprtcGetProgramLogSize(void* handle, size_t* size) {
-  Call call(__func__);
+  Call call(__func__, false);
   Program* program = known(handle);
   if (call.error || !program) return call.error ? INTERNAL : INVALID_PROGRAM;
   *size = program->log.size() + 1;
   return DONE;
 }
 EXPORT int hiprtcGetProgramLog(void* handle, char* log) {
-  Call call(__func__);
+  Call call(__func__, false);
   Program* program = known(handle);
   if (call.error || !program) return call.error ? INTERNAL : INVALID_PROGRAM;
   memcpy(log, program->log.c_str(), program->log.size() + 1);
   return DONE;
 }
 EXPORT int hiprtcGetCodeSize(void* handle, size_t* size) {
-  Call call(__func__);
+  Call call(__func__, false);
   Program* program = known(handle);
   if (call.error || !program) return call.error ? INTERNAL : INVALID_PROGRAM;
   *size = program->code.size();
   return DONE;
 }
 EXPORT int hiprtcGetCode(void* handle, char* code) {
-  Call call(__func__);
+  Call call(__func__, false);
   Program* program = known(handle);
   if (call.error || !program) return call.error ? INTERNAL : INVALID_PROGRAM;
   memcpy(code, program->code.data(), program->code.size());
   return DONE;
 }
 EXPORT int hiprtcDestroyProgram(void** handle) {
-  Call call(__func__);
+  Call call(__func__, false);
   if (call.error) return INTERNAL;
   std::lock_guard<std::mutex> hold(lock);
   if (!programs.erase((Program*)*handle)) return INVALID_PROGRAM;

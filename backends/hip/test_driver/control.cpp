@@ -42,12 +42,11 @@ Settings& settings() {
 
 const char* architecture() { return settings().wave == 64 ? "gfx90a:sramecc+:xnack-" : "gfx1100"; }
 
-Call::Call(const char* name, bool counted) {
-  if (int code = sticky.load()) {
+Call::Call(const char* name, bool device) {
+  if (int code = device ? sticky.load() : 0) {
     error = (Error)code;
     return;
   }
-  if (!counted) return;
   long mine = ++calls;
   std::lock_guard<std::mutex> lock(plan_lock);
   if (planned == 0 || mine != planned) return;

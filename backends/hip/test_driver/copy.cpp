@@ -20,13 +20,18 @@ struct Rows {
   size_t to_pitch, width, height;
 };
 
+// The host's end of a copy is no memory of the device: a number that says the wrong way would not be noticed otherwise.
+bool ends(const void* to, size_t to_size, const void* from, size_t from_size, int kind) {
+  bool to_well = kind == TO_HOST ? in_host(to, "a copy to the host") : in_device(to, to_size, "a copy to the device");
+  bool from_well = kind == TO_DEVICE ? in_host(from, "a copy from the host") : in_device(from, from_size, "a copy from the device");
+  return to_well && from_well;
+}
+
 Error rows(void* stream, const Call& call, char* to, size_t to_pitch, const char* from, size_t from_pitch, size_t width, size_t height, int kind) {
   if (width == 0 || height == 0) return SUCCESS;
   if (width > to_pitch || width > from_pitch || !to || !from) return INVALID_VALUE;
   size_t to_size = to_pitch * (height - 1) + width, from_size = from_pitch * (height - 1) + width;
-  auto check = [=] {
-    return (kind == TO_HOST || in_device(to, to_size, "a copy to rows")) && (kind == TO_DEVICE || in_device(from, from_size, "a copy of rows"));
-  };
+  auto check = [=] { return ends(to, to_size, from, from_size, kind); };
   if (!check()) return INVALID_VALUE;
   return enqueue(stream, call, [=] {
     if (!check()) return poison(ILLEGAL_ADDRESS);
@@ -55,9 +60,7 @@ template<class T> Error fill(void* stream, const Call& call, void* to, T value, 
 
 Error check_copy(void* to, const void* from, size_t size, int kind) {
   if (!to || !from) return size ? INVALID_VALUE : SUCCESS;
-  if (kind != TO_HOST && !in_device(to, size, "a copy to the device")) return INVALID_VALUE;
-  if (kind != TO_DEVICE && !in_device(from, size, "a copy from the device")) return INVALID_VALUE;
-  return SUCCESS;
+  return ends(to, size, from, size, kind) ? SUCCESS : INVALID_VALUE;
 }
 
 EXPORT int hipMemcpyHtoD(void* to, const void* from, size_t size) {

@@ -58,7 +58,8 @@ const char* architecture();
 
 // A call has begun. `error`: what it has to answer at once. `late`: what it enqueues has to fail.
 struct Call {
-  explicit Call(const char* name, bool counted = true);
+  // `device`: whether it is one that the end of the device reaches.
+  explicit Call(const char* name, bool device = true);
   Error error = SUCCESS;
   int late = 0;
 };
@@ -83,8 +84,9 @@ int current_device();
 
 // Whether these bytes lie in one living allocation (of the device, or pinned); said as a mistake where they do not.
 bool in_device(const void* address, size_t size, const char* what);
+// Whether this is not the device's memory, likewise.
+bool in_host(const void* address, const char* what);
 bool is_pinned(const void* address, size_t size);
-void forget(void* address);
 
 // --- stream.cpp
 

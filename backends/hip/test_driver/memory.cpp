@@ -84,6 +84,14 @@ bool in_device(const void* address, size_t size, const char* what) {
   return false;
 }
 
+bool in_host(const void* address, const char* what) {
+  std::lock_guard<std::mutex> hold(lock);
+  auto found = at(address);
+  if (found == blocks.end() || found->second.host) return true;
+  mistake("%s at %p, which is the device's", what, address);
+  return false;
+}
+
 bool is_pinned(const void* address, size_t size) {
   std::lock_guard<std::mutex> hold(lock);
   auto found = at(address);
