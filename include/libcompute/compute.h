@@ -334,6 +334,10 @@ typedef struct compute_error_s compute_error_s;
 
 typedef struct compute_event_s compute_event_s;
 
+typedef struct compute_graph_builder_s compute_graph_builder_s;
+
+typedef struct compute_graph_s compute_graph_s;
+
 typedef struct compute_kernel_s compute_kernel_s;
 
 typedef struct compute_mapping_s compute_mapping_s;
@@ -932,18 +936,8 @@ typedef struct compute_readback_s *compute_readback;
 /* A host-visible buffer in the host's memory. */
 typedef struct compute_mapping_s *compute_mapping;
 
-/* See `compute_graph`. */
-typedef struct compute_graph_s {
-    uint8_t _private[0];
-} compute_graph_s;
-
 /* A graph that is ready to be replayed. */
 typedef struct compute_graph_s *compute_graph;
-
-/* See `compute_graph_builder`. */
-typedef struct compute_graph_builder_s {
-    uint8_t _private[0];
-} compute_graph_builder_s;
 
 /* An explicit graph that is being made (G6). */
 typedef struct compute_graph_builder_s *compute_graph_builder;

@@ -4,19 +4,14 @@
 
 use std::ffi::{c_char, c_void};
 
-#[allow(unused_imports, reason = "for the documentation")]
-use super::types::*;
-
-/// See `compute_graph_builder`.
-#[repr(C)]
+#[doc(hidden)]
 pub struct compute_graph_builder_s {
     _private: [u8; 0],
 }
 /// An explicit graph that is being made (G6).
 pub type compute_graph_builder = *mut compute_graph_builder_s;
 
-/// See `compute_graph`.
-#[repr(C)]
+#[doc(hidden)]
 pub struct compute_graph_s {
     _private: [u8; 0],
 }

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
-    NativeKind, Properties, Queue, QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
+    Limits, MemoryId, NativeKind, NodeWork, Properties, Queue, QueueId,
 };
 use parking_lot::Mutex;
 
 use crate::fifo::Fifo;
+use crate::graph::Graph;
 use crate::kernel::Kernel;
 use crate::memory::{Account, Block};
 use crate::pool::Pool;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Table<Block>,
     account: Arc<Account>,
     pub(crate) kernels: Table<Kernel>,
+    pub(crate) graphs: Table<Graph>,
     pub(crate) scratches: Scratches,
     pub(crate) queues: Mutex<HashMap<QueueId, Weak<Fifo>>>,
     pub(crate) limits: Limits,
@@ -89,6 +91,7 @@ impl CpuDevice {
             memory: Table::new(),
             account: Account::new(limits.allocation_size),
             kernels: Table::new(),
+            graphs: Table::new(),
             scratches: Scratches::new(workers as usize),
             queues: Mutex::default(),
             limits,
@@ -170,6 +173,28 @@ impl Device for CpuDevice {
 
     fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
         self.shared.kernels.get(kernel.0).map(|kernel| kernel.facts()).unwrap_or_default()
+    }
+
+    fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
+        self.shared.well()?;
+        let graph = Graph::new(&self.shared, graph)?;
+        self.shared.graphs.insert(Arc::new(graph)).map(GraphId).ok_or(DeviceError::OutOfMemory { asked: 0, free: 0 })
+    }
+
+    fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        match self.shared.graphs.get(graph.0) {
+            Some(graph) => graph.update(&self.shared, node, work),
+            None => Err(DeviceError::Internal(format!("no such graph: {graph:?}"))),
+        }
+    }
+
+    fn drop_graph(&self, graph: GraphId) {
+        drop(self.shared.graphs.remove(graph.0));
+    }
+
+    fn graph_times(&self, graph: GraphId) -> Option<Vec<u64>> {
+        self.shared.graphs.get(graph.0)?.times()
     }
 
     fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {

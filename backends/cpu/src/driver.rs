@@ -88,7 +88,7 @@ fn capabilities() -> Capabilities {
         // A cache line.
         row_alignment: 64,
         timestamps: true,
-        native_graphs: false,
+        native_graphs: true,
         peer_copy: false,
         collectives: false,
         tracks_blocks: false,

@@ -13,6 +13,7 @@ use compute_hal::{DeviceError, LateCause, LateFailure, Position, Printed, QueueI
 use parking_lot::Mutex;
 
 use crate::device::Shared;
+use crate::graph::Replay;
 use crate::launch::{Prepared, Run, Size};
 use crate::scratch::{Lease, Seat};
 use crate::system;
@@ -21,11 +22,11 @@ use crate::watch::{Watch, Watcher};
 use crate::work::{Job, Work};
 
 /// Bytes up to which a copy is done by whoever enqueues it, when nothing is ahead of it.
-const INLINE_BYTES: usize = 32 << 10;
+pub(crate) const INLINE_BYTES: usize = 32 << 10;
 /// Bytes from which a copy is worth several threads.
-const SHARED_BYTES: usize = 2 << 20;
+pub(crate) const SHARED_BYTES: usize = 2 << 20;
 /// Nanoseconds up to which a kernel runs on the thread that enqueues it, when nothing is ahead of it: what waking a worker costs the caller anyway.
-const INLINE_TIME: u64 = 10_000;
+pub(crate) const INLINE_TIME: u64 = 10_000;
 /// Jobs that a worker runs before it looks whether other queues wait.
 const TURN: u32 = 16;
 /// Time stamps kept for those who ask.
@@ -160,6 +161,7 @@ impl Fifo {
         }
         match work {
             Work::Kernel(prepared) => prepared.kernel.lease(Seat::Caller).map_or(Fit::Later, Fit::AtOnce),
+            Work::Graph(replay) if !replay.needs_no_scratch() => Fit::Later,
             _ => Fit::AtOnce(None),
         }
     }
@@ -261,6 +263,7 @@ impl Fifo {
         }
         match (work, seat) {
             (Work::Kernel(prepared), Seat::Waiter | Seat::Caller) => prepared.kernel.lease(seat),
+            (Work::Graph(replay), Seat::Waiter | Seat::Caller) if !replay.needs_no_scratch() => Err(()),
             _ => Ok(None),
         }
     }
@@ -272,6 +275,7 @@ impl Fifo {
                 Size::Groups(_, groups) => prepared.kernel.bound(groups).is_some_and(|time| time <= INLINE_TIME),
                 Size::Nothing | Size::OverLimit(_) => true,
             },
+            Work::Graph(replay) => replay.is_short(),
             Work::Move(bytes) => bytes.size() <= INLINE_BYTES,
             Work::Rows(rows) => rows.size() <= INLINE_BYTES,
             Work::Fill(fill) => fill.size() <= INLINE_BYTES,
@@ -282,10 +286,15 @@ impl Fifo {
     /// Runs one job. A panic in it is ours, and poisons the device.
     fn execute(self: &Arc<Self>, job: Job, seat: Seat, lease: Option<Lease>) -> Step {
         let run = AssertUnwindSafe(|| match job.work {
-            Work::Kernel(prepared) => self.kernel(job.at, *prepared, seat, lease),
+            Work::Kernel(prepared) => self.kernel(job.at, prepared, seat, lease),
+            Work::Graph(replay) if replay.begin(seat) => {
+                self.settle_replay(&replay);
+                Step::Done
+            }
+            Work::Graph(_) => Step::Handed,
             Work::Move(bytes) if bytes.size() >= SHARED_BYTES => {
                 let size = bytes.size();
-                self.team(Team::bytes(self, job.at, Shareable::Move(bytes), size), seat, None)
+                self.team(Team::bytes(self, job.at, Shareable::Move(Arc::new(bytes)), size), seat, None)
             }
             Work::Rows(rows) if rows.size() >= SHARED_BYTES => {
                 let size = rows.size();
@@ -293,7 +302,7 @@ impl Fifo {
             }
             Work::Fill(fill) if fill.size() >= SHARED_BYTES => {
                 let size = fill.size();
-                self.team(Team::bytes(self, job.at, Shareable::Fill(fill), size), seat, None)
+                self.team(Team::bytes(self, job.at, Shareable::Fill(Arc::new(fill)), size), seat, None)
             }
             Work::Move(bytes) => {
                 bytes.part(0, bytes.size());
@@ -316,7 +325,7 @@ impl Fifo {
         })
     }
 
-    fn kernel(self: &Arc<Self>, at: Position, prepared: Prepared, seat: Seat, lease: Option<Lease>) -> Step {
+    fn kernel(self: &Arc<Self>, at: Position, prepared: Arc<Prepared>, seat: Seat, lease: Option<Lease>) -> Step {
         match prepared.size(&self.shared.limits) {
             Size::Nothing => Step::Done,
             Size::OverLimit(asked) => {
@@ -336,25 +345,63 @@ impl Fifo {
     }
 
     fn team(self: &Arc<Self>, team: Team, seat: Seat, lease: Option<Lease>) -> Step {
+        if self.work_together(team, seat, lease) { Step::Done } else { Step::Handed }
+    }
+
+    /// Has a team do a node of a graph. True when it is done; else whoever ends it goes on with the graph.
+    pub(crate) fn run_team(self: &Arc<Self>, team: Team, seat: Seat) -> bool {
+        self.work_together(team, seat, None)
+    }
+
+    fn work_together(self: &Arc<Self>, team: Team, seat: Seat, lease: Option<Lease>) -> bool {
         let team = Arc::new(team.timed(&self.shared.watchdog));
         if team.worth_sharing() {
             self.shared.pool.share(&team);
         }
-        if !team.participate(seat, lease) {
-            return Step::Handed;
+        let done = team.participate(seat, lease);
+        if done {
+            self.settle(&team);
         }
-        self.settle(&team);
-        Step::Done
+        done
     }
 
-    /// What follows a shared job that this worker finished: it owns the queue now.
+    /// What follows a shared job that this worker finished: it owns the queue now, or goes on with the graph that the job is a node of.
     pub(crate) fn team_done(self: &Arc<Self>, team: &Arc<Team>, seat: Seat) {
         self.guarded(seat, || {
             self.settle(team);
-            if !self.finish(team.at, seat) {
-                self.run_jobs(seat, None, true);
+            match team.node() {
+                None => self.go_on(team.at, seat),
+                Some((replay, node)) => self.replay_done(replay, replay.go_on(*node, seat), seat),
             }
         });
+    }
+
+    /// A worker's turn with a graph that has nodes to run.
+    pub(crate) fn help(self: &Arc<Self>, replay: &Arc<Replay>, seat: Seat) {
+        self.guarded(seat, || self.replay_done(replay, replay.help(seat), seat));
+    }
+
+    fn replay_done(self: &Arc<Self>, replay: &Arc<Replay>, over: bool, seat: Seat) {
+        if over {
+            self.settle_replay(replay);
+            self.go_on(replay.at, seat);
+        }
+    }
+
+    /// The job at a position, which several threads shared, is over, and this thread owns the queue.
+    fn go_on(self: &Arc<Self>, at: Position, seat: Seat) {
+        if !self.finish(at, seat) {
+            self.run_jobs(seat, None, true);
+        }
+    }
+
+    fn settle_replay(&self, replay: &Arc<Replay>) {
+        if replay.shared.load(Ordering::Relaxed) {
+            self.shared.pool.retire_replay(replay);
+        }
+        let (failure, printed) = replay.outcome();
+        self.tell(failure, None);
+        printed.into_iter().for_each(|printed| self.tell(None, Some(printed)));
     }
 
     fn settle(&self, team: &Arc<Team>) {
@@ -363,7 +410,10 @@ impl Fifo {
             self.shared.watchdog.disarm(timer);
         }
         let (failure, printed) = team.outcome();
-        self.tell(failure, printed);
+        match team.node() {
+            None => self.tell(failure, printed),
+            Some((replay, node)) => replay.tell(*node, failure, printed),
+        }
     }
 
     /// Keeps what a kernel has to tell, before its position completes.

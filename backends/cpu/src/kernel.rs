@@ -69,6 +69,11 @@ impl Kernel {
         }
     }
 
+    /// Whether running it needs scratch.
+    pub(crate) fn needs_scratch(&self) -> bool {
+        self.scratch.is_some()
+    }
+
     /// Scratch for a run by `seat`. `Err` when all that guests may use is taken.
     pub(crate) fn lease(&self, seat: Seat) -> Result<Option<Lease>, ()> {
         match &self.scratch {

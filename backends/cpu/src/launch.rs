@@ -22,6 +22,7 @@ use crate::system::DefaultFloats;
 #[derive(Clone, Copy)]
 struct Chunk([u8; 16]);
 
+#[derive(Clone, Copy)]
 enum Place {
     Nowhere,
     Memory(*mut u8),
@@ -48,6 +49,7 @@ unsafe impl Send for Prepared {}
 // SAFETY: as above.
 unsafe impl Sync for Prepared {}
 
+#[derive(Clone)]
 enum PreparedGrid {
     Direct([u32; 3]),
     Indirect(Span),
@@ -161,6 +163,30 @@ impl Prepared {
         Ok(first)
     }
 
+    /// Whether its grid is in memory.
+    pub(crate) fn is_indirect(&self) -> bool {
+        matches!(self.grid, PreparedGrid::Indirect(_))
+    }
+
+    /// Whether running it leaves something in its record.
+    pub(crate) fn reports(&self) -> bool {
+        !self.record.is_empty()
+    }
+
+    /// The same launch once more, with a record of its own.
+    pub(crate) fn again(&self) -> Result<Self, DeviceError> {
+        Ok(Self {
+            kernel: Arc::clone(&self.kernel),
+            time_limit: self.time_limit,
+            grid: self.grid.clone(),
+            bindings: self.bindings.clone(),
+            immediates: self.immediates,
+            chunks: self.chunks.clone(),
+            record: new_record(&self.kernel)?,
+            spans: self.spans.clone(),
+        })
+    }
+
     /// What to run; reads an indirect grid now.
     pub(crate) fn size(&self, limits: &Limits) -> Size {
         let groups = match &self.grid {
@@ -181,14 +207,14 @@ impl Prepared {
 
 /// A launch while it runs, possibly on several threads.
 pub(crate) struct Run {
-    prepared: Prepared,
+    prepared: Arc<Prepared>,
     workgroups: [u32; 3],
     /// Raised by the watchdog.
     pub(crate) cancel: Option<Arc<AtomicU32>>,
 }
 
 impl Run {
-    pub(crate) fn new(prepared: Prepared, workgroups: [u32; 3]) -> Self {
+    pub(crate) fn new(prepared: Arc<Prepared>, workgroups: [u32; 3]) -> Self {
         let cancel = prepared.kernel.cancellable.then(Arc::default);
         Self { prepared, workgroups, cancel }
     }

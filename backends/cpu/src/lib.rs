@@ -12,6 +12,7 @@ mod codegen;
 mod device;
 mod driver;
 mod fifo;
+mod graph;
 mod kernel;
 mod launch;
 mod memory;

@@ -13,6 +13,7 @@ use compute_hal::DeviceError;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::fifo::Fifo;
+use crate::graph::Replay;
 use crate::scratch::Seat;
 use crate::system;
 use crate::team::Team;
@@ -31,12 +32,16 @@ struct Core {
     ended: Condvar,
     /// Queues and calls that wait; read without the lock.
     waiting: AtomicUsize,
+    /// Workers with nothing to do; read without the lock.
+    idle: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
     ready: VecDeque<Arc<Fifo>>,
     teams: VecDeque<Arc<Team>>,
+    /// Replays of graphs with nodes to run.
+    replays: VecDeque<Arc<Replay>>,
     calls: VecDeque<Call>,
     idle: usize,
     stop: bool,
@@ -68,6 +73,7 @@ impl Pool {
             signal: Condvar::new(),
             ended: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
         });
         let mut pool = Self { core, threads: Vec::new() };
         for index in 0..workers as usize {
@@ -132,6 +138,32 @@ impl Pool {
         }
     }
 
+    /// Whether a worker has nothing to do, as far as can be known without the lock.
+    pub(crate) fn has_idle(&self) -> bool {
+        self.core.idle.load(Ordering::Relaxed) > 0
+    }
+
+    /// Shows a replay that has nodes to run to the workers.
+    pub(crate) fn share_replay(&self, replay: &Arc<Replay>) {
+        let mut state = self.core.state.lock();
+        if !replay.shared.swap(true, Ordering::Relaxed) {
+            state.replays.push_back(Arc::clone(replay));
+        }
+        let wake = state.idle.min(replay.waiting());
+        drop(state);
+        for _ in 0..wake {
+            self.core.signal.notify_one();
+        }
+    }
+
+    /// Forgets a replay that is over.
+    pub(crate) fn retire_replay(&self, replay: &Arc<Replay>) {
+        let mut state = self.core.state.lock();
+        if replay.shared.swap(false, Ordering::Relaxed) {
+            state.replays.retain(|other| !Arc::ptr_eq(other, replay));
+        }
+    }
+
     /// Forgets a finished team.
     pub(crate) fn retire(&self, team: &Arc<Team>) {
         if team.shared.load(Ordering::Relaxed) {
@@ -143,6 +175,7 @@ impl Pool {
 enum Next {
     Fifo(Arc<Fifo>),
     Team(Arc<Team>),
+    Replay(Arc<Replay>),
     Call(Call),
 }
 
@@ -155,7 +188,7 @@ impl Core {
         // Alternates, so that neither many small jobs nor one huge one keeps the other waiting.
         let mut team_first = false;
         while let Some(next) = self.next(team_first) {
-            team_first = !matches!(next, Next::Team(_));
+            team_first = !matches!(next, Next::Team(_) | Next::Replay(_));
             match next {
                 Next::Fifo(fifo) => fifo.run_ready(Seat::Worker(index)),
                 Next::Team(team) => {
@@ -164,6 +197,7 @@ impl Core {
                         fifo.team_done(&team, Seat::Worker(index));
                     }
                 }
+                Next::Replay(replay) => replay.fifo.help(&replay, Seat::Worker(index)),
                 Next::Call(call) => self.call(index, call),
             }
         }
@@ -184,6 +218,7 @@ impl Core {
             } else {
                 Self::team(&mut state)
             };
+            let next = next.or_else(|| Self::replay(&mut state));
             if next.is_some() {
                 self.count(&state);
                 return next;
@@ -192,8 +227,10 @@ impl Core {
                 return None;
             }
             state.idle += 1;
+            self.idle.store(state.idle, Ordering::Relaxed);
             self.signal.wait(&mut state);
             state.idle -= 1;
+            self.idle.store(state.idle, Ordering::Relaxed);
         }
     }
 
@@ -202,6 +239,18 @@ impl Core {
         let team = state.teams.pop_front()?;
         state.teams.push_back(Arc::clone(&team));
         Some(Next::Team(team))
+    }
+
+    /// A replay with nodes to run; those without any are forgotten until they are shared again. Somebody is at them, so no last reference goes here.
+    fn replay(state: &mut MutexGuard<'_, State>) -> Option<Next> {
+        while let Some(replay) = state.replays.pop_front() {
+            if replay.waiting() > 0 {
+                state.replays.push_back(Arc::clone(&replay));
+                return Some(Next::Replay(replay));
+            }
+            replay.shared.store(false, Ordering::Relaxed);
+        }
+        None
     }
 
     fn call(&self, index: usize, call: Call) {

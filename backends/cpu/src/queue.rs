@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
-    Region, Waited,
+    Device, DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue,
+    QueueId, Region, Waited,
 };
 
 use crate::fifo::{Fifo, Fit};
+use crate::graph::Replay;
 use crate::launch::Prepared;
 use crate::memory::Span;
 use crate::work::{Fill, Move, Rows, Work};
@@ -39,7 +40,7 @@ impl Queue for CpuQueue {
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let prepared = Prepared::new(&self.fifo.shared, launch)?;
-        self.enqueue(at, Work::Kernel(Box::new(prepared)))
+        self.enqueue(at, Work::Kernel(Arc::new(prepared)))
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
@@ -104,6 +105,13 @@ impl Queue for CpuQueue {
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
         let work = Work::Move(Move::read(self.span(from)?, into)?);
         self.enqueue(at, work)
+    }
+
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        let Some(graph) = self.fifo.shared.graphs.get(graph.0) else {
+            return Err(DeviceError::Internal(format!("no such graph: {graph:?}")));
+        };
+        self.enqueue(at, Work::Graph(Arc::new(Replay::new(graph, &self.fifo, at)?)))
     }
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {

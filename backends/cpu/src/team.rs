@@ -10,6 +10,7 @@ use std::time::Instant;
 use compute_hal::{LateFailure, Position, Printed};
 
 use crate::fifo::Fifo;
+use crate::graph::Replay;
 use crate::launch::Run;
 use crate::scratch::{Lease, Seat};
 use crate::watchdog::{Timer, Watchdog};
@@ -23,9 +24,9 @@ const RANGE_TIME: u64 = 50_000;
 #[allow(clippy::large_enum_variant, reason = "kernels are the common case, and lie in the team's one allocation")]
 pub(crate) enum Shareable {
     Kernel(Run),
-    Move(Move),
+    Move(Arc<Move>),
     Rows(Rows),
-    Fill(Fill),
+    Fill(Arc<Fill>),
 }
 
 pub(crate) struct Team {
@@ -41,6 +42,8 @@ pub(crate) struct Team {
     /// Whether other workers can see it.
     pub(crate) shared: AtomicBool,
     pub(crate) timer: Option<Timer>,
+    /// Whose node it is, if it is one of a graph's.
+    node: Option<(Arc<Replay>, u32)>,
 }
 
 impl Team {
@@ -55,7 +58,18 @@ impl Team {
 
     fn new(fifo: &Arc<Fifo>, at: Position, work: Shareable, total: u64, first: u64) -> Self {
         let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { at, fifo: Arc::clone(fifo), work, total, first, next, done, shared: AtomicBool::new(false), timer: None }
+        let shared = AtomicBool::new(false);
+        Self { at, fifo: Arc::clone(fifo), work, total, first, next, done, shared, timer: None, node: None }
+    }
+
+    /// It does a node of a graph.
+    pub(crate) fn of_node(self, replay: &Arc<Replay>, node: u32) -> Self {
+        Self { node: Some((Arc::clone(replay), node)), ..self }
+    }
+
+    /// Whose node it does.
+    pub(crate) fn node(&self) -> Option<&(Arc<Replay>, u32)> {
+        self.node.as_ref()
     }
 
     /// Starts its time limit, if it has one.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, HostRows, HostTarget, Pitched, Position};
 
 use crate::fifo::Fifo;
+use crate::graph::Replay;
 use crate::launch::Prepared;
 use crate::memory::{Block, Span};
 
@@ -17,7 +18,8 @@ pub(crate) struct Job {
 }
 
 pub(crate) enum Work {
-    Kernel(Box<Prepared>),
+    Kernel(Arc<Prepared>),
+    Graph(Arc<Replay>),
     Move(Move),
     Rows(Rows),
     Fill(Fill),
