@@ -479,3 +479,50 @@ fn assignments_of_components_are_refused_where_they_are_wrong() {
     // A member of this name is one.
     assert!(common::try_kernel(&format!("struct S {{ xy: u32 }}\n{}", body("var s: S; s.xy = 3u; O[0] = s.xy;")), &[]).is_ok());
 }
+
+#[test]
+fn aliases_of_what_a_function_writes_are_refused_with_both_places() {
+    let module = "var<private> g: array<u32, 4>; var<private> n: u32;
+fn copy(to: ptr<private, u32>, by: ptr<private, u32>) { *to = *by; }
+fn both(a: ptr<private, u32>, b: ptr<private, u32>) -> u32 { return *a + *b; }
+fn one(a: ptr<private, u32>, b: ptr<private, u32>) { *a = 1u; }
+fn direct(a: ptr<private, u32>) { *a += n; }
+fn reads(a: ptr<private, u32>) -> u32 { return *a + n; }
+fn writes(a: ptr<private, u32>) -> u32 { n = 1u; return *a; }
+fn outer(a: ptr<private, u32>, b: ptr<private, u32>) { copy(a, b); }
+fn local(a: ptr<function, u32>, b: ptr<function, u32>) { *b = *a; }
+fn stored(a: ptr<storage, u32, read_write>, b: ptr<storage, u32, read_write>) { *b = *a; }
+fn forward(a: ptr<function, u32>) { local(a, a); }
+";
+    let with = |statements: &str| format!("{module}{}", body(statements));
+    for (statements, line, message) in [
+        ("copy(&n, &n);", 14, "`copy` is given two pointers to `n`, as `to` and `by`, and writes through one of them"),
+        ("copy(&g[1], &g[2]);", 14, "two pointers to `g`"),
+        ("let i = gid.x; outer(&g[i], &g[i + 1u]);", 14, "`outer` is given two pointers to `g`, as `a` and `b`"),
+        ("var v = array<u32, 2>(); local(&v[0], &v[1]);", 14, "two pointers to `v`"),
+        ("stored(&O[0], &O[1]);", 14, "two pointers to `O`"),
+        ("direct(&n);", 14, "`direct` is given a pointer to `n`, as `a`, and also uses `n` itself"),
+        ("_ = writes(&n);", 14, "`writes` is given a pointer to `n`"),
+    ] {
+        let list = refusal(&with(statements)).list;
+        // The function that hands one pointer on twice is always told.
+        let found: Vec<_> = list.iter().filter(|d| d.location.as_ref().is_some_and(|l| l.line == line)).collect();
+        assert!(found.len() == 1 && found[0].message.contains(message), "{statements}: {list:#?}");
+        assert!(
+            list.iter().any(|d| d.location.as_ref().is_some_and(|l| l.line == 11) && d.message.contains("two pointers to `a`")),
+            "{list:#?}"
+        );
+    }
+    let text = refusal(&with("copy(&g[1], &g[2]);")).text;
+    assert!(text.contains("written here") && text.contains("--> line 14, column") && text.contains("line 2, column"), "{text}");
+    let fine = with(
+        "O[0] = both(&n, &n) + reads(&n); one(&n, &n); copy(&n, &g[1]); direct(&g[0]); var a = 1u; var b = 2u; local(&a, &b);",
+    );
+    let fine = fine.replace(
+        "fn forward(a: ptr<function, u32>) { local(a, a); }",
+        "fn forward(a: ptr<function, u32>) { var b = *a; local(a, &b); }",
+    );
+    if let Err(found) = common::try_kernel(&fine, &[]) {
+        panic!("{found}");
+    }
+}

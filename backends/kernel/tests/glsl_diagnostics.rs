@@ -285,3 +285,16 @@ fn common_mistakes_are_told_in_full() {
 ";
     assert_eq!(found.text, expected);
 }
+
+#[test]
+fn barriers_are_told_together_with_other_mistakes() {
+    let wide = |statements: &str| body(statements).replace("local_size_x = 1", "local_size_x = 64");
+    expect(
+        &wide(
+            "if (gl_LocalInvocationID.x > 3u) barrier();\nO[0] = missing;\nfor (uint i = 0u; i < O[1]; i++) {\nbarrier(); }\nO[2] = 1.5;",
+        ),
+        &[(4, "barrier"), (5, "missing"), (7, "barrier"), (8, "")],
+    );
+    // What depends on a statement that was wrong may be uniform.
+    expect(&wide("uint n = missing;\nif (n > 0u) barrier();"), &[(4, "missing")]);
+}

@@ -35,7 +35,6 @@ fn t6_pointers_count_for_the_variable_that_they_lead_to() {
     assert_eq!(uses("assign(&b[id.x]);"), [Unused, Write, Unused, Unused]);
     assert_eq!(uses("assign(&c[id.x]);"), [Unused, Unused, Write, Unused]);
     assert_eq!(uses("move_to(&b, &c, id.x);"), [Unused, Write, Read, Unused]);
-    assert_eq!(uses("move_to(&b, &b, id.x);"), [Unused, ReadWrite, Unused, Unused]);
     assert_eq!(uses("c[0] = fetch(&a[1]) + count(&b);"), [Read, Read, Write, Unused]);
     assert_eq!(uses("add(&d[id.y]);"), [Unused, Unused, Unused, ReadWrite]);
     assert_eq!(uses("nothing(&b);"), [Unused; 4]);
@@ -157,7 +156,8 @@ fn too_many_copies_are_refused_and_many_calls_are_not() {
         "{buffers}fn add(p: ptr<storage, array<u32>, read_write>, q: ptr<storage, array<u32>, read_write>) {{ p[0] += q[0]; }}
         fn element(p: ptr<storage, u32, read_write>) {{ *p += 1u; }}"
     );
-    let all: String = (0..40).flat_map(|n| (0..40).map(move |m| format!("add(&x{n}, &x{m});\n"))).collect();
+    let all: String =
+        (0..40).flat_map(|n| (0..40).filter(move |m| *m != n).map(move |m| format!("add(&x{n}, &x{m});\n"))).collect();
     let d = refusal(&source(&functions, &all));
     assert!(d.text.contains("`add` is called with too many combinations of pointers"), "{d}");
     // Beyond the bound the places of calls do not make copies of their own.

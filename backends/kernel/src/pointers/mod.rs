@@ -5,6 +5,7 @@
 //! Runs on a module that is not validated yet. What is wrong with a function must be told once, and also where nobody calls it: so a
 //! *general* module, in which each such parameter is a variable that stands for all of them, is validated first.
 
+pub(crate) mod aliases;
 mod specialise;
 
 use naga::front::Typifier;

@@ -112,6 +112,7 @@ fn read(text: &str) -> Result<Read, ParseError> {
     findings.extend(subgroups::normalise(&mut module));
     parts::hide(&mut module);
     findings.extend(pointers::check(&module));
+    findings.extend(pointers::aliases::check(&module));
     let wide = wide::any(&module).then(|| Box::new(module.clone()));
     if wide.is_some() {
         wide::hide(&mut module);

@@ -35,11 +35,18 @@ pub fn corpus() -> Vec<Vec<u8>> {
         "@group(0) @binding(0) var<uniform> u: mat4x4<f32>; @group(0) @binding(1) var<storage, read_write> o: array<vec4<f32>>;
          @compute @workgroup_size(4, 2) fn a(@builtin(local_invocation_id) l: vec3<u32>) { for (var i = 0u; i < 4u; i++) { o[i] = u * vec4(f32(l.x)) / o[l.y]; } }
          @compute @workgroup_size(1) fn c() { o[0] = normalize(o[1]) + vec4(unpack2x16float(7u), 1.0, 2.0); }",
+        "struct M { m: mat4x4<f32>, a: array<mat3x3<f32>, 2>, n: u32 } @group(0) @binding(0) var<storage, read_write> b: M;
+         @compute @workgroup_size(1) fn main() { b.m = b.m * b.m; b.a[b.n][1] = b.a[1][b.n] * 2.0; b.a[0][b.n].x += b.m[2].y; }",
+        "override W: i64 = -3li; override V = W * 2li + 1li; @group(0) @binding(0) var<storage, read_write> o: array<vec4<u32>>;
+         fn put(to: ptr<storage, vec4<u32>, read_write>, n: u32) { (*to).zx = vec2(n, u32(V)); (*to).yw += (*to).xy; }
+         @compute @workgroup_size(u32(4li - W)) fn main(@builtin(workgroup_id) w: vec3<u32>, @builtin(local_invocation_index) l: u32) {
+             var v = vec3<f32>(1.0); v.yx = vec2(2, 3); debugPrintf(\"%v3f %ld\", v, W); if (l == 0u) { put(&o[w.x], u32(v.y)); } }",
     ];
     for source in wgsl {
         all.push(source.as_bytes().to_vec());
         if let Some(words) = spirv(&source.replace("override", "const")) {
-            all.push(words.iter().flat_map(|w| w.to_le_bytes()).collect());
+            let turned = by_rows(&words);
+            all.extend([words, turned].iter().map(|words| words.iter().flat_map(|w| w.to_le_bytes()).collect()));
         }
     }
     all
@@ -51,6 +58,20 @@ pub fn spirv(source: &str) -> Option<Vec<u32>> {
     let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all());
     let info = validator.validate(&module).ok()?;
     naga::back::spv::write_vec(&module, &info, &naga::back::spv::Options::default(), None).ok()
+}
+
+/// A module with its matrices by rows.
+pub fn by_rows(words: &[u32]) -> Vec<u32> {
+    let mut words = words.to_vec();
+    let mut at = 5;
+    while let Some(first) = words.get(at).copied() {
+        // OpMemberDecorate, and ColMajor.
+        if first == 4 << 16 | 72 && words.get(at + 3) == Some(&5) {
+            words[at + 3] = 4;
+        }
+        at += (first >> 16).max(1) as usize;
+    }
+    words
 }
 
 /// A small generator; the same seed gives the same run.
@@ -108,6 +129,11 @@ const WORDS: &[&str] = &[
     "/*",
     "//",
     ".xy",
+    ".zy = ",
+    "i64",
+    "1li",
+    "override",
+    "&o[1]",
     ".length()",
     "layout(",
     "std140",

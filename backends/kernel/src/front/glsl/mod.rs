@@ -24,14 +24,28 @@ pub(crate) use lower::prints::PREFIX;
 pub(crate) use lower::{Output, Specialization};
 pub(crate) use preprocess::{Preprocessed, run as preprocess};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, Finding};
+use crate::{parse, subgroups, uniformity};
 
 /// Translates a source with values for its specialization constants. Call on a large stack.
 pub(crate) fn translate(source: &Preprocessed, values: &Specialization) -> Result<Output, Diagnostics> {
     let unit = parser::unit(source);
     let mut findings = source.findings.clone();
     findings.extend(unit.findings.clone());
-    let (made, wrong) = lower::lower(&unit, source, values);
+    let (mut made, wrong) = lower::lower(&unit, source, values);
     findings.extend(wrong);
-    if findings.is_empty() { Ok(made) } else { Err(crate::diagnostics::refuse(&source.text, findings)) }
+    if findings.is_empty() {
+        return Ok(made);
+    }
+    findings.extend(barriers(&mut made.module, source));
+    Err(crate::diagnostics::refuse(&source.text, findings))
+}
+
+/// Barriers that only a part of a workgroup reaches, in a source that is refused for other reasons: as far as what is left of it makes sense.
+fn barriers(module: &mut naga::Module, source: &Preprocessed) -> Vec<Finding> {
+    subgroups::normalise(module);
+    if parse::validator().validate(module).is_err() {
+        return Vec::new();
+    }
+    uniformity::check(module, 0, source.text.len())
 }
