@@ -11,6 +11,7 @@ enum { BUFFERS = 5, MOST = 512, STEPS = 300, SEEDS = 150, TRUSTED = 0 };
 #define SPARSE IO "@compute @workgroup_size(64) fn sparse(" ID ") { if (id.x & 1u) == 1u && id.x < arrayLength(&O) { O[id.x] = I[id.x]; } }\n"
 
 static uint32_t state;
+static uint64_t alignment; /* of storage views */
 static int tell, late, step_count, may_be_unknown;
 static compute_device device;
 static compute_stream streams[2];
@@ -46,6 +47,13 @@ static struct part random_part(uint64_t unit)
     struct part part = { &slots[pick(BUFFERS)], 0, 0, 0, 0 };
     part.offset = pick((uint32_t)(part.slot->size / unit)) * unit;
     part.size = (1 + pick((uint32_t)((part.slot->size - part.offset) / unit))) * unit;
+    return part;
+}
+/* What a kernel's binding can be given: it begins where the device wants storage views to. */
+static struct part random_view(void)
+{
+    struct part part = random_part(4);
+    part.offset -= part.offset % alignment;
     return part;
 }
 /* As many rows as there is room for, at most `rows`. */
@@ -248,7 +256,7 @@ static uint32_t word_at(struct part part, uint64_t index)
 
 static void do_increment(compute_stream stream)
 {
-    struct part in = random_part(4), out = random_part(4);
+    struct part in = random_view(), out = random_view();
     if (overlap(in, out)) return;
     compute_binding bindings[2] = { binding_of(0, in), binding_of(1, out) };
     say("increment", in, out);
@@ -266,7 +274,7 @@ static void do_increment(compute_stream stream)
 /* Writes every other word: no claim is released (T6a). */
 static void do_sparse(compute_stream stream)
 {
-    struct part in = random_part(4), out = random_part(4);
+    struct part in = random_view(), out = random_view();
     if (overlap(in, out)) return;
     compute_binding bindings[2] = { binding_of(0, in), binding_of(1, out) };
     say("sparse", in, out);
@@ -283,7 +291,7 @@ static void do_sparse(compute_stream stream)
 static void do_refused(compute_stream stream)
 {
     uint32_t amount = 1;
-    struct part in = random_part(4), out = random_part(4);
+    struct part in = random_view(), out = random_view();
     if (overlap(in, out)) return;
     compute_binding bindings[3] = { binding_of(0, in), binding_of(1, out), bind_bytes(2, &amount, 4) };
     say("refused launch", in, out);
@@ -353,6 +361,7 @@ static void run_seed(uint32_t seed)
     state = seed * 2654435761u + 1;
     late = seed & 1;
     device = open_faulty();
+    alignment = device_info(device).storage_alignment;
     for (int i = 0; i < 2; i++) streams[i] = make_stream(device);
     increment = make_kernel(device, INCREMENT);
     sparse = make_kernel(device, SPARSE);

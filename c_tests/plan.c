@@ -63,10 +63,10 @@ TEST(m5_the_plan_of_a_dry_run_caps_pools_that_serve_the_same_work)
     CHECK_EQ(step(increment), COMPUTE_OK);
     CHECK_EQ(report(stream), usual_pools());
     uint64_t peaks[6];
-    for (size_t i = 0; i < 6; i++) peaks[i] = reports[i].bytes_reserved_peak;
+    for (size_t i = 0; i < usual_pools(); i++) peaks[i] = reports[i].bytes_reserved_peak;
     OK(compute_stream_end_dry_run(stream, E));
     size_t count = get_plan();
-    CHECK_EQ(count, 4);
+    CHECK_EQ(count, usual_pools() - 2);
     OK(set_pools(stream, plan, count));
     for (int round = 0; round < 3; round++) {
         CHECK_EQ(step(increment), COMPUTE_OK);
@@ -139,7 +139,7 @@ TEST(m5_a_plan_is_told_as_far_as_there_is_room_and_only_after_a_dry_run)
     compute_buffer buffer = stream_buffer(stream, 100000);
     memset(plan, 0x55, sizeof plan);
     IS(COMPUTE_INCOMPLETE, compute_stream_get_plan(stream, plan, 0, 2, &count, E));
-    CHECK_EQ(count, 4);
+    CHECK_EQ(count, usual_pools() - 2);
     CHECK_EQ(plan[1].cap, 1 << 20);
     CHECK_EQ(plan[2].cap, UINT64_C(0x5555555555555555));
     OK(compute_stream_get_plan(stream, NULL, 0, 0, &count, E));

@@ -199,6 +199,9 @@ HELPER compute_device_info device_info(compute_device device)
     return info;
 }
 
+/* Whether rows at a pitch move in one call of the device: true of the cpu device, while wgpu has nothing of the kind. */
+HELPER int moves_rows(void) { return !getenv("RULES_BACKEND") || strcmp(getenv("RULES_BACKEND"), "wgpu") != 0; }
+
 HELPER compute_stream make_stream(compute_device device)
 {
     compute_stream stream = NULL;

@@ -473,7 +473,7 @@ impl Device {
 
     pub(crate) fn clean_all(&self) {
         self.memory.each_set(|set| self.clean(set));
-        self.memory.staging.clean();
+        let _ = self.memory.staging.clean();
     }
 
     /// Waits for what has been released and gives it back (M2): memory is short.

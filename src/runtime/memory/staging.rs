@@ -77,15 +77,15 @@ impl Staging {
         Ok(())
     }
 
-    /// Lets go of what is kept.
-    pub(super) fn clean(&self) {
+    /// Lets go of what is kept. False: nothing was.
+    pub(super) fn clean(&self) -> bool {
         let room = Vec::with_capacity(MOST_PIECES);
         let mut kept = self.kept.lock();
         let pieces = mem::replace(&mut kept.pieces, room);
         self.bytes.fetch_sub(mem::take(&mut kept.bytes), Ordering::Relaxed);
-        // The driver is called with no lock held.
+        // The driver is called with no lock of this held.
         drop(kept);
-        drop(pieces);
+        !pieces.is_empty()
     }
 }
 
@@ -106,7 +106,11 @@ impl Device {
         let found = match staging.find(whole) {
             Some(found) => found,
             None => {
-                let made = self.native.allocate_staging(whole)?;
+                let made = match self.native.allocate_staging(whole) {
+                    // Pieces of other sizes that are kept may be in its way (M2).
+                    Err(DeviceError::OutOfMemory { .. }) if staging.clean() => self.native.allocate_staging(whole)?,
+                    other => other?,
+                };
                 staging.bytes.fetch_add(piece, Ordering::Relaxed);
                 made
             }
