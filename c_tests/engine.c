@@ -577,6 +577,12 @@ TEST(t14_the_cpu_device_tells_addresses)
     IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_export(stream, &view, COMPUTE_ACCESS_UNUSED, &native, E));
     IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_export(NULL, &view, COMPUTE_ACCESS_READ, &native, E));
     IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_written(NULL, E));
+    /* One that has no memory yet gets it. */
+    compute_buffer deferred = make_buffer_with(device, 256, "deferred", COMPUTE_BUFFER_FLAG_DEFERRED), out = make_buffer(device, 256, "out");
+    compute_view later = whole(deferred);
+    OK(compute_written(&later, E));
+    OK(launch_io(stream, make_kernel(device, INCREMENT), "", deferred, out, 1));
+    OK(get(stream, out, 0, &native, 8));
 }
 
 TEST(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers)

@@ -136,6 +136,9 @@ static void read_everything(void)
     compute_event events[BUFFERS] = { NULL };
     compute_status statuses[BUFFERS];
     memset(bytes, SENTINEL, sizeof bytes);
+    compute_view b = whole(buffers[B]);
+    compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
+    TRY(compute_stream_export(streams[0], &b, COMPUTE_ACCESS_READ_WRITE, &native, E));
     for (int i = 0; i < BUFFERS; i += 2) { /* every other one asynchronously */
         compute_view view = whole(buffers[i]);
         statuses[i] = compute_stream_read_async(streams[i / 2 % 2], &view, bytes[i], BYTES, &events[i], E);

@@ -138,6 +138,23 @@ void bytes_are_looked_at_in_place() {
     CHECK(mapping.acquire(COMPUTE_ACCESS_READ, 16, 4) && words.first[4] == 99);
 }
 
+void bytes_are_exported_and_said_to_be_written() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    compute::buffer buffer(device, 64, "exported", COMPUTE_BUFFER_FLAG_STRICT_UNWRITTEN);
+    const compute_native_info native = stream.exported(buffer.range(16, 16), COMPUTE_ACCESS_WRITE);
+    CHECK(native.kind == COMPUTE_NATIVE_ADDRESS && native.size == 16);
+    std::memset(reinterpret_cast<void *>(static_cast<std::uintptr_t>(native.handle + native.offset)), 7, 16);
+    compute::written(buffer.range(16, 16));
+    compute::check(buffer.range(16, 16));
+    try {
+        stream.exported(buffer, COMPUTE_ACCESS_READ);
+        CHECK(!"bytes that nobody has written were exported");
+    } catch (const compute::error &failed) {
+        CHECK(failed.status() == COMPUTE_ERROR_UNWRITTEN);
+    }
+}
+
 void handles_move_and_release_once() {
     compute::device device("cpu");
     compute::buffer one(device, 64);
@@ -178,6 +195,7 @@ int main() {
     run("memory_is_pooled_reported_and_budgeted", memory_is_pooled_reported_and_budgeted);
     run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);
     run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
+    run("bytes_are_exported_and_said_to_be_written", bytes_are_exported_and_said_to_be_written);
     run("handles_move_and_release_once", handles_move_and_release_once);
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed || !passed;

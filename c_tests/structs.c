@@ -199,6 +199,11 @@ static compute_status get_place(void *info)
     tensor.element_size = 4;
     return compute_device_layout_tensors(device, &tensor, 1, 0, 0, (compute_tensor_place *)info, size, &total, E);
 }
+static compute_status get_native(void *info)
+{
+    compute_view view = range(in, 0, 4);
+    return compute_stream_export(stream, &view, COMPUTE_ACCESS_WRITE, (compute_native_info *)info, E);
+}
 static compute_status get_kernel(void *info) { return compute_kernel_get_info(kernel, (compute_kernel_info *)info, E); }
 static compute_status get_binding(void *info) { return compute_kernel_get_binding(kernel, 1, (compute_binding_info *)info, E); }
 static compute_status get_override(void *info)
@@ -267,6 +272,7 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     OK(compute_stream_compact(stream, NULL, E)); /* later ones find nothing to do */
     check_writer("compaction info", sizeof(compute_compaction_info), UP_TO(compute_compaction_info, reserved), get_compaction);
     check_writer("tensor place", sizeof(compute_tensor_place), UP_TO(compute_tensor_place, rank), get_place);
+    check_writer("native info", sizeof(compute_native_info), UP_TO(compute_native_info, size), get_native);
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);

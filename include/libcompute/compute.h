@@ -449,7 +449,7 @@ typedef void (*compute_vulkan_callback)(void *user);
  * that was made from it has been released, as work that is under way is waited for elsewhere. Everything else here is copied before the call returns.
  *
  * The queue is used by threads of the library, too. Where the host uses it as well, it gives `lock` and `unlock`, and takes the same lock around its own
- * calls with that queue. Inside `lock` and `unlock` nothing of the library may be called. */
+ * calls with that queue. While that lock is held, by whomever, nothing of the library may be called. */
 typedef struct compute_vulkan_desc {
     /* Size of the caller's struct. */
     uint32_t struct_size;

@@ -354,6 +354,11 @@ inline std::uint64_t reinstate(const view &of, std::uint64_t failure) {
     return lifted;
 }
 
+/// Says that others have written all of a view, through what `stream::exported` told.
+inline void written(const view &of) {
+    detail::run([&](compute_error *failed) { return compute_written(&of.get(), failed); });
+}
+
 /// One entry point, made for a device.
 class kernel : public detail::owned<compute_kernel, compute_kernel_release, compute_kernel_destroy> {
 public:
@@ -493,6 +498,13 @@ public:
     }
     /// Takes a reference over.
     explicit stream(compute_stream handle) noexcept : owned(handle) {}
+
+    /// Where a view is for the driver; `access` is `COMPUTE_ACCESS_READ`, `_WRITE` or `_READ_WRITE`. Waits for the work that uses the buffer.
+    compute_native_info exported(const view &of, std::uint32_t access) {
+        compute_native_info info = COMPUTE_NATIVE_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_stream_export(handle_, &of.get(), access, &info, failed); });
+        return info;
+    }
 
     /// Copies host bytes into a view of the same size.
     void write(const view &to, const void *bytes, std::uint64_t size) const {

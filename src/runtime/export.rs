@@ -80,6 +80,8 @@ fn settle(stream: &Stream, span: Span<'_>, touch: Touch<'_>) -> Result<()> {
 /// Others have written all of a view, through what [`export`] told: its claims are released (T14). The caller vouches for it.
 pub fn written(view: &View) -> Result<()> {
     view.buffer.device.check()?;
+    // Bytes that count as written are somewhere.
+    view.buffer.back()?;
     // As for mapped memory: failures of work that ran before come first, and one that is told later claims more than it must.
     if late::active() {
         late::settle();

@@ -66,6 +66,9 @@ pub(crate) fn open(
     Ok(Made { adapter, opened, features })
 }
 
+/// Bytes of a buffer, or a binding.
+const MOST_BYTES: u64 = u32::MAX as u64 & !3;
+
 fn unsuitable(why: &str) -> DeviceError {
     driver_error("open", format!("the host's Vulkan device cannot be shared: {why}"))
 }
@@ -122,6 +125,11 @@ fn expose(host: &HostVulkan, physical: vk::PhysicalDevice) -> Result<(wgpu::Inst
         // wgpu does not look at this one, but uses it in every kernel of a device with subgroups.
         exposed.features.remove(wgpu::Features::SUBGROUP | wgpu::Features::SUBGROUP_BARRIER);
     }
+    // With an instance that it has not made wgpu checks indirect grids itself, in 32 bits, and relies on these limits, which Vulkan 1.0 does not have.
+    let limits = &mut exposed.capabilities.limits;
+    limits.max_buffer_size = limits.max_buffer_size.min(MOST_BYTES);
+    limits.max_storage_buffer_binding_size = limits.max_storage_buffer_binding_size.min(MOST_BYTES);
+    limits.max_uniform_buffer_binding_size = limits.max_uniform_buffer_binding_size.min(MOST_BYTES);
     // SAFETY: the instance is whole. It is not destroyed with this, as it has a guard.
     Ok((unsafe { wgpu::Instance::from_hal::<Vulkan>(instance) }, exposed))
 }

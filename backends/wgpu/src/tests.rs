@@ -82,6 +82,9 @@ fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
     let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
         @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = id.x + 1u; }";
     let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
+    if WgpuDriver.probe().devices.is_empty() {
+        return;
+    }
     for (slice_groups, submissions) in [(0, 1), (3, 4), (5, 2), (100, 1)] {
         let device = driver::open_device(0, &OpenOptions { slice_groups, ..OpenOptions::default() }).unwrap();
         let queue = device.open_queue().unwrap();
