@@ -359,7 +359,7 @@ impl Lane {
         let whole = reading.rect.width.saturating_mul(reading.rect.rows);
         let long = whole > PIECE;
         while let Some(piece) = reading.next() {
-            if long && self.progress.out.load(Ordering::Relaxed) >= BUDGET / 2 {
+            if long && self.progress.out.load(Ordering::Relaxed) >= BUDGET {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
