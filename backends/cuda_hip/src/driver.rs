@@ -66,6 +66,11 @@ macro_rules! table {
         impl $names {
             /// No call has a symbol.
             pub const NONE: Self = Self { $($name: &[],)* };
+
+            /// Each call with its symbols and the types of its parameters as text, to be compared with a vendor's headers.
+            pub fn forms(&self) -> Vec<(&'static str, &'static [&'static str], &'static [&'static str])> {
+                vec![$((stringify!($name), self.$name, &[$(stringify!($ty)),*]),)*]
+            }
             /// Every call has its own name for a symbol: for stand-ins of a driver.
             pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
         }
