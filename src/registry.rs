@@ -10,6 +10,8 @@ static DRIVERS: &[&(dyn Driver + 'static)] = &[
     &compute_cpu::CpuDriver,
     #[cfg(feature = "cuda")]
     &compute_cuda::DRIVER,
+    #[cfg(feature = "hip")]
+    &compute_hip::DRIVER,
     #[cfg(feature = "wgpu")]
     &compute_wgpu::WgpuDriver,
 ];

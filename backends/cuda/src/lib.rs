@@ -76,6 +76,8 @@ const FLAGS: Flags = Flags {
     // CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE
     memory_host: 1,
     memory_device: 2,
+    // The other form is the vendor's.
+    ways: [0; 3],
     // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
     launch_markers: [1, 2, 0],
     // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES

@@ -10,7 +10,7 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Home, Inside, Retained};
+use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::driver::Failure;
 use crate::exit;
@@ -68,6 +68,14 @@ impl Shared {
         self.faulted.store(true, Ordering::Release);
         self.attendant.ring();
         cause
+    }
+
+    /// Whether a stream has work that may still touch memory, also when the device has ended by a cause of ours.
+    pub(crate) fn is_running(&self, stream: Object) -> bool {
+        let Ok(calls) = self.api.enter(self.home) else { return false };
+        // SAFETY: the stream lives.
+        let answer = unsafe { calls.stream_query(stream.0) };
+        matches!(answer, Err(failure) if failure.code == self.api.vendor.errors.not_ready)
     }
 
     /// Ends the device by a cause of ours.

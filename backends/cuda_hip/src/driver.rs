@@ -66,6 +66,11 @@ macro_rules! table {
         impl $names {
             /// No call has a symbol.
             pub const NONE: Self = Self { $($name: &[],)* };
+
+            /// Each call with its symbols and the types of its parameters as text, to be compared with a vendor's headers.
+            pub fn forms(&self) -> Vec<(&'static str, &'static [&'static str], &'static [&'static str])> {
+                vec![$((stringify!($name), self.$name, &[$(stringify!($ty)),*]),)*]
+            }
             /// Every call has its own name for a symbol: for stand-ins of a driver.
             pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
         }
@@ -225,8 +230,10 @@ table! { Calls, Names:
     must read_async(to: *mut c_void, from: u64, size: usize, stream: Handle);
     /// Within the device.
     must copy_async(to: u64, from: u64, size: usize, stream: Handle);
-    /// Rows.
-    must copy_2d_async(copy: *const Copy2d, stream: Handle);
+    /// Rows, as a structure says. A vendor has this or `copy_rows_async`.
+    may copy_2d_async(copy: *const Copy2d, stream: Handle);
+    /// Rows between addresses of either kind; `way` is one of [`Flags::ways`].
+    may copy_rows_async(to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, rows: usize, way: c_int, stream: Handle);
     /// Between contexts.
     may copy_peer_contexts(to: u64, to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle);
     /// Between devices.
@@ -300,6 +307,66 @@ table! { CompilerCalls, CompilerNames:
     must code(program: Handle, code: *mut c_char);
     /// Ends a program.
     must destroy(program: *mut Handle);
+}
+
+/// The calls whose symbols differ by the vendor's prefix alone, in HIP's spelling. CUDA's later versions of some have others.
+#[macro_export]
+macro_rules! shared_names {
+    ($prefix:literal) => {
+        $crate::driver::Names {
+            init: &[concat!($prefix, "Init")],
+            driver_version: &[concat!($prefix, "DriverGetVersion")],
+            device_get: &[concat!($prefix, "DeviceGet")],
+            device_name: &[concat!($prefix, "DeviceGetName")],
+            device_uuid: &[concat!($prefix, "DeviceGetUuid")],
+            device_memory: &[concat!($prefix, "DeviceTotalMem")],
+            device_attribute: &[concat!($prefix, "DeviceGetAttribute")],
+            can_access_peer: &[concat!($prefix, "DeviceCanAccessPeer")],
+            memory_info: &[concat!($prefix, "MemGetInfo")],
+            pointer_attribute: &[concat!($prefix, "PointerGetAttribute")],
+            address_range: &[concat!($prefix, "MemGetAddressRange")],
+            write_async: &[concat!($prefix, "MemcpyHtoDAsync")],
+            read_async: &[concat!($prefix, "MemcpyDtoHAsync")],
+            copy_async: &[concat!($prefix, "MemcpyDtoDAsync")],
+            fill_8_async: &[concat!($prefix, "MemsetD8Async")],
+            fill_16_async: &[concat!($prefix, "MemsetD16Async")],
+            fill_32_async: &[concat!($prefix, "MemsetD32Async")],
+            stream_destroy: &[concat!($prefix, "StreamDestroy")],
+            stream_query: &[concat!($prefix, "StreamQuery")],
+            stream_wait: &[concat!($prefix, "StreamWaitEvent")],
+            event_destroy: &[concat!($prefix, "EventDestroy")],
+            event_record: &[concat!($prefix, "EventRecord")],
+            event_query: &[concat!($prefix, "EventQuery")],
+            event_elapsed: &[concat!($prefix, "EventElapsedTime")],
+            module_load: &[concat!($prefix, "ModuleLoadDataEx")],
+            module_unload: &[concat!($prefix, "ModuleUnload")],
+            module_function: &[concat!($prefix, "ModuleGetFunction")],
+            function_attribute: &[concat!($prefix, "FuncGetAttribute")],
+            graph_create: &[concat!($prefix, "GraphCreate")],
+            graph_destroy: &[concat!($prefix, "GraphDestroy")],
+            graph_instantiate: &[concat!($prefix, "GraphInstantiateWithFlags")],
+            graph_launch: &[concat!($prefix, "GraphLaunch")],
+            graph_executable_destroy: &[concat!($prefix, "GraphExecDestroy")],
+            ..$crate::driver::Names::NONE
+        }
+    };
+}
+
+/// The same of the runtime compiler.
+#[macro_export]
+macro_rules! shared_compiler_names {
+    ($prefix:literal) => {
+        $crate::driver::CompilerNames {
+            version: &[concat!($prefix, "Version")],
+            create: &[concat!($prefix, "CreateProgram")],
+            compile: &[concat!($prefix, "CompileProgram")],
+            log_size: &[concat!($prefix, "GetProgramLogSize")],
+            log: &[concat!($prefix, "GetProgramLog")],
+            code_size: &[concat!($prefix, "GetCodeSize")],
+            code: &[concat!($prefix, "GetCode")],
+            destroy: &[concat!($prefix, "DestroyProgram")],
+        }
+    };
 }
 
 /// What a pool is made of. The layout is the driver's.
@@ -430,6 +497,8 @@ pub struct Flags {
     pub memory_host: c_int,
     /// See there.
     pub memory_device: c_int,
+    /// Of `copy_rows_async`: host to device, device to host, within the device.
+    pub ways: [c_int; 3],
     /// Markers of a launch's `extra`: the block of arguments, its size, the end.
     pub launch_markers: [usize; 3],
     /// Options of `module_load`: a buffer for errors and its size in bytes; `None`: no such options.

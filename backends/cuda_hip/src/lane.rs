@@ -581,9 +581,12 @@ impl Lane {
         self.progress.completed() < self.accepted.load(Ordering::Acquire)
     }
 
-    /// Nothing will run again.
+    /// Nothing will run again. While something still does, as it may after a cause that is not the driver's, nothing changes, and the attendant comes back.
     #[must_use]
     pub(crate) fn abandon(&self) -> Vec<Wake> {
+        if self.shared.is_running(self.stream) {
+            return Vec::new();
+        }
         let mut submit = self.submit.lock();
         let held = std::mem::take(&mut submit.held);
         let load = std::mem::take(&mut submit.load);
@@ -615,6 +618,9 @@ impl Lane {
                 due.append(&mut self.abandon());
             }
             due.append(&mut self.progress.take_owed());
+            if self.progress.completed() != Position::MAX {
+                return Attended::Busy;
+            }
             return if self.is_closing() { Attended::Over } else { Attended::Idle };
         }
         let closing = self.is_closing();

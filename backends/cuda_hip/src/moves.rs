@@ -13,26 +13,68 @@ fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-fn blank(calls: &Inside<'_>) -> Copy2d {
-    let device = calls.api.vendor.flags.memory_device;
-    let none = std::ptr::null_mut();
-    Copy2d {
-        from_x: 0,
-        from_y: 0,
-        from_kind: device,
-        from_host: none,
-        from_device: 0,
-        from_array: none,
-        from_pitch: 0,
-        to_x: 0,
-        to_y: 0,
-        to_kind: device,
-        to_host: none,
-        to_device: 0,
-        to_array: none,
-        to_pitch: 0,
-        width: 0,
-        height: 0,
+/// Where the rows of a copy are.
+#[derive(Clone, Copy)]
+enum Way {
+    /// From the host.
+    Write,
+    /// To the host.
+    Read,
+    /// Within the device.
+    Copy,
+}
+
+/// Rows that lie a pitch apart, at addresses of the kind that their way says.
+struct Rows {
+    to: u64,
+    to_pitch: u64,
+    from: u64,
+    from_pitch: u64,
+    width: u64,
+    rows: u64,
+}
+
+impl Rows {
+    /// Enqueues the copy in the form that the vendor has.
+    ///
+    /// # Safety
+    /// All rows are inside what their addresses belong to, until the copy is over.
+    unsafe fn enqueue(&self, calls: &Inside<'_>, stream: Object, way: Way) -> Result<(), Failure> {
+        let flags = &calls.api.vendor.flags;
+        let (to_pitch, from_pitch, width, rows) =
+            (bytes(self.to_pitch), bytes(self.from_pitch), bytes(self.width), bytes(self.rows));
+        if calls.copy_2d_async.is_none() {
+            let [write, read, copy] = flags.ways;
+            let way = match way {
+                Way::Write => write,
+                Way::Read => read,
+                Way::Copy => copy,
+            };
+            // SAFETY: the caller's.
+            return unsafe { calls.copy_rows_async(self.to, to_pitch, self.from, from_pitch, width, rows, way, stream.0) };
+        }
+        let (from_host, to_host) = (matches!(way, Way::Write), matches!(way, Way::Read));
+        let kind = |host: bool| if host { flags.memory_host } else { flags.memory_device };
+        let copy = Copy2d {
+            from_x: 0,
+            from_y: 0,
+            from_kind: kind(from_host),
+            from_host: std::ptr::with_exposed_provenance(if from_host { bytes(self.from) } else { 0 }),
+            from_device: if from_host { 0 } else { self.from },
+            from_array: std::ptr::null_mut(),
+            from_pitch,
+            to_x: 0,
+            to_y: 0,
+            to_kind: kind(to_host),
+            to_host: std::ptr::with_exposed_provenance_mut(if to_host { bytes(self.to) } else { 0 }),
+            to_device: if to_host { 0 } else { self.to },
+            to_array: std::ptr::null_mut(),
+            to_pitch,
+            width,
+            height: rows,
+        };
+        // SAFETY: the caller's.
+        unsafe { calls.copy_2d_async(&copy, stream.0) }
     }
 }
 
@@ -52,35 +94,19 @@ pub(crate) fn rows(calls: &Inside<'_>, stream: Object, rows: &Move, most: u64) -
     if rows.rows == 1 || rows.from_pitch.max(rows.to_pitch) > most || rows.from_pitch.min(rows.to_pitch) < rows.width {
         return (0..rows.rows).try_for_each(|row| one(row, rows.width));
     }
-    let copy = Copy2d {
-        from_device: rows.from,
-        from_pitch: bytes(rows.from_pitch),
-        to_device: rows.to,
-        to_pitch: bytes(rows.to_pitch),
-        width: bytes(rows.width),
-        height: bytes(rows.rows),
-        ..blank(calls)
-    };
+    let Move { to, to_pitch, from, from_pitch, width, rows } = *rows;
     // SAFETY: all rows are inside both regions.
-    unsafe { calls.copy_2d_async(&copy, stream.0) }
+    unsafe { Rows { to, to_pitch, from, from_pitch, width, rows }.enqueue(calls, stream, Way::Copy) }
 }
 
 /// Rows from a slice, where they lie one behind the other, to the device.
 pub(crate) fn to_device(calls: &Inside<'_>, stream: Object, piece: &Piece, slice: Slice, most: u64) -> Result<(), Failure> {
     let from = |row: u64| slice.pointer().wrapping_add(bytes(row * piece.width)).cast_const().cast();
     if piece.rows > 1 && piece.pitch <= most && piece.pitch > piece.width {
-        let copy = Copy2d {
-            from_kind: calls.api.vendor.flags.memory_host,
-            from_host: from(0),
-            from_pitch: bytes(piece.width),
-            to_device: piece.address,
-            to_pitch: bytes(piece.pitch),
-            width: bytes(piece.width),
-            height: bytes(piece.rows),
-            ..blank(calls)
-        };
+        let (from, from_pitch) = (slice.pointer().expose_provenance() as u64, piece.width);
+        let rows = Rows { to: piece.address, to_pitch: piece.pitch, from, from_pitch, width: piece.width, rows: piece.rows };
         // SAFETY: the slice has all rows, and they are inside the region.
-        return unsafe { calls.copy_2d_async(&copy, stream.0) };
+        return unsafe { rows.enqueue(calls, stream, Way::Write) };
     }
     let (width, rows) = joined(piece);
     // SAFETY: as above.
@@ -92,18 +118,10 @@ pub(crate) fn to_device(calls: &Inside<'_>, stream: Object, piece: &Piece, slice
 pub(crate) fn to_host(calls: &Inside<'_>, stream: Object, piece: &Piece, slice: Slice, most: u64) -> Result<(), Failure> {
     let to = |row: u64| slice.pointer().wrapping_add(bytes(row * piece.width)).cast();
     if piece.rows > 1 && piece.pitch <= most && piece.pitch > piece.width {
-        let copy = Copy2d {
-            from_device: piece.address,
-            from_pitch: bytes(piece.pitch),
-            to_kind: calls.api.vendor.flags.memory_host,
-            to_host: to(0),
-            to_pitch: bytes(piece.width),
-            width: bytes(piece.width),
-            height: bytes(piece.rows),
-            ..blank(calls)
-        };
+        let (to, to_pitch) = (slice.pointer().expose_provenance() as u64, piece.width);
+        let rows = Rows { to, to_pitch, from: piece.address, from_pitch: piece.pitch, width: piece.width, rows: piece.rows };
         // SAFETY: the slice has room for all rows, and they are inside the region.
-        return unsafe { calls.copy_2d_async(&copy, stream.0) };
+        return unsafe { rows.enqueue(calls, stream, Way::Read) };
     }
     let (width, rows) = joined(piece);
     // SAFETY: as above.

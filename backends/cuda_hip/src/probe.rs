@@ -123,7 +123,11 @@ fn open_first(names: &[&str], tried: &mut Vec<String>) -> Option<&'static Librar
         // SAFETY: these are drivers, whose start-up code may run.
         match unsafe { Library::new(name) } {
             Ok(library) => return Some(Box::leak(Box::new(library))),
-            Err(error) => tried.push(format!("{name}: {error}")),
+            Err(error) => {
+                // The loader names the file itself.
+                let error = error.to_string();
+                tried.push(if error.starts_with(name) { error } else { format!("{name}: {error}") });
+            }
         }
     }
     None

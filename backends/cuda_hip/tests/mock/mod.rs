@@ -454,6 +454,7 @@ pub(crate) static VENDOR: Vendor = Vendor {
         host: 3,
         memory_host: 1,
         memory_device: 2,
+        ways: [0; 3],
         launch_markers: [1, 2, 0],
         load_log: None,
     },

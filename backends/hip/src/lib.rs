@@ -1,0 +1,235 @@
+//! AMD's GPUs through HIP and hiprtc: the data that `compute-cuda-hip` needs, and nothing that decides. Numbers and layouts are `hip-sys`'s.
+//!
+//! Experimental: no GPU of AMD's has run it. What has: AMD's own library without a device, AMD's compiler, and a stand-in for tests that executes HIP on the
+//! processor (`test_driver/`, no code of AMD's).
+
+mod symbols;
+
+use std::ffi::c_int;
+
+use compute_cuda_hip::GpuDriver;
+use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Vendor};
+use compute_hal::Features;
+use compute_kernel::cxx;
+use hip_sys::*;
+
+/// The driver, opened when somebody asks for devices.
+pub static DRIVER: GpuDriver = GpuDriver::new(&VENDOR);
+
+/// All in which HIP differs.
+pub static VENDOR: Vendor = Vendor {
+    name: "hip",
+    company: "AMD",
+    libraries: hip_sys::RUNTIMES,
+    compilers: hip_sys::COMPILERS,
+    names: &symbols::RUNTIME,
+    compiler_names: &symbols::COMPILER,
+    // The oldest whose headers the tests have.
+    oldest: 50_200_000,
+    version: |version| {
+        let (major, minor) = hip_sys::version(version);
+        format!("{major}.{minor}")
+    },
+    attributes: ATTRIBUTES,
+    flags: FLAGS,
+    errors: ERRORS,
+    dialect: &cxx::HIP,
+    language: "hip",
+    formats: &["hsaco"],
+    // The hardware's queues are few, and changing between more costs.
+    queues: 4,
+    row_alignment: 256,
+    target,
+    compile_options,
+    features,
+};
+
+/// A number of HIP's, which all fit.
+const fn plain(value: u32) -> c_int {
+    value.cast_signed()
+}
+
+const ATTRIBUTES: Attributes = Attributes {
+    workgroup_invocations: plain(hipDeviceAttributeMaxThreadsPerBlock),
+    workgroup_size: [
+        plain(hipDeviceAttributeMaxBlockDimX),
+        plain(hipDeviceAttributeMaxBlockDimY),
+        plain(hipDeviceAttributeMaxBlockDimZ),
+    ],
+    grid: [plain(hipDeviceAttributeMaxGridDimX), plain(hipDeviceAttributeMaxGridDimY), plain(hipDeviceAttributeMaxGridDimZ)],
+    workgroup_memory: plain(hipDeviceAttributeMaxSharedMemoryPerBlock),
+    workgroup_memory_most: None,
+    warp_size: plain(hipDeviceAttributeWarpSize),
+    pitch: plain(hipDeviceAttributeMaxPitch),
+    units: plain(hipDeviceAttributeMultiprocessorCount),
+    integrated: plain(hipDeviceAttributeIntegrated),
+    capability: None,
+    pools: None,
+    bus: [plain(hipDeviceAttributePciDomainID), plain(hipDeviceAttributePciBusId), plain(hipDeviceAttributePciDeviceId)],
+    pool_keeps: plain(hipMemPoolAttrReleaseThreshold),
+    function_invocations: plain(HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+    function_memory: plain(HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES),
+    function_registers: plain(HIP_FUNC_ATTRIBUTE_NUM_REGS),
+    function_memory_most: None,
+    pointer_context: None,
+    pointer_device: Some(plain(HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL)),
+};
+
+const FLAGS: Flags = Flags {
+    stream: hipStreamNonBlocking,
+    event: hipEventDisableTiming,
+    event_timed: hipEventDefault,
+    // Not coherent: what the device writes is seen when its work is over, which is all that is asked for.
+    host: hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent,
+    // The other form is the vendor's.
+    memory_host: 0,
+    memory_device: 0,
+    ways: [plain(hipMemcpyHostToDevice), plain(hipMemcpyDeviceToHost), plain(hipMemcpyDeviceToDevice)],
+    launch_markers: [1, 2, 3],
+    load_log: None,
+};
+
+const ERRORS: Errors = Errors {
+    out_of_memory: plain(hipErrorOutOfMemory.0),
+    not_ready: plain(hipErrorNotReady.0),
+    no_device: plain(hipErrorNoDevice.0),
+    peer_enabled: plain(hipErrorPeerAccessAlreadyEnabled.0),
+    sticky: &[
+        (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
+        (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),
+        (plain(hipErrorLaunchTimeOut.0), plain(hipErrorLaunchTimeOut.0)),
+        (plain(hipErrorContextIsDestroyed.0), plain(hipErrorAssert.0)),
+        (plain(hipErrorLaunchFailure.0), plain(hipErrorLaunchFailure.0)),
+    ],
+    names: NAMES,
+    compilation: plain(HIPRTC_ERROR_COMPILATION.0),
+};
+
+/// What AMD's headers call the codes that may come.
+const NAMES: &[(c_int, &str)] = &[
+    (1, "hipErrorInvalidValue"),
+    (2, "hipErrorOutOfMemory"),
+    (3, "hipErrorNotInitialized"),
+    (4, "hipErrorDeinitialized"),
+    (9, "hipErrorInvalidConfiguration"),
+    (17, "hipErrorInvalidDevicePointer"),
+    (35, "hipErrorInsufficientDriver"),
+    (53, "hipErrorPriorLaunchFailure"),
+    (98, "hipErrorInvalidDeviceFunction"),
+    (100, "hipErrorNoDevice"),
+    (101, "hipErrorInvalidDevice"),
+    (200, "hipErrorInvalidImage"),
+    (201, "hipErrorInvalidContext"),
+    (209, "hipErrorNoBinaryForGpu"),
+    (214, "hipErrorECCNotCorrectable"),
+    (217, "hipErrorPeerAccessUnsupported"),
+    (218, "hipErrorInvalidKernelFile"),
+    (302, "hipErrorSharedObjectSymbolNotFound"),
+    (303, "hipErrorSharedObjectInitFailed"),
+    (400, "hipErrorInvalidHandle"),
+    (500, "hipErrorNotFound"),
+    (600, "hipErrorNotReady"),
+    (700, "hipErrorIllegalAddress"),
+    (701, "hipErrorLaunchOutOfResources"),
+    (702, "hipErrorLaunchTimeOut"),
+    (709, "hipErrorContextIsDestroyed"),
+    (710, "hipErrorAssert"),
+    (719, "hipErrorLaunchFailure"),
+    (801, "hipErrorNotSupported"),
+    (999, "hipErrorUnknown"),
+];
+
+/// The architecture with its features, `gfx90a:sramecc+:xnack-`, which is no attribute.
+fn target(calls: &Calls, _: &Attributes, device: DeviceNumber) -> Result<String, Failure> {
+    let mut properties = DeviceProperties::new();
+    // SAFETY: there is room for every layout.
+    unsafe { calls.device_properties(properties.pointer(), device) }?;
+    // Which function has written them is seen from where the name stands: in the other layout a number is there.
+    let places = [DeviceProperties::R0600_ARCHITECTURE, DeviceProperties::FIRST_ARCHITECTURE];
+    let found = places.into_iter().map(|at| properties.architecture(at)).find(|name| name.starts_with("gfx"));
+    found.ok_or(Failure { call: "hipGetDeviceProperties", code: plain(hipErrorNotSupported.0) })
+}
+
+/// Families whose code hiprtc has been made to produce or clang has: of an architecture that it does not know, the compiler inside AMD's library ends the process.
+const KNOWN: &[&str] = &[
+    "gfx906", "gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950", "gfx1030", "gfx1031", "gfx1032", "gfx1034", "gfx1035",
+    "gfx1036", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201",
+];
+
+/// `gfx90a` of `gfx90a:sramecc+:xnack-`.
+fn architecture(target: &str) -> &str {
+    target.split(':').next().unwrap_or(target)
+}
+
+fn compile_options(target: &str) -> Result<Vec<String>, String> {
+    if !KNOWN.contains(&architecture(target)) {
+        return Err(format!("kernels cannot be compiled for {target}; known are {}", KNOWN.join(", ")));
+    }
+    Ok(vec![format!("--offload-arch={target}"), "-O3".into(), "-w".into()])
+}
+
+fn features(target: &str) -> Features {
+    let all = KNOWN.contains(&architecture(target));
+    Features { f16: all, f64: all, int64: all, atomic_int64: all, atomic_f32: all, subgroups: all }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_those_that_a_compiler_is_known_to_take() {
+        assert_eq!(compile_options("gfx90a:sramecc+:xnack-").unwrap(), ["--offload-arch=gfx90a:sramecc+:xnack-", "-O3", "-w"]);
+        let why = compile_options("gfx803").unwrap_err();
+        assert!(why.contains("gfx803") && why.contains("gfx1201"), "{why}");
+        assert!(features("gfx1100").f16 && !features("gfx803").f16);
+        assert_eq!((VENDOR.version)(60_443_484), "6.4");
+    }
+
+    /// Bytes of a parameter, by the name of its type here or in `hip-sys`.
+    fn size(kind: &str) -> u32 {
+        match kind.trim() {
+            "u8" => 1,
+            "u16" | "c_ushort" => 2,
+            "c_int" | "c_uint" | "u32" | "Status" | "DeviceNumber" | "hipDevice_t" => 4,
+            "usize" | "u64" | "c_ulonglong" | "Handle" => 8,
+            number
+                if ["hipMemcpyKind", "hipDeviceAttribute_t", "hipFunction_attribute", "hipPointer_attribute"]
+                    .contains(&number) =>
+            {
+                4
+            }
+            pointer if pointer.starts_with('*') || pointer.starts_with("hip") => 8,
+            other => panic!("{other} is not known"),
+        }
+    }
+
+    #[test]
+    fn calls_have_the_forms_of_the_headers() {
+        let known = || hip_sys::Runtime::SIGNATURES.iter().chain(hip_sys::Compiler::SIGNATURES);
+        let mut compared = 0;
+        for (call, symbols, parameters) in symbols::RUNTIME.forms().into_iter().chain(symbols::COMPILER.forms()) {
+            for symbol in symbols {
+                let found = known().find(|signature| signature.name == *symbol);
+                let found = found.unwrap_or_else(|| panic!("{symbol} is not in hip-sys, so nothing compares it with a header"));
+                let sizes = |kinds: &[&str]| kinds.iter().map(|kind| size(kind)).collect::<Vec<_>>();
+                assert_eq!(
+                    sizes(parameters),
+                    sizes(found.parameters),
+                    "{call} is {symbol}: {parameters:?} for {:?}",
+                    found.parameters
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared > 50, "{compared}");
+    }
+
+    #[test]
+    fn names_of_errors_are_those_of_the_headers() {
+        for (code, name) in NAMES {
+            let found = hip_sys::VALUES.iter().find(|(known, _)| known == name);
+            assert_eq!(found.map(|(_, value)| *value), u64::try_from(*code).ok(), "{name}");
+        }
+    }
+}
