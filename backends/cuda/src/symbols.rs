@@ -4,17 +4,11 @@ use compute_cuda_hip::driver::{CompilerNames, Names};
 
 /// The driver.
 pub(crate) static DRIVER: Names = Names {
-    init: &["cuInit"],
-    driver_version: &["cuDriverGetVersion"],
     error_name: &["cuGetErrorName"],
     error_text: &["cuGetErrorString"],
     device_count: &["cuDeviceGetCount"],
-    device_get: &["cuDeviceGet"],
-    device_name: &["cuDeviceGetName"],
     device_uuid: &["cuDeviceGetUuid_v2", "cuDeviceGetUuid"],
     device_memory: &["cuDeviceTotalMem_v2"],
-    device_attribute: &["cuDeviceGetAttribute"],
-    can_access_peer: &["cuDeviceCanAccessPeer"],
     primary_retain: &["cuDevicePrimaryCtxRetain"],
     primary_release: &["cuDevicePrimaryCtxRelease_v2"],
     context_current: &["cuCtxGetCurrent"],
@@ -34,49 +28,27 @@ pub(crate) static DRIVER: Names = Names {
     host_allocate: &["cuMemHostAlloc"],
     host_free: &["cuMemFreeHost"],
     host_address: &["cuMemHostGetDevicePointer_v2"],
-    pointer_attribute: &["cuPointerGetAttribute"],
     address_range: &["cuMemGetAddressRange_v2"],
     write_async: &["cuMemcpyHtoDAsync_v2"],
     read_async: &["cuMemcpyDtoHAsync_v2"],
     copy_async: &["cuMemcpyDtoDAsync_v2"],
     copy_2d_async: &["cuMemcpy2DAsync_v2"],
     copy_peer_contexts: &["cuMemcpyPeerAsync"],
-    fill_8_async: &["cuMemsetD8Async"],
-    fill_16_async: &["cuMemsetD16Async"],
-    fill_32_async: &["cuMemsetD32Async"],
     stream_create: &["cuStreamCreate"],
     stream_destroy: &["cuStreamDestroy_v2"],
-    stream_query: &["cuStreamQuery"],
-    stream_wait: &["cuStreamWaitEvent"],
     event_create: &["cuEventCreate"],
     event_destroy: &["cuEventDestroy_v2"],
-    event_record: &["cuEventRecord"],
-    event_query: &["cuEventQuery"],
     event_elapsed: &["cuEventElapsedTime_v2", "cuEventElapsedTime"],
-    module_load: &["cuModuleLoadDataEx"],
-    module_unload: &["cuModuleUnload"],
-    module_function: &["cuModuleGetFunction"],
-    function_attribute: &["cuFuncGetAttribute"],
     function_set: &["cuFuncSetAttribute"],
     function_parameter: &["cuFuncGetParamInfo"],
     launch: &["cuLaunchKernel"],
-    graph_create: &["cuGraphCreate"],
-    graph_destroy: &["cuGraphDestroy"],
-    graph_instantiate: &["cuGraphInstantiateWithFlags"],
-    graph_launch: &["cuGraphLaunch"],
-    graph_executable_destroy: &["cuGraphExecDestroy"],
     // There are contexts instead, and attributes for everything.
-    ..Names::NONE
+    ..compute_cuda_hip::shared_names!("cu")
 };
 
 /// NVRTC.
 pub(crate) static COMPILER: CompilerNames = CompilerNames {
-    version: &["nvrtcVersion"],
-    create: &["nvrtcCreateProgram"],
-    compile: &["nvrtcCompileProgram"],
-    log_size: &["nvrtcGetProgramLogSize"],
-    log: &["nvrtcGetProgramLog"],
     code_size: &["nvrtcGetCUBINSize"],
     code: &["nvrtcGetCUBIN"],
-    destroy: &["nvrtcDestroyProgram"],
+    ..compute_cuda_hip::shared_compiler_names!("nvrtc")
 };

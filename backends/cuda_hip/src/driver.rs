@@ -66,6 +66,11 @@ macro_rules! table {
         impl $names {
             /// No call has a symbol.
             pub const NONE: Self = Self { $($name: &[],)* };
+
+            /// Each call with its symbols and the types of its parameters as text, to be compared with a vendor's headers.
+            pub fn forms(&self) -> Vec<(&'static str, &'static [&'static str], &'static [&'static str])> {
+                vec![$((stringify!($name), self.$name, &[$(stringify!($ty)),*]),)*]
+            }
             /// Every call has its own name for a symbol: for stand-ins of a driver.
             pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
         }
@@ -302,6 +307,66 @@ table! { CompilerCalls, CompilerNames:
     must code(program: Handle, code: *mut c_char);
     /// Ends a program.
     must destroy(program: *mut Handle);
+}
+
+/// The calls whose symbols differ by the vendor's prefix alone, in HIP's spelling. CUDA's later versions of some have others.
+#[macro_export]
+macro_rules! shared_names {
+    ($prefix:literal) => {
+        $crate::driver::Names {
+            init: &[concat!($prefix, "Init")],
+            driver_version: &[concat!($prefix, "DriverGetVersion")],
+            device_get: &[concat!($prefix, "DeviceGet")],
+            device_name: &[concat!($prefix, "DeviceGetName")],
+            device_uuid: &[concat!($prefix, "DeviceGetUuid")],
+            device_memory: &[concat!($prefix, "DeviceTotalMem")],
+            device_attribute: &[concat!($prefix, "DeviceGetAttribute")],
+            can_access_peer: &[concat!($prefix, "DeviceCanAccessPeer")],
+            memory_info: &[concat!($prefix, "MemGetInfo")],
+            pointer_attribute: &[concat!($prefix, "PointerGetAttribute")],
+            address_range: &[concat!($prefix, "MemGetAddressRange")],
+            write_async: &[concat!($prefix, "MemcpyHtoDAsync")],
+            read_async: &[concat!($prefix, "MemcpyDtoHAsync")],
+            copy_async: &[concat!($prefix, "MemcpyDtoDAsync")],
+            fill_8_async: &[concat!($prefix, "MemsetD8Async")],
+            fill_16_async: &[concat!($prefix, "MemsetD16Async")],
+            fill_32_async: &[concat!($prefix, "MemsetD32Async")],
+            stream_destroy: &[concat!($prefix, "StreamDestroy")],
+            stream_query: &[concat!($prefix, "StreamQuery")],
+            stream_wait: &[concat!($prefix, "StreamWaitEvent")],
+            event_destroy: &[concat!($prefix, "EventDestroy")],
+            event_record: &[concat!($prefix, "EventRecord")],
+            event_query: &[concat!($prefix, "EventQuery")],
+            event_elapsed: &[concat!($prefix, "EventElapsedTime")],
+            module_load: &[concat!($prefix, "ModuleLoadDataEx")],
+            module_unload: &[concat!($prefix, "ModuleUnload")],
+            module_function: &[concat!($prefix, "ModuleGetFunction")],
+            function_attribute: &[concat!($prefix, "FuncGetAttribute")],
+            graph_create: &[concat!($prefix, "GraphCreate")],
+            graph_destroy: &[concat!($prefix, "GraphDestroy")],
+            graph_instantiate: &[concat!($prefix, "GraphInstantiateWithFlags")],
+            graph_launch: &[concat!($prefix, "GraphLaunch")],
+            graph_executable_destroy: &[concat!($prefix, "GraphExecDestroy")],
+            ..$crate::driver::Names::NONE
+        }
+    };
+}
+
+/// The same of the runtime compiler.
+#[macro_export]
+macro_rules! shared_compiler_names {
+    ($prefix:literal) => {
+        $crate::driver::CompilerNames {
+            version: &[concat!($prefix, "Version")],
+            create: &[concat!($prefix, "CreateProgram")],
+            compile: &[concat!($prefix, "CompileProgram")],
+            log_size: &[concat!($prefix, "GetProgramLogSize")],
+            log: &[concat!($prefix, "GetProgramLog")],
+            code_size: &[concat!($prefix, "GetCodeSize")],
+            code: &[concat!($prefix, "GetCode")],
+            destroy: &[concat!($prefix, "DestroyProgram")],
+        }
+    };
 }
 
 /// What a pool is made of. The layout is the driver's.

@@ -12,10 +12,12 @@ use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
 /// How long a wait asks without pause.
-const SPIN: Duration = Duration::from_micros(20);
-/// The shortest and the longest pause between two looks: a sixteenth of what the wait has taken so far.
+const SPIN: Duration = Duration::from_micros(100);
+/// The shortest and the longest pause between two looks: a part of what the wait has taken so far, so that a long one is not much
+/// longer for it.
 const SHORTEST: Duration = Duration::from_micros(20);
-const LONGEST: Duration = Duration::from_micros(500);
+const LONGEST: Duration = Duration::from_millis(10);
+const PART: u32 = 64;
 
 pub(crate) struct GpuQueue {
     lane: Arc<Lane>,
@@ -59,7 +61,7 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         if taken < SPIN {
             std::hint::spin_loop();
         } else {
-            lane.progress.listen(at, (taken / 16).clamp(SHORTEST, LONGEST).min(left));
+            lane.progress.listen(at, (taken / PART).clamp(SHORTEST, LONGEST).min(left));
         }
     }
 }

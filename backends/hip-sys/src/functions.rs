@@ -4,7 +4,7 @@
 //! asks with `has` first, and one that cannot gets an error to report.
 #![allow(non_camel_case_types, non_snake_case, reason = "the names and what they mean are AMD's")]
 
-use std::ffi::{c_char, c_int, c_uint, c_ushort, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
 
 use libloading::Library;
 
@@ -198,6 +198,13 @@ table! {
         hipEventElapsedTime(milliseconds: *mut f32, start: hipEvent_t, stop: hipEvent_t) -> hipError_t;
 
         hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> hipError_t;
+        hipModuleLoadDataEx(
+            module: *mut hipModule_t,
+            image: *const c_void,
+            count: c_uint,
+            options: *mut hipJitOption,
+            values: *mut *mut c_void
+        ) -> hipError_t;
         hipModuleUnload(module: hipModule_t) -> hipError_t;
         hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char) -> hipError_t;
         hipModuleGetGlobal(address: *mut hipDeviceptr_t, size: *mut usize, module: hipModule_t, name: *const c_char) -> hipError_t;
@@ -268,6 +275,7 @@ table! {
             log: *mut c_char,
             log_size: usize
         ) -> hipError_t;
+        hipGraphInstantiateWithFlags(instance: *mut hipGraphExec_t, graph: hipGraph_t, flags: c_ulonglong) -> hipError_t;
         hipGraphExecKernelNodeSetParams(
             instance: hipGraphExec_t,
             node: hipGraphNode_t,

@@ -24,6 +24,7 @@ macro_rules! values {
 pub type hipDeviceAttribute_t = c_uint;
 pub type hipDeviceP2PAttr = c_uint;
 pub type hipFunction_attribute = c_uint;
+pub type hipJitOption = c_uint;
 pub type hipMemAllocationHandleType = c_uint;
 pub type hipMemAllocationType = c_uint;
 pub type hipMemcpyKind = c_uint;

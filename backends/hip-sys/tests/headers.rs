@@ -51,6 +51,7 @@ fn in_c(rust: &str) -> String {
         "c_char" => "char",
         "c_int" => "int",
         "c_uint" => "unsigned int",
+        "c_ulonglong" => "unsigned long long",
         "c_ushort" => "unsigned short",
         "c_void" => "void",
         "f32" => "float",

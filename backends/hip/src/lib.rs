@@ -186,6 +186,45 @@ mod tests {
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
     }
 
+    /// Bytes of a parameter, by the name of its type here or in `hip-sys`.
+    fn size(kind: &str) -> u32 {
+        match kind.trim() {
+            "u8" => 1,
+            "u16" | "c_ushort" => 2,
+            "c_int" | "c_uint" | "u32" | "Status" | "DeviceNumber" | "hipDevice_t" => 4,
+            "usize" | "u64" | "c_ulonglong" | "Handle" => 8,
+            number
+                if ["hipMemcpyKind", "hipDeviceAttribute_t", "hipFunction_attribute", "hipPointer_attribute"]
+                    .contains(&number) =>
+            {
+                4
+            }
+            pointer if pointer.starts_with('*') || pointer.starts_with("hip") => 8,
+            other => panic!("{other} is not known"),
+        }
+    }
+
+    #[test]
+    fn calls_have_the_forms_of_the_headers() {
+        let known = || hip_sys::Runtime::SIGNATURES.iter().chain(hip_sys::Compiler::SIGNATURES);
+        let mut compared = 0;
+        for (call, symbols, parameters) in symbols::RUNTIME.forms().into_iter().chain(symbols::COMPILER.forms()) {
+            for symbol in symbols {
+                let found = known().find(|signature| signature.name == *symbol);
+                let found = found.unwrap_or_else(|| panic!("{symbol} is not in hip-sys, so nothing compares it with a header"));
+                let sizes = |kinds: &[&str]| kinds.iter().map(|kind| size(kind)).collect::<Vec<_>>();
+                assert_eq!(
+                    sizes(parameters),
+                    sizes(found.parameters),
+                    "{call} is {symbol}: {parameters:?} for {:?}",
+                    found.parameters
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared > 50, "{compared}");
+    }
+
     #[test]
     fn names_of_errors_are_those_of_the_headers() {
         for (code, name) in NAMES {

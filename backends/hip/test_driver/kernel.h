@@ -53,6 +53,7 @@ static inline unsigned long hip_ballot(bool x) {
 }
 static inline unsigned long __builtin_amdgcn_ballot_w64(bool x) { return hip_ballot(x); }
 static inline unsigned __builtin_amdgcn_ballot_w32(bool x) { return (unsigned)hip_ballot(x); }
+static inline unsigned long __builtin_amdgcn_uicmp(unsigned a, unsigned b, int) { return hip_ballot(a != b); } // 33: not equal
 
 #define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
 #define __HIP_MEMORY_SCOPE_WAVEFRONT 2
@@ -79,7 +80,7 @@ static inline _Float16 hip_fma(_Float16 a, _Float16 b, _Float16 c) {
   if ((long double)near != sum && !(bits & 1)) near = __builtin_nextafter(near, sum > near ? __builtin_inf() : -__builtin_inf());
   return (_Float16)near;
 }
-#define __builtin_elementwise_fma(A, B, C) hip_fma(A, B, C)
+#define __builtin_fmaf16(A, B, C) hip_fma(A, B, C)
 
 // What hiprtc has built in and kernels in HIP C++ use.
 struct HipIndex { unsigned x, y, z; };

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use compute_cuda_hip::GpuDriver;
 use compute_hal::OpenOptions;
-use compute_hal::conformance::{Exception, Subject, run_some};
+use compute_hal::conformance::{CHECKS, Exception, Subject, run_some};
 
 /// What cannot pass, and why.
 const EXCEPTIONS: &[Exception] = &[];
@@ -16,7 +16,18 @@ const EXCEPTIONS: &[Exception] = &[];
 /// The stand-in has one kind of device at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Runs the suite, or with `COMPUTE_CHECK` those checks that have it in their names.
+/// What is looked at in wavefronts of both sizes with every commit: what depends on the size.
+const CORE: &[&str] = &["l12_", "dl06_", "kt10_", "a_launch_computes", "t13_l5_a_validated"];
+
+/// Whether a check runs: with `COMPUTE_CHECK` those that have it in their names; with `COMPUTE_SHARD`, a number that changes with the commit, all in wavefronts of
+/// one size and the core in those of the other; else all.
+fn is_chosen(name: &str, wave: u64) -> bool {
+    let shard: Option<u64> = std::env::var("COMPUTE_SHARD").ok().and_then(|shard| shard.parse().ok());
+    let whole = shard.is_none_or(|shard| (shard % 2 == 0) == (wave == 64));
+    let only = std::env::var("COMPUTE_CHECK").unwrap_or_default();
+    name.contains(&only) && (whole || CORE.iter().any(|core| name.starts_with(core)))
+}
+
 fn conforms(wave: u64) {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(path) = common::library() else { return };
@@ -25,9 +36,11 @@ fn conforms(wave: u64) {
     let (path, before) = (path.to_str().unwrap(), control.mistakes());
     let driver = GpuDriver::with_libraries(&compute_hip::VENDOR, path, path);
     let options = OpenOptions::default();
-    let only = std::env::var("COMPUTE_CHECK").unwrap_or_default();
-    let outcome = run_some(&Subject { driver: &driver, index: 0, options: &options }, EXCEPTIONS, &|name| name.contains(&only));
-    outcome.unwrap_or_else(|wrong| panic!("{wrong}"));
+    let count = CHECKS.iter().filter(|check| is_chosen(check.name, wave)).count();
+    println!("wavefronts of {wave}: {count} of {} checks", CHECKS.len());
+    let chosen = |name: &str| is_chosen(name, wave);
+    run_some(&Subject { driver: &driver, index: 0, options: &options }, EXCEPTIONS, &chosen)
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(control.mistakes(), before, "the standard error says what was wrong");
 }
 

@@ -56,6 +56,48 @@ fn clang_takes_every_kernel_as_hip() {
     println!("{} texts compiled as HIP", jobs.len());
 }
 
+/// A number of the metadata that stands beside a kernel's code: what the loader and the packets of a launch are made from.
+fn metadata(assembly: &str, key: &str) -> u64 {
+    let lines = assembly.lines().skip_while(|line| !line.contains(".amdgpu_metadata"));
+    let mut found = lines.filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)?.strip_prefix(':'));
+    found.next().unwrap_or_else(|| panic!("no {key}")).trim().parse().unwrap()
+}
+
+#[test]
+fn amds_code_asks_for_what_a_launch_passes() {
+    const CLANG: &str = "clang-19";
+    if !is_there(CLANG) {
+        println!("NOT TESTED: {CLANG} is not installed, so no metadata of HIP code was looked at");
+        return;
+    }
+    let folder = Folder::new();
+    let jobs: Vec<_> = corpus::SMALL.iter().enumerate().flat_map(|(n, small)| [(n, small), (n + 2, small)]).collect();
+    for_each(&jobs, |(n, (name, source))| {
+        let architecture = ARCHITECTURES[n % ARCHITECTURES.len()];
+        let entry = entry(source);
+        let text = translate(&entry, Bounds::Validate, &options(&HIP));
+        let file = folder.file(&format!("{name}-{architecture}.hip"), &text.source);
+        let mut command = Command::new(CLANG);
+        command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-w", "-O1", "-S"]);
+        // Or arrays of an invocation are put into workgroup memory where there is room, which adds to it.
+        command.args(["-mllvm", "-disable-promote-alloca-to-lds"]);
+        command.arg(format!("--offload-arch={architecture}")).args(&text.options).arg(&file).arg("-o").arg("-");
+        let assembly = String::from_utf8(run(&mut command, &[]).unwrap_or_else(|error| panic!("{name}: {error}"))).unwrap();
+        let told = |key: &str| metadata(&assembly, key);
+        let place = format!("{name} for {architecture}");
+        // The first argument is the structure; others are hidden ones, which the loader adds.
+        assert_eq!((told(".offset"), told(".size")), (0, u64::from(text.parameters.size)), "{place}: the parameters");
+        assert!(told(".kernarg_segment_size") >= u64::from(text.parameters.size), "{place}");
+        assert_eq!(told(".max_flat_workgroup_size"), entry.reflection().invocations(), "{place}: the workgroup");
+        assert_eq!(told(".wavefront_size"), if architecture.starts_with("gfx9") { 64 } else { 32 }, "{place}");
+        // Each variable begins at a multiple of 16; those that no code needs are not there.
+        let (needs, declared) = (told(".group_segment_fixed_size"), entry.reflection().workgroup_memory);
+        assert!(needs == 0 || needs >= declared, "{place}: {needs} bytes of workgroup memory for {declared}");
+        assert!(needs <= declared.next_multiple_of(16) + 64, "{place}: {needs} bytes of workgroup memory for {declared}");
+    });
+    println!("the metadata of {} codes looked at", jobs.len());
+}
+
 #[test]
 fn nvrtc_takes_every_kernel_as_cuda() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/nvrtc.py");

@@ -42,7 +42,7 @@ C_FN u16 c_half_from_f64(f64 x) { return c_half_bits((_Float16)x); }
 C_FN u16 c_half_add(u16 a, u16 b) { return c_half_bits(c_half(a) + c_half(b)); }
 C_FN u16 c_half_sub(u16 a, u16 b) { return c_half_bits(c_half(a) - c_half(b)); }
 C_FN u16 c_half_mul(u16 a, u16 b) { return c_half_bits(c_half(a) * c_half(b)); }
-C_FN u16 c_half_fma(u16 a, u16 b, u16 c) { return c_half_bits(__builtin_elementwise_fma(c_half(a), c_half(b), c_half(c))); }
+C_FN u16 c_half_fma(u16 a, u16 b, u16 c) { return c_half_bits(__builtin_fmaf16(c_half(a), c_half(b), c_half(c))); }
 C_FN i32 c_to_i32(f32 x) { return x != x ? 0 : x < -2147483648.0f ? -2147483647 - 1 : (i32)x; }
 C_FN u32 c_to_u32(f32 x) { return x > 0.0f ? (u32)x : 0u; }
 C_FN f32 c_floor(f32 x) { return __builtin_floorf(x); }
@@ -102,7 +102,10 @@ template<class T> C_FN T c_atomic_compare(T* at, T old, T x) {
 
 C_FN u32 c_word_from(u32 word, u32 lane, u32) { return (u32)__builtin_amdgcn_ds_bpermute((i32)(lane * 4u), (i32)word); }
 C_FN u64 c_ballot(bool x, u32) {
-#if C_WAVE_IS_64
+#if !__has_builtin(__builtin_amdgcn_ballot_w64)
+  // The compiler of HIP 5.2 has a comparison instead (33: not equal), with a bit for each lane.
+  return __builtin_amdgcn_uicmp((u32)x, 0u, 33);
+#elif C_WAVE_IS_64
   return __builtin_amdgcn_ballot_w64(x);
 #else
   return __builtin_amdgcn_ballot_w32(x);
