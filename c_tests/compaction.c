@@ -83,6 +83,56 @@ TEST(t1_t2_what_is_known_of_bytes_moves_along)
     }
 }
 
+/* Two pages that are half full, with one buffer each. */
+static void half_full(compute_buffer keep[2])
+{
+    compute_buffer gone[2];
+    for (int i = 0; i < 2; i++) {
+        keep[i] = stream_buffer(stream, 8192);
+        gone[i] = stream_buffer(stream, 8192);
+        fill_words(stream, keep[i], (uint32_t)i);
+    }
+    for (int i = 0; i < 2; i++) compute_buffer_release(gone[i]);
+    wait_for(stream);
+}
+
+TEST(g4_what_a_graph_refers_to_stays_in_place_until_it_is_destroyed_and_no_longer)
+{
+    set_up();
+    const compute_pool_desc pools[2] = { pool(COMPUTE_POOL_SLICED, 8192, 16384, 0, 0), pool(COMPUTE_POOL_EXCLUSIVE, COMPUTE_WHOLE, 0, 0, 0) };
+    OK(set_pools(stream, pools, 2));
+    compute_buffer keep[2];
+    half_full(keep);
+    compute_view from = whole(keep[0]), to = whole(keep[1]);
+    compute_graph_builder builder = NULL;
+    compute_graph graph = NULL;
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    OK(compute_graph_builder_add_copy(builder, &from, &to, NULL, 0, NULL, 0, NULL, E));
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    compute_graph_builder_release(builder);
+    CHECK_EQ(compact(stream).buffers, 0);
+    fill_words(stream, keep[0], 77);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, keep[1], 2047), 77);
+    compute_graph_release(graph);
+    CHECK_EQ(compact(stream).buffers, 1);
+    CHECK_EQ(get_word(stream, keep[0], 5), 77);
+    CHECK_EQ(get_word(stream, keep[1], 5), 77);
+    for (int i = 0; i < 2; i++) compute_buffer_release(keep[i]);
+
+    /* A window that gives no graph leaves nothing in its place either. */
+    uint64_t capture = 0;
+    half_full(keep);
+    from = whole(keep[0]);
+    to = whole(keep[1]);
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    OK(compute_stream_copy(stream, &from, &to, E));
+    IS(COMPUTE_ERROR_RECORDING, compute_stream_sync(stream, NULL, 0, 0, 0, E));
+    IS(COMPUTE_ERROR_CAPTURE, compute_stream_end_capture(stream, capture, &graph, E));
+    CHECK_EQ(compact(stream).buffers, 1);
+}
+
 TEST(m1_what_is_in_use_held_in_place_or_in_frozen_pools_is_not_moved)
 {
     set_up();
@@ -455,6 +505,7 @@ int main(int argc, char **argv)
     begin(argc, argv);
     RUN(m1_a_compaction_empties_the_least_used_pages_and_gives_them_back);
     RUN(t1_t2_what_is_known_of_bytes_moves_along);
+    RUN(g4_what_a_graph_refers_to_stays_in_place_until_it_is_destroyed_and_no_longer);
     RUN(m1_what_is_in_use_held_in_place_or_in_frozen_pools_is_not_moved);
     RUN(m5_m7_deferred_memory_is_there_once_it_is_mapped_and_stays_where_it_is);
     RUN(l8_work_of_other_streams_finds_what_was_moved);

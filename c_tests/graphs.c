@@ -118,6 +118,57 @@ TEST(g6_nodes_that_conflict_run_in_the_order_in_which_they_were_added)
     CHECK_EQ(graph_info(graph).edge_count, 3);
 }
 
+/* Nodes without an edge run in any order, so that an edge that is missing shows. */
+TEST(g6_random_graphs_leave_what_their_nodes_leave_one_after_another)
+{
+    enum { SLOTS = 3, LENGTH = 512, STEPS = 700 };
+    set_up();
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        static uint32_t model[SLOTS][LENGTH], found[LENGTH];
+        struct {
+            uint32_t from, from_at, to, to_at, count, word;
+        } steps[STEPS];
+        compute_buffer buffers[SLOTS];
+        uint32_t random = 7919 * seed;
+        for (int i = 0; i < SLOTS; i++) buffers[i] = make_buffer(device, 4 * LENGTH, "random");
+        memset(model, 0, sizeof model);
+        compute_graph_builder builder = make_builder(0);
+        for (int i = 0; i < STEPS; i++) {
+            /* Short ranges leave more pieces than are told apart. */
+            uint32_t most = seed % 2 ? 4 : 100;
+            steps[i].count = 1 + next_random(&random) % most;
+            steps[i].to = next_random(&random) % SLOTS;
+            steps[i].to_at = next_random(&random) % (LENGTH - steps[i].count);
+            steps[i].from = next_random(&random) % 3 ? (steps[i].to + 1) % SLOTS : SLOTS;
+            steps[i].from_at = next_random(&random) % (LENGTH - steps[i].count);
+            steps[i].word = next_random(&random);
+            compute_view to = range(buffers[steps[i].to], 4 * steps[i].to_at, 4 * steps[i].count);
+            if (steps[i].from == SLOTS) {
+                OK(compute_graph_builder_add_fill(builder, &to, &steps[i].word, 4, NULL, 0, NULL, 0, NULL, E));
+            } else {
+                compute_view from = range(buffers[steps[i].from], 4 * steps[i].from_at, 4 * steps[i].count);
+                OK(compute_graph_builder_add_copy(builder, &from, &to, NULL, 0, NULL, 0, NULL, E));
+            }
+        }
+        compute_graph graph = instantiate(builder);
+        for (int round = 0; round < 3; round++) {
+            OK(compute_stream_replay(stream, graph, E));
+            for (int i = 0; i < STEPS; i++) {
+                for (uint32_t n = 0; n < steps[i].count; n++) {
+                    uint32_t word = steps[i].from == SLOTS ? steps[i].word : model[steps[i].from][steps[i].from_at + n];
+                    model[steps[i].to][steps[i].to_at + n] = word;
+                }
+            }
+            for (int i = 0; i < SLOTS; i++) {
+                OK(get(stream, buffers[i], 0, found, sizeof found));
+                CHECK(memcmp(found, model[i], sizeof found) == 0);
+            }
+        }
+        compute_graph_release(graph);
+        compute_graph_builder_release(builder);
+    }
+}
+
 TEST(g6_independent_nodes_have_no_edge_and_given_edges_count)
 {
     set_up();
@@ -803,6 +854,7 @@ int main(int argc, char **argv)
 {
     begin(argc, argv);
     RUN(g6_nodes_that_conflict_run_in_the_order_in_which_they_were_added);
+    RUN(g6_random_graphs_leave_what_their_nodes_leave_one_after_another);
     RUN(g6_independent_nodes_have_no_edge_and_given_edges_count);
     RUN(g6_an_edge_to_a_node_of_another_graph_is_refused);
     RUN(g6_edges_to_nodes_that_are_not_there_are_refused);

@@ -155,6 +155,48 @@ void bytes_are_exported_and_said_to_be_written() {
     }
 }
 
+void graphs_are_captured_made_and_replayed() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    compute::buffer in(device, 1024), out(device, 1024);
+    const compute::kernel kernel(device, "@group(0) @binding(0) var<storage, read> I: array<u32>; @group(0) @binding(1) var<storage, read_write> O: array<u32>;"
+                                         "@compute @workgroup_size(64) fn step(@builtin(global_invocation_id) id: vec3<u32>) { O[id.x] = I[id.x] + 1u; }");
+    compute::launch step(kernel);
+    step.grid(4).bind(0, in).bind(1, out);
+    stream.prepare_capture();
+    step.on(stream);
+    compute::graph captured;
+    {
+        compute::capture window(stream);
+        step.on(stream);
+        captured = window.end();
+    }
+    stream.fill(in, std::uint32_t{ 4 });
+    CHECK(stream.replay(captured) == compute::outcome::enqueued && stream.read<std::uint32_t>(out)[200] == 5);
+    stream.prepare_capture();
+    try {
+        compute::capture window(stream);
+        stream.sync();
+        CHECK(!"a sync inside a window");
+    } catch (const compute::error &thrown) {
+        CHECK(thrown.status() == COMPUTE_ERROR_RECORDING);
+    }
+    CHECK(stream.sync());
+
+    compute::graph_builder builder(device, "made", COMPUTE_GRAPH_FLAG_TIMED);
+    const compute_node first = builder.add_fill(in, std::uint32_t{ 9 }), second = builder.add(step, { first });
+    builder.add_join({ first, second });
+    compute::graph graph = builder.instantiate();
+    CHECK(graph.info().node_count == 3 && graph.times().empty() && graph.text(COMPUTE_GRAPH_DOT).find("\"made\"") != std::string::npos);
+    stream.replay(graph);
+    CHECK(stream.read<std::uint32_t>(out)[0] == 10 && graph.times().size() == 3);
+    step.grid(1);
+    graph.update(second, step);
+    stream.fill(out, std::uint32_t{ 0 });
+    stream.replay(graph);
+    CHECK(stream.read<std::uint32_t>(out)[63] == 10 && stream.read<std::uint32_t>(out)[64] == 0);
+}
+
 void handles_move_and_release_once() {
     compute::device device("cpu");
     compute::buffer one(device, 64);
@@ -196,6 +238,7 @@ int main() {
     run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);
     run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
     run("bytes_are_exported_and_said_to_be_written", bytes_are_exported_and_said_to_be_written);
+    run("graphs_are_captured_made_and_replayed", graphs_are_captured_made_and_replayed);
     run("handles_move_and_release_once", handles_move_and_release_once);
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed || !passed;

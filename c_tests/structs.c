@@ -65,6 +65,13 @@ static compute_status open_faulty_one(const void *fault)
     desc.next = fault;
     return open_one(&desc);
 }
+static compute_status create_builder(const void *desc)
+{
+    compute_graph_builder made = NULL;
+    compute_status status = compute_graph_builder_create(device, (const compute_graph_desc *)desc, &made, E);
+    compute_graph_builder_release(made);
+    return status;
+}
 static compute_status create_stream(const void *desc)
 {
     compute_stream made = NULL;
@@ -151,6 +158,8 @@ TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
     launch.grid[0] = launch.grid[1] = launch.grid[2] = 1;
     check_reader("list", &list, sizeof list, UP_TO(compute_list_desc, reserved), list_devices);
     check_reader("stream", &stream_desc, sizeof stream_desc, UP_TO(compute_stream_desc, reserved), create_stream);
+    compute_graph_desc graph_desc = COMPUTE_GRAPH_DESC_INIT;
+    check_reader("graph", &graph_desc, sizeof graph_desc, UP_TO(compute_graph_desc, reserved), create_builder);
     check_reader("buffer", &buffer, sizeof buffer, UP_TO(compute_buffer_desc, size), create_buffer);
     check_reader("kernel", &source, sizeof source, UP_TO(compute_kernel_desc, source_length), create_kernel);
     check_reader("launch", &launch, sizeof launch, UP_TO(compute_launch_desc, grid), launch_empty);
@@ -179,6 +188,9 @@ static compute_status get_listed(void *info)
 }
 static compute_status get_usage(void *info) { return compute_device_memory_usage(device, (compute_memory_usage *)info, E); }
 static compute_budget budget;
+static compute_graph graph;
+static compute_status get_graph(void *info) { return compute_graph_get_info(graph, (compute_graph_info *)info, E); }
+static compute_status get_node(void *info) { return compute_graph_get_node(graph, 0, (compute_node_info *)info, E); }
 static compute_status get_budget(void *info) { return compute_budget_get_info(budget, (compute_budget_info *)info, E); }
 static compute_status get_compaction(void *info) { return compute_stream_compact(stream, (compute_compaction_info *)info, E); }
 static compute_status get_pool(void *info)
@@ -276,6 +288,13 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);
+    compute_graph_builder builder = NULL;
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    compute_view filled = whole(in);
+    OK(compute_graph_builder_add_fill(builder, &filled, "x", 1, "labelled", COMPUTE_NUL_TERMINATED, NULL, 0, NULL, E));
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    check_writer("graph info", sizeof(compute_graph_info), UP_TO(compute_graph_info, reserved), get_graph);
+    check_writer("node info", sizeof(compute_node_info), UP_TO(compute_node_info, kind), get_node);
     check_writer("error info", sizeof(compute_error_info), UP_TO(compute_error_info, status), get_error);
     check_writer("chain entry", sizeof(compute_chain_entry), UP_TO(compute_chain_entry, used), get_chain);
 }
@@ -301,6 +320,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(kernel_desc, KERNEL_DESC);
     AGREE(launch_desc, LAUNCH_DESC);
     AGREE(include_desc, INCLUDE_DESC);
+    AGREE(graph_desc, GRAPH_DESC);
 }
 
 TEST(ffi_02_elements_of_arrays_may_be_longer_than_the_library_knows)

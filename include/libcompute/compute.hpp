@@ -487,6 +487,41 @@ public:
 };
 
 /// An ordered lane of work.
+class launch;
+
+/// A graph that is ready to be replayed with `stream::replay`.
+class graph : public detail::owned<compute_graph, compute_graph_release, compute_graph_destroy> {
+public:
+    graph() noexcept = default;
+    /// Takes a reference over.
+    explicit graph(compute_graph handle) noexcept : owned(handle) {}
+
+    compute_graph_info info() const {
+        compute_graph_info info = COMPUTE_GRAPH_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_graph_get_info(handle_, &info, failed); });
+        return info;
+    }
+    /// Gives a launch other views, bytes or another grid, for replays from now on.
+    void update(compute_node node, launch &with) const;
+    /// `COMPUTE_GRAPH_DOT` or `COMPUTE_GRAPH_JSON`.
+    std::string text(std::uint32_t format) const {
+        std::size_t needed = 0;
+        detail::run([&](compute_error *failed) { return compute_graph_export(handle_, format, nullptr, 0, &needed, failed); });
+        std::string made(needed, '\0');
+        detail::run([&](compute_error *failed) { return compute_graph_export(handle_, format, made.data(), made.size(), &needed, failed); });
+        made.resize(needed - 1);
+        return made;
+    }
+    /// Nanoseconds of each node in the last replay that is over; empty when none is. For graphs made with `COMPUTE_GRAPH_FLAG_TIMED`.
+    std::vector<std::uint64_t> times() const {
+        std::size_t count = 0;
+        std::vector<std::uint64_t> all(static_cast<std::size_t>(info().node_count));
+        const compute_status status =
+            detail::run([&](compute_error *failed) { return compute_graph_get_times(handle_, all.data(), all.size(), &count, failed); });
+        return status == COMPUTE_NOT_READY ? std::vector<std::uint64_t>{} : all;
+    }
+};
+
 class stream : public detail::owned<compute_stream, compute_stream_release, compute_stream_destroy> {
 public:
     stream() noexcept = default;
@@ -623,6 +658,12 @@ public:
         static_assert(std::is_trivially_copyable_v<T>, "plain values only");
         detail::run([&](compute_error *failed) { return compute_stream_fill(handle_, &to.get(), &value, sizeof value, failed); });
     }
+    /// Opens a capture window: run once what is to be captured, then begin a `capture`.
+    void prepare_capture() const {
+        detail::run([&](compute_error *failed) { return compute_stream_prepare_capture(handle_, failed); });
+    }
+    /// Enqueues a graph as one piece of work.
+    outcome replay(const graph &of) const;
     /// The moment after all that was enqueued so far.
     event record() const {
         compute_event made = nullptr;
@@ -709,9 +750,104 @@ public:
         return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
     }
 
+    /// For the calls of compute.h; valid until this changes.
+    const compute_launch_desc &desc() {
+        desc_.bindings = bindings_.data();
+        desc_.binding_count = bindings_.size();
+        return desc_;
+    }
+
 private:
     compute_launch_desc desc_ = COMPUTE_LAUNCH_DESC_INIT;
     std::vector<compute_binding> bindings_;
+};
+
+inline void graph::update(compute_node node, launch &with) const {
+    detail::run([&](compute_error *failed) { return compute_graph_update_launch(handle_, node, &with.desc(), failed); });
+}
+
+inline outcome stream::replay(const graph &of) const {
+    const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_replay(handle_, of.get(), failed); });
+    return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
+}
+
+/// Records what is asked of a stream whose capture was prepared. Whatever happens, the window is closed when this goes.
+class capture {
+public:
+    explicit capture(const stream &of) : stream_(of.get()) {
+        detail::run([&](compute_error *failed) { return compute_stream_begin_capture(stream_, nullptr, &number_, failed); });
+    }
+    capture(const capture &) = delete;
+    capture &operator=(const capture &) = delete;
+    ~capture() {
+        compute_graph made = nullptr;
+        if (number_ != 0) (void)compute_stream_end_capture(stream_, 0, &made, nullptr);
+    }
+    /// Throws when something doomed the window.
+    graph end() {
+        compute_graph made = nullptr;
+        const std::uint64_t number = std::exchange(number_, 0);
+        detail::run([&](compute_error *failed) { return compute_stream_end_capture(stream_, number, &made, failed); });
+        return graph(made);
+    }
+
+private:
+    compute_stream stream_;
+    std::uint64_t number_ = 0;
+};
+
+/// An explicit graph that is being made: nodes follow those of `after`, and all earlier ones that they conflict with.
+class graph_builder : public detail::owned<compute_graph_builder, compute_graph_builder_release, compute_graph_builder_destroy> {
+public:
+    using nodes = std::vector<compute_node>;
+
+    graph_builder() noexcept = default;
+    explicit graph_builder(const device &on, std::string_view label = {}, std::uint64_t flags = 0) {
+        compute_graph_desc desc = COMPUTE_GRAPH_DESC_INIT;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        desc.flags = flags;
+        detail::run([&](compute_error *failed) { return compute_graph_builder_create(on.get(), &desc, &handle_, failed); });
+    }
+    /// Takes a reference over.
+    explicit graph_builder(compute_graph_builder handle) noexcept : owned(handle) {}
+
+    compute_node add(launch &work, const nodes &after = {}) const {
+        return node([&](compute_node *made, compute_error *failed) {
+            return compute_graph_builder_add_launch(handle_, &work.desc(), after.data(), after.size(), made, failed);
+        });
+    }
+    compute_node add_copy(const view &from, const view &to, const nodes &after = {}) const {
+        return node([&](compute_node *made, compute_error *failed) {
+            return compute_graph_builder_add_copy(handle_, &from.get(), &to.get(), nullptr, 0, after.data(), after.size(), made, failed);
+        });
+    }
+    /// Repeats a value of 1, 2, 4, 8 or 16 bytes.
+    template <typename T>
+    compute_node add_fill(const view &to, const T &value, const nodes &after = {}) const {
+        static_assert(std::is_trivially_copyable_v<T>, "plain values only");
+        return node([&](compute_node *made, compute_error *failed) {
+            return compute_graph_builder_add_fill(handle_, &to.get(), &value, sizeof value, nullptr, 0, after.data(), after.size(), made, failed);
+        });
+    }
+    compute_node add_join(const nodes &after) const {
+        return node([&](compute_node *made, compute_error *failed) {
+            return compute_graph_builder_add_join(handle_, after.data(), after.size(), made, failed);
+        });
+    }
+    graph instantiate() const {
+        compute_graph made = nullptr;
+        detail::run([&](compute_error *failed) { return compute_graph_builder_instantiate(handle_, &made, failed); });
+        return graph(made);
+    }
+
+private:
+    template <typename Call>
+    compute_node node(Call &&call) const {
+        compute_node made = 0;
+        detail::run([&](compute_error *failed) { return call(&made, failed); });
+        return made;
+    }
 };
 
 /// The devices that can be opened.

@@ -7,6 +7,7 @@
 //! an end. Those for an optional ability look at the capabilities and pass where it is absent.
 
 mod bench;
+mod graphs;
 mod kernels;
 mod language;
 mod late;
@@ -132,6 +133,14 @@ table! {
     subgroups:
         l12_subgroup_operations_are_those_of_the_lanes_that_are_there,
         l12_what_subgroups_find_is_combined_through_workgroup_memory,
+    ;
+    graphs:
+        g6_random_graphs_leave_what_their_nodes_leave_one_after_another,
+        g6_large_nodes_of_a_graph_are_whole_before_what_follows,
+        g6_an_update_is_for_replays_that_are_enqueued_after_it,
+        g4_a_graph_dropped_after_its_replays_leaves_others_alone,
+        g6_a_timed_graph_tells_the_time_of_its_last_replay,
+        t13_a_violation_in_a_node_has_the_position_of_its_replay,
     ;
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,
