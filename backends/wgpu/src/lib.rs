@@ -5,6 +5,9 @@
 //! wgpu says so, seen by a thread of the queue or by whoever waits. Bytes pass through the chunks of `staging`. `moves` has the kernels of our own
 //! that do what wgpu's copies cannot: any byte, and within one buffer.
 //!
+//! `launches` turns what the runtime asks for into commands, in `slices` where the device was opened for that; `stamps` has the times of events. `host` opens a device on the
+//! host program's Vulkan device, `gpu` keeps its queue from being used by two at once, and `vulkan` asks Vulkan what wgpu does not tell.
+//!
 //! What wgpu tracks per buffer decides much here; the rule is in `docs/device-interface.md`, "Pages on wgpu".
 //!
 //! Locks, in the order in which they may be taken: a queue's recorder, its flight list, any other. wgpu's own errors are caught in scopes (`errors`) and never
@@ -21,6 +24,7 @@ mod gpu;
 mod groups;
 mod host;
 mod kernel;
+mod launches;
 mod memory;
 mod moves;
 mod queue;

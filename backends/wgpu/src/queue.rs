@@ -4,22 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use compute_hal::kernel::reflection::BindingKind;
 use compute_hal::{
-    Binding, DeviceError, Grid, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
-    Waited,
+    DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::batch::{Dispatch, Part, Recorder, Resource};
+use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
 use crate::flight::{Progress, Wake, poll, submit};
-use crate::kernel::{Kernel, Slot};
+use crate::launches::own;
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
-use crate::slices::{BLOCK, slices};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
 /// Commands in a batch while the device has nothing to do, and while it has.
@@ -35,14 +32,14 @@ const SLICE: Duration = Duration::from_millis(20);
 /// A queue as its handles and its thread share it.
 pub(crate) struct Lane {
     id: QueueId,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     recorder: Mutex<Recorder>,
     progress: Progress,
     /// Threads that wait inside wgpu: while there is one, the queue's own thread leaves it to them.
     waiting: AtomicU32,
     /// Where an indirect grid is put once it is checked.
-    grid: wgpu::Buffer,
-    grid_id: u64,
+    pub(crate) grid: wgpu::Buffer,
+    pub(crate) grid_id: u64,
 }
 
 pub(crate) struct WgpuQueue {
@@ -189,7 +186,7 @@ impl Lane {
     }
 
     /// Sends what is recorded.
-    fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    pub(crate) fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
         if recorder.opened.take().is_none() {
             return self.shared.well();
         }
@@ -229,7 +226,7 @@ impl Lane {
     }
 
     /// To be called before anything is recorded for a position, and after each submission in its midst.
-    fn touch(&self, recorder: &mut Recorder, at: Position) {
+    pub(crate) fn touch(&self, recorder: &mut Recorder, at: Position) {
         if recorder.touch(at) {
             self.progress.flight.lock().open = true;
             self.progress.work.notify_one();
@@ -392,7 +389,7 @@ impl Lane {
     }
 
     /// Any range of bytes as a binding, and how far it begins before them.
-    fn bound<'b>(&self, block: &'b Arc<Block>, offset: u64, size: u64) -> Bound<'b> {
+    pub(crate) fn bound<'b>(&self, block: &'b Arc<Block>, offset: u64, size: u64) -> Bound<'b> {
         let alignment = u64::from(self.shared.limits.storage_alignment);
         let first = offset - offset % alignment;
         Bound {
@@ -415,82 +412,6 @@ impl Lane {
         }
         self.touch(recorder, at);
         Ok(())
-    }
-
-    /// A kernel's launch.
-    fn launch_kernel(&self, recorder: &mut Recorder, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let kernel = self.shared.kernel(launch.kernel)?;
-        let spans = kernel.slots.iter().map(|slot| self.span_of(slot, launch)).collect::<Result<Vec<_>, _>>()?;
-        let mut resources = Vec::with_capacity(spans.len());
-        for (slot, span) in kernel.slots.iter().zip(&spans) {
-            resources.push(resource(slot, span.as_ref(), launch)?);
-        }
-        let immediates = launch.immediates.len().is_multiple_of(4);
-        let mut padded;
-        let immediates = if immediates {
-            launch.immediates
-        } else {
-            padded = launch.immediates.to_vec();
-            padded.resize(launch.immediates.len().next_multiple_of(4), 0);
-            &padded
-        };
-        self.touch(recorder, at);
-        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.clone())) };
-        match launch.grid {
-            Grid::Direct(grid) if kernel.slice.is_some() => self.launch_slices(recorder, at, dispatch, grid),
-            Grid::Direct(grid) => {
-                dispatch.grid = Groupings::Direct(grid);
-                recorder.launch(&self.shared, at, &dispatch)
-            }
-            Grid::Indirect(region) => {
-                self.check_grid(recorder, at, region)?;
-                // Nobody here knows how many workgroups there are, so they go at once.
-                dispatch.part.block = vec![0; BLOCK as usize];
-                recorder.launch(&self.shared, at, &dispatch)
-            }
-        }
-    }
-
-    /// Sends a launch in slices, none of them with others if that were more workgroups than may be sent at once.
-    fn launch_slices(
-        &self,
-        recorder: &mut Recorder,
-        at: Position,
-        mut dispatch: Dispatch<'_>,
-        grid: [u32; 3],
-    ) -> Result<(), DeviceError> {
-        let most = self.shared.slice_groups;
-        for slice in slices(grid, most) {
-            if recorder.batch.groups.saturating_add(slice.groups()) > most && recorder.batch.groups > 0 {
-                self.submit_batch(recorder)?;
-                self.touch(recorder, at);
-            }
-            recorder.batch.groups += slice.groups();
-            dispatch.grid = Groupings::Direct(slice.size);
-            dispatch.part = Part { block: slice.block(grid), first: slice.base == [0; 3], last: slice.last };
-            recorder.launch(&self.shared, at, &dispatch)?;
-        }
-        Ok(())
-    }
-
-    /// Puts an indirect grid where it can be taken from, zeros if it is over the limits.
-    fn check_grid(&self, recorder: &mut Recorder, at: Position, region: Region) -> Result<(), DeviceError> {
-        let span = self.shared.memory.span(region)?;
-        let kernel = self.shared.own(Own::Grid)?;
-        let bound = self.bound(&span.block, span.offset, span.size);
-        let [x, y, z] = self.shared.limits.grid;
-        let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
-        let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
-        let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
-        recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))
-    }
-
-    fn span_of(&self, slot: &Slot, launch: &Launch<'_>) -> Result<Option<Span>, DeviceError> {
-        match launch.bindings.get(slot.index) {
-            Some(Binding::Buffer(region)) => self.shared.memory.span(*region).map(Some),
-            Some(Binding::Inline(_)) => Ok(None),
-            None => Err(DeviceError::Internal(format!("binding {} of a launch is missing", slot.index))),
-        }
     }
 
     /// Submits what a wait for `at` needs.
@@ -534,22 +455,17 @@ impl Lane {
     }
 }
 
-/// A launch of a kernel of our own, or of another one as a whole and without immediates.
-fn own<'a>(kernel: &'a Arc<Kernel>, resources: &'a [Resource<'a>], grid: Groupings) -> Dispatch<'a> {
-    Dispatch { kernel, resources, grid, immediates: &[], part: Part::WHOLE }
-}
-
 /// A range that a kernel of our own binds.
-struct Bound<'b> {
+pub(crate) struct Bound<'b> {
     block: u64,
     buffer: &'b wgpu::Buffer,
     offset: u64,
     size: u64,
-    lead: u32,
+    pub(crate) lead: u32,
 }
 
 impl<'b> Bound<'b> {
-    fn resource(&self) -> Resource<'b> {
+    pub(crate) fn resource(&self) -> Resource<'b> {
         Resource::Storage { block: self.block, buffer: self.buffer, offset: self.offset, size: self.size }
     }
 }
@@ -562,20 +478,6 @@ struct Rows {
     rows: u64,
     from_pitch: u64,
     to_pitch: u64,
-}
-
-/// What a slot is given.
-fn resource<'a>(slot: &Slot, span: Option<&'a Span>, launch: &Launch<'a>) -> Result<Resource<'a>, DeviceError> {
-    match (slot.kind, span, launch.bindings.get(slot.index)) {
-        (BindingKind::Storage, Some(span), _) => {
-            // wgpu binds whole words. What is cut off is no whole element, but where elements are shorter than words.
-            let size = (span.size & !3).max(slot.least.next_multiple_of(4));
-            Ok(Resource::Storage { block: span.block.id, buffer: &span.block.buffer, offset: span.offset, size })
-        }
-        (BindingKind::Uniform, Some(span), _) => Ok(Resource::View(span)),
-        (BindingKind::Uniform, None, Some(Binding::Inline(bytes))) => Ok(Resource::Bytes(bytes)),
-        _ => Err(DeviceError::Internal(format!("binding {} of a launch is of the wrong kind", slot.index))),
-    }
 }
 
 /// Bytes up to the first word, whole words, the rest.
