@@ -489,7 +489,7 @@ fn one(a: ptr<private, u32>, b: ptr<private, u32>) { *a = 1u; }
 fn direct(a: ptr<private, u32>) { *a += n; }
 fn reads(a: ptr<private, u32>) -> u32 { return *a + n; }
 fn writes(a: ptr<private, u32>) -> u32 { n = 1u; return *a; }
-fn outer(a: ptr<private, u32>, b: ptr<private, u32>) { copy(a, b); }
+fn deep(a: ptr<private, u32>) { var u = 1u; u += writes(a); } fn outer(a: ptr<private, u32>, b: ptr<private, u32>) { copy(a, b); }
 fn local(a: ptr<function, u32>, b: ptr<function, u32>) { *b = *a; }
 fn stored(a: ptr<storage, u32, read_write>, b: ptr<storage, u32, read_write>) { *b = *a; }
 fn forward(a: ptr<function, u32>) { local(a, a); }
@@ -502,6 +502,7 @@ fn forward(a: ptr<function, u32>) { local(a, a); }
         ("var v = array<u32, 2>(); local(&v[0], &v[1]);", 14, "two pointers to `v`"),
         ("stored(&O[0], &O[1]);", 14, "two pointers to `O`"),
         ("direct(&n);", 14, "`direct` is given a pointer to `n`, as `a`, and also uses `n` itself"),
+        ("deep(&n);", 14, "`deep` is given a pointer to `n`, as `a`, and also uses `n` itself"),
         ("_ = writes(&n);", 14, "`writes` is given a pointer to `n`"),
     ] {
         let list = refusal(&with(statements)).list;

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use naga::{Expression, Function, GlobalVariable, Handle, LocalVariable, Module, Span, Statement};
+use naga::{Expression, Function, FunctionArgument, GlobalVariable, Handle, LocalVariable, Module, Span, Statement, TypeInner};
 
 use crate::access::root;
-use crate::diagnostics::Finding;
+use crate::diagnostics::{Finding, MOST};
 use crate::walk;
 
 /// The variable that a pointer is of.
@@ -35,40 +35,56 @@ impl Uses {
     }
 }
 
-/// What a function does to variables of the module and to what its parameters point to, with all that it calls.
-type Summary = HashMap<Origin, Uses>;
+/// What a function does, with all that it calls: to variables of the module, a bit for each, and to what its parameters point to.
+#[derive(Default)]
+struct Summary {
+    read: Vec<u64>,
+    written: Vec<u64>,
+    parameters: HashMap<u32, Uses>,
+}
+
+impl Summary {
+    fn add(&mut self, origin: Origin, uses: Uses) {
+        match origin {
+            Origin::Global(global) => {
+                for (bits, used) in [(&mut self.read, uses.read), (&mut self.written, uses.write)] {
+                    let (word, bit) = (global.index() / 64, global.index() % 64);
+                    if let (Some(word), Some(_)) = (bits.get_mut(word), used) {
+                        *word |= 1 << bit;
+                    }
+                }
+            }
+            Origin::Parameter(index) => self.parameters.entry(index).or_default().add(uses),
+            Origin::Local(_) => {}
+        }
+    }
+
+    fn has(bits: &[u64], global: Handle<GlobalVariable>) -> bool {
+        bits.get(global.index() / 64).is_some_and(|word| word >> (global.index() % 64) & 1 != 0)
+    }
+}
 
 /// A call and its arguments.
 type Call = (Handle<Function>, Vec<Handle<Expression>>, Span);
 
-/// Every call of a valid or invalid module that breaks the rule.
+/// Calls that break the rule; as many as anybody is told of.
 pub(crate) fn check(module: &Module) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let pointer = |argument: &FunctionArgument| matches!(module.types[argument.ty].inner, TypeInner::Pointer { .. });
+    if !module.functions.iter().any(|(_, function)| function.arguments.iter().any(pointer)) {
+        return Vec::new();
+    }
+    let mut check = Check { module, summaries: Vec::with_capacity(module.functions.len()), findings: Vec::new() };
     // Callees come before their callers.
-    let mut summaries: Vec<Summary> = Vec::with_capacity(module.functions.len());
     for (_, function) in module.functions.iter() {
         let calls = calls(function);
-        let mut summary = own(function);
-        for (callee, arguments, _) in &calls {
-            let Some(called) = summaries.get(callee.index()) else { continue };
-            for (origin, uses) in called {
-                let here = match origin {
-                    Origin::Global(_) => Some(*origin),
-                    Origin::Parameter(index) => arguments.get(*index as usize).and_then(|a| of(function, *a)),
-                    Origin::Local(_) => None,
-                };
-                if let Some(here) = here {
-                    summary.entry(here).or_default().add(*uses);
-                }
-            }
-        }
-        check_calls(module, function, &calls, &summaries, &mut findings);
-        summaries.push(summary);
+        check.calls(function, &calls);
+        let summary = check.summary(function, &calls);
+        check.summaries.push(summary);
     }
     for entry in &module.entry_points {
-        check_calls(module, &entry.function, &calls(&entry.function), &summaries, &mut findings);
+        check.calls(&entry.function, &calls(&entry.function));
     }
-    findings
+    check.findings
 }
 
 fn of(function: &Function, pointer: Handle<Expression>) -> Option<Origin> {
@@ -86,12 +102,11 @@ fn calls(function: &Function) -> Vec<Call> {
     found
 }
 
-/// What a function does itself.
-fn own(function: &Function) -> Summary {
-    let mut summary = Summary::new();
+/// What a function does itself, access by access.
+fn own(function: &Function, add: &mut dyn FnMut(Origin, Uses)) {
     let mut add = |pointer, uses| {
         if let Some(origin) = of(function, pointer) {
-            summary.entry(origin).or_default().add(uses);
+            add(origin, uses);
         }
     };
     let at = |handle: Handle<Expression>| Some(function.expressions.get_span(handle));
@@ -106,29 +121,78 @@ fn own(function: &Function) -> Summary {
         Statement::WorkGroupUniformLoad { pointer, .. } => add(*pointer, Uses { read: at(*pointer), write: None }),
         _ => {}
     });
-    summary
 }
 
-fn check_calls(module: &Module, function: &Function, calls: &[Call], summaries: &[Summary], findings: &mut Vec<Finding>) {
-    for (callee, arguments, call) in calls {
-        let Some(summary) = summaries.get(callee.index()) else { continue };
-        let uses = |index: usize| u32::try_from(index).ok().and_then(|i| summary.get(&Origin::Parameter(i))).copied();
-        for (index, argument) in arguments.iter().enumerate() {
-            let (Some(origin), Some(mine)) = (of(function, *argument), uses(index)) else { continue };
-            let place = Some(function.expressions.get_span(*argument)).filter(Span::is_defined).unwrap_or(*call);
-            let alias = Alias { module, function, callee: *callee, origin, index, place };
-            for (other, second) in arguments.iter().enumerate().skip(index + 1) {
-                let same = of(function, *second) == Some(origin);
-                let theirs = uses(other).filter(|_| same).unwrap_or_default();
-                if let (Some(write), Some(_), Some(_)) = (mine.write.or(theirs.write), mine.any(), theirs.any()) {
-                    findings.push(alias.of_parameters(other, write));
+struct Check<'a> {
+    module: &'a Module,
+    /// Of the functions so far.
+    summaries: Vec<Summary>,
+    findings: Vec<Finding>,
+}
+
+impl Check<'_> {
+    fn summary(&self, function: &Function, calls: &[Call]) -> Summary {
+        let words = vec![0; self.module.global_variables.len().div_ceil(64)];
+        let mut summary = Summary { read: words.clone(), written: words, parameters: HashMap::new() };
+        own(function, &mut |origin, uses| summary.add(origin, uses));
+        for (callee, arguments, _) in calls {
+            let Some(called) = self.summaries.get(callee.index()) else { continue };
+            for (bits, more) in [(&mut summary.read, &called.read), (&mut summary.written, &called.written)] {
+                bits.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+            }
+            for (index, uses) in &called.parameters {
+                if let Some(origin) = arguments.get(*index as usize).and_then(|argument| of(function, *argument)) {
+                    summary.add(origin, *uses);
                 }
             }
-            let direct = summary.get(&origin).copied().filter(|_| matches!(origin, Origin::Global(_))).unwrap_or_default();
-            if let (Some(_), Some(used), true) = (mine.any(), direct.any(), mine.write.is_some() || direct.write.is_some()) {
-                findings.push(alias.of_variable(used));
+        }
+        summary
+    }
+
+    fn calls(&mut self, function: &Function, calls: &[Call]) {
+        for (callee, arguments, call) in calls {
+            let Some(summary) = self.summaries.get(callee.index()) else { continue };
+            if summary.parameters.is_empty() {
+                continue;
+            }
+            let uses = |index: usize| u32::try_from(index).ok().and_then(|i| summary.parameters.get(&i)).copied();
+            for (index, argument) in arguments.iter().enumerate() {
+                let (Some(origin), Some(mine)) = (of(function, *argument), uses(index)) else { continue };
+                let place = Some(function.expressions.get_span(*argument)).filter(Span::is_defined).unwrap_or(*call);
+                let alias = Alias { module: self.module, function, callee: *callee, origin, index, place };
+                for (other, second) in arguments.iter().enumerate().skip(index + 1) {
+                    let same = of(function, *second) == Some(origin);
+                    let theirs = uses(other).filter(|_| same).unwrap_or_default();
+                    if let (Some(write), Some(_), Some(_)) = (mine.write.or(theirs.write), mine.any(), theirs.any()) {
+                        self.findings.push(alias.of_parameters(other, write));
+                    }
+                }
+                let Origin::Global(global) = origin else { continue };
+                let (read, written) = (Summary::has(&summary.read, global), Summary::has(&summary.written, global));
+                if mine.any().is_some() && (written || (read && mine.write.is_some())) {
+                    self.findings.push(alias.of_variable(self.place(*callee, global)));
+                }
+            }
+            if self.findings.len() >= MOST {
+                return;
             }
         }
+    }
+
+    /// Where a function, or one that it calls, uses a variable of the module; where it is called for that, when no place is known.
+    fn place(&self, function: Handle<Function>, global: Handle<GlobalVariable>) -> Span {
+        let function = &self.module.functions[function];
+        let mut found = Uses::default();
+        own(function, &mut |origin, uses| {
+            if origin == Origin::Global(global) {
+                found.add(uses);
+            }
+        });
+        let uses = |callee: &Handle<Function>| {
+            let summary = self.summaries.get(callee.index());
+            summary.is_some_and(|s| Summary::has(&s.read, global) || Summary::has(&s.written, global))
+        };
+        found.any().or_else(|| calls(function).iter().find(|call| uses(&call.0)).map(|call| call.2)).unwrap_or_default()
     }
 }
 
