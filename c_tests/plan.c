@@ -149,7 +149,7 @@ TEST(m5_a_plan_is_told_as_far_as_there_is_room_and_only_after_a_dry_run)
     IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_get_plan(stream, plan, 0, 4, NULL, E));
     compute_buffer_release(buffer);
     OK(compute_stream_end_dry_run(stream, E));
-    CHECK_EQ(get_plan(), 4);
+    CHECK_EQ(get_plan(), usual_pools() - 2);
 }
 
 /* ---- deferred allocations ---- */
@@ -414,8 +414,10 @@ static void use_plans(void)
 TEST(f1_whichever_call_of_the_device_fails_deferred_memory_is_neither_lost_nor_given_out_twice)
 {
     static const uint32_t ways[] = { COMPUTE_FAULT_ERROR, COMPUTE_FAULT_OUT_OF_MEMORY, COMPUTE_FAULT_LOST, COMPUTE_FAULT_PANIC };
+    /* A driver takes long to open a device, and this opens one for each call. */
+    const uint64_t stride = getenv("RULES_BACKEND") ? 7 : 1;
     for (size_t way = 0; way < COUNT_OF(ways); way++) {
-        for (uint64_t call = 1;; call++) {
+        for (uint64_t call = 1;; call += stride) {
             set_up_on(open_faulty());
             uint64_t before = 0, after = 0;
             OK(compute_device_fault_calls(device, &before, E));
@@ -433,7 +435,7 @@ TEST(f1_whichever_call_of_the_device_fails_deferred_memory_is_neither_lost_nor_g
             compute_stream_release(stream);
             compute_device_release(device);
             if (after - before < call) {
-                printf("  failing in way %u: each of %u calls\n", (unsigned)ways[way], (unsigned)call - 1);
+                printf("  failing in way %u: %s of %u calls\n", (unsigned)ways[way], stride > 1 ? "one in seven" : "each", (unsigned)(after - before));
                 CHECK(call > 20);
                 break;
             }

@@ -93,6 +93,13 @@ TEST(m4_marks_do_not_count_what_is_kept_beside_what_is_live)
     CHECK(report(stream) > 0);
     CHECK_EQ(reports[0].bytes_in_use_peak, 32256);
     CHECK_EQ(reports[0].pages_peak, 1);
+    compute_stream second = make_stream(device);
+    compute_buffer four[4];
+    for (int i = 0; i < 4; i++) four[i] = stream_buffer(second, 1000);
+    for (int i = 0; i < 4; i++) compute_buffer_release(four[i]);
+    compute_buffer_release(stream_buffer(second, 2000));
+    CHECK(report(second) > 0);
+    CHECK_EQ(reports[0].bytes_in_use_peak, 4096); /* not 4096 that are kept, and 2048 */
 }
 
 TEST(m1_a_clean_up_gives_pages_of_kept_buffers_back_and_pools_can_be_replaced_under_them)
@@ -135,7 +142,9 @@ TEST(m6_a_stream_that_gets_a_budget_charges_every_buffer)
     set_up();
     compute_buffer_release(stream_buffer(stream, 1000));
     compute_budget budget = make_budget(2048);
+    compute_buffer older = stream_buffer(stream, 1000);
     OK(compute_stream_set_budget(stream, budget, E));
+    compute_buffer_release(older); /* was never charged, and is not kept for one that is */
     for (int round = 0; round < 5; round++) {
         compute_buffer one = stream_buffer(stream, 1000), two = stream_buffer(stream, 1000), three = NULL;
         CHECK_EQ(charges(budget).charged, 2048);
@@ -158,7 +167,9 @@ TEST(m5_a_dry_run_takes_no_kept_buffer_and_keeps_none)
 {
     set_up();
     compute_buffer_release(stream_buffer(stream, 1000));
+    compute_buffer older = stream_buffer(stream, 1000);
     OK(compute_stream_begin_dry_run(stream, E));
+    compute_buffer_release(older);
     compute_buffer dry = stream_buffer(stream, 1000);
     CHECK_EQ(usage().bytes_in_use, 0);
     CHECK(report(stream) > 0);
@@ -195,8 +206,16 @@ TEST(f1_kept_buffers_are_not_handed_out_for_wrong_or_ended_handles)
     OK(compute_buffer_create(device, &desc, &buffer, E));
     CHECK_EQ(usage().bytes_in_use, 0);
     desc.size = 1000;
+    /* A promise keeps the stream itself alive, but not its handle. */
+    compute_buffer source = stream_buffer(stream, 64);
+    compute_view view = whole(source);
+    compute_readback promise = NULL;
+    OK(compute_stream_read_lazy(stream, &view, &promise, E));
+    compute_buffer_release(stream_buffer(stream, 1000));
     OK(compute_stream_destroy(stream, E));
     IS(COMPUTE_ERROR_INVALID_HANDLE, compute_buffer_create(device, &desc, &buffer, E));
+    compute_readback_release(promise);
+    compute_buffer_release(source);
     CHECK(buffer == NULL);
     desc.stream = make_stream(device);
     OK(compute_buffer_create(device, &desc, &buffer, E));
@@ -247,11 +266,12 @@ TEST(l8_a_buffer_that_another_stream_has_used_is_not_kept)
 {
     set_up();
     compute_stream other = make_stream(device);
-    compute_buffer out = make_buffer(device, 1000, "out");
+    compute_buffer out = make_buffer(device, 1000, "out"), slow = make_buffer(device, 64, "slow");
     for (int round = 0; round < 100; round++) {
         compute_buffer buffer = stream_buffer(stream, 1000);
         fill_words(stream, buffer, (uint32_t)round);
         compute_view from = whole(buffer), to = whole(out);
+        if (round == 0) long_work(other, slow);
         OK(compute_stream_copy(other, &from, &to, E));
         compute_buffer_release(buffer);
         buffer = stream_buffer(stream, 1000);
@@ -313,8 +333,9 @@ TEST(f7_streams_and_devices_go_with_what_was_kept_for_them)
             compute_buffer_desc desc = buffer_desc(lane, 8000, 0);
             compute_buffer buffers[40];
             for (int n = 0; n < 40; n++) OK(compute_buffer_create(brief, &desc, &buffers[n], E));
-            for (int n = 0; n < 40; n++) compute_buffer_release(buffers[n]);
+            for (int n = 0; n < 20; n++) compute_buffer_release(buffers[n]);
             compute_stream_release(lane);
+            for (int n = 20; n < 40; n++) compute_buffer_release(buffers[n]); /* nobody is left to keep them for */
         }
         compute_device_release(brief);
         if (round == 20) {

@@ -8,7 +8,7 @@ use super::boundary::*;
 use super::objects::{Live, add, destroy, find, release_buffer, retain, revive};
 use super::status::*;
 use super::types::*;
-use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, View};
+use crate::runtime::{self, AllocationMode, Buffer, BufferOptions, LARGEST_KEPT, View};
 
 /// More views in one call are a mistake, or garbage for a number.
 pub(crate) const MOST_VIEWS: usize = 1 << 20;
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn compute_buffer_create(
 /// A buffer like one that the stream had before, where the descriptor asks for nothing but a size: most buffers of most programs.
 fn again(device: compute_device, desc: &compute_buffer_desc) -> Option<compute_buffer> {
     let plain = desc.flags == 0 && desc.label.is_null() && desc.label_length == 0 && desc.next.is_null() && desc.reserved == 0;
-    if plain && !desc.stream.is_null() { revive(device, desc.stream, desc.size) } else { None }
+    if plain && desc.size <= LARGEST_KEPT && !desc.stream.is_null() { revive(device, desc.stream, desc.size) } else { None }
 }
 
 /// Counts one more reference to a buffer.

@@ -47,7 +47,9 @@ pub use graph::{Graph, GraphBuilder, GraphFacts, GraphOptions, NodeFacts, NodeId
 pub use kernel::{Compile, Kernel, KernelOptions};
 pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
 pub use mapping::{Access, Mapping};
-pub use memory::{AllocationMode, Budget, Compacted, PoolKind, PoolLayout, PoolReport, PoolSpec, Seat, Usage, take_kept};
+pub use memory::{
+    AllocationMode, Budget, Compacted, LARGEST_KEPT, PoolKind, PoolLayout, PoolReport, PoolSpec, Seat, Usage, take_kept,
+};
 pub use place::Place;
 pub use readback::Readback;
 pub use section::Outcome;

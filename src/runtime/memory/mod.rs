@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 
 pub use compaction::Compacted;
 pub use compute_memory::{Budget, Kind as PoolKind, Layout as PoolLayout, Mode as AllocationMode, PoolReport, PoolSpec};
-pub use ready::{Seat, take_kept};
+pub use ready::{LARGEST_KEPT, Seat, take_kept};
 pub use report::Usage;
 pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 
@@ -88,7 +88,7 @@ impl PoolSet {
 impl Block {
     /// Who may keep a buffer with this block for the next of its size.
     fn keeper(&self) -> Option<Arc<Keeper>> {
-        let plain = self.charge.is_none() && self.placement.capacity <= ready::LARGEST && !self.placement.is_persistent();
+        let plain = self.charge.is_none() && self.placement.capacity <= ready::LARGEST_KEPT && !self.placement.is_persistent();
         self.set.keeper.clone().filter(|_| plain)
     }
 

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use super::super::buffer::{Buffer, Numbers};
 
-/// Buffers that take more are not kept: each of them keeps a page from being idle.
-pub(super) const LARGEST: u64 = 16 << 10;
+/// Buffers of more bytes are not kept: each of them keeps a page from being idle.
+pub const LARGEST_KEPT: u64 = 16 << 10;
 /// How many lists. Streams that meet in one share its places.
 const LISTS: usize = 64;
 /// Buffers in a list.
