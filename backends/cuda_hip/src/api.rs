@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, FaultCause};
 
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+use crate::kernel::Compiled;
 
 /// A vendor's driver, opened. Its libraries stay loaded for ever: drivers do not survive being unloaded.
 pub(crate) struct Api {
@@ -13,6 +14,8 @@ pub(crate) struct Api {
     pub(crate) calls: Calls,
     /// The runtime compiler, or what was tried to find it.
     pub(crate) compiler: Result<CompilerCalls, String>,
+    /// Code of this process's newest texts: a device that is opened again finds it.
+    pub(crate) compiled: Compiled,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
 }

@@ -12,9 +12,10 @@ use crate::exit;
 use crate::lane::{Attended, Lane, wake_all};
 use crate::reclaim::spawn;
 
-/// The first and the longest pause between two looks: a sixteenth of the time since something last happened.
+/// The first and the longest pause between two looks: a part of the time since something last happened.
 const SHORTEST: Duration = Duration::from_micros(10);
-const LONGEST: Duration = Duration::from_micros(500);
+const LONGEST: Duration = Duration::from_millis(5);
+const PART: u32 = 64;
 
 #[derive(Default)]
 struct State {
@@ -64,7 +65,7 @@ impl Attendant {
                 let mut state = self.state.lock();
                 if !state.rung {
                     if busy {
-                        let pause = (quiet / 16).clamp(SHORTEST, LONGEST);
+                        let pause = (quiet / PART).clamp(SHORTEST, LONGEST);
                         self.bell.wait_for(&mut state, pause);
                         quiet += pause;
                     } else {
@@ -79,18 +80,23 @@ impl Attendant {
                 }
                 state.lanes.clone()
             };
-            busy = self.attend(lanes);
+            let told;
+            (busy, told) = self.attend(lanes);
+            if told {
+                quiet = Duration::ZERO;
+            }
         }
     }
 
-    /// Looks at every queue. Says whether to look again soon.
-    fn attend(&self, lanes: Vec<Arc<Lane>>) -> bool {
-        let mut busy = false;
+    /// Looks at every queue. Says whether to look again soon, and whether somebody was told something.
+    fn attend(&self, lanes: Vec<Arc<Lane>>) -> (bool, bool) {
+        let (mut busy, mut told) = (false, false);
         for lane in lanes {
             let mut due = Vec::new();
             let inside = exit::inside();
             let attended = lane.attend(&mut due);
             drop(inside);
+            told |= !due.is_empty();
             wake_all(due);
             busy |= attended == Attended::Busy;
             if attended == Attended::Over {
@@ -100,6 +106,6 @@ impl Attendant {
                 drop(lane);
             }
         }
-        busy
+        (busy, told)
     }
 }

@@ -14,7 +14,7 @@ use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::driver::Failure;
 use crate::exit;
-use crate::kernel::{Compiled, Compiler, Kernel};
+use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{self, Memory, Pool};
 use crate::probe::Description;
@@ -41,7 +41,6 @@ pub(crate) struct Shared {
     pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) attendant: Arc<Attendant>,
     kernels: Table<Arc<Kernel>>,
-    compiled: Compiled,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     next_queue: AtomicU32,
     lent: Lent,
@@ -188,7 +187,6 @@ impl GpuDevice {
             reclaim,
             attendant,
             kernels: Table::default(),
-            compiled: Compiled::default(),
             lanes: Mutex::default(),
             next_queue: AtomicU32::new(0),
             lent: Lent::default(),
@@ -260,13 +258,7 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        let compiler = Compiler {
-            api: &shared.api,
-            target: &shared.target,
-            subgroup: shared.subgroup,
-            compiled: &shared.compiled,
-            reclaim: &shared.reclaim,
-        };
+        let compiler = Compiler { api: &shared.api, target: &shared.target, subgroup: shared.subgroup, reclaim: &shared.reclaim };
         let kernel = compiler.compile(request, || shared.enter()).inspect_err(|error| {
             if let DeviceError::Lost(cause) = error {
                 shared.end_by(cause.clone());

@@ -3,8 +3,8 @@
 //! Nothing is enqueued here. Locks: `ending`, then `flight`; a queue's `submit` comes before both.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
@@ -13,12 +13,15 @@ use parking_lot::{Condvar, Mutex};
 use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
-use crate::staging::{Pinned, Slice};
+use crate::staging::{CHUNK, Pinned, Slice};
 
 /// Stamps that are kept for those who ask later.
 const STAMPS: usize = 4096;
 /// Milliseconds after which times are measured from a later event: they come as f32.
 const REBASE: f32 = 1000.0;
+
+/// Threads that move the bytes of long reads.
+const MOST_THREADS: usize = 4;
 
 pub(crate) type Wake = Box<dyn FnOnce() + Send>;
 
@@ -305,32 +308,44 @@ impl Progress {
         let _one = self.ending.lock();
         let mut due = Vec::new();
         let Ok(calls) = shared.enter() else { return due };
-        loop {
-            let front = self.flight.lock().markers.front().map(|marker| marker.event);
-            let Some(event) = front else { return due };
-            // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
-            match unsafe { calls.event_query(event.0) } {
-                Ok(()) => {}
-                Err(failure) if failure.code == shared.api.vendor.errors.not_ready => return due,
-                Err(failure) => {
-                    shared.condemn(failure);
-                    return due;
-                }
-            }
-            let load = self.flight.lock().markers.front_mut().map(|marker| std::mem::take(&mut marker.load));
-            let timed = load.map(|load| self.land(shared, &calls, load)).unwrap_or_default();
+        let reached = self.reached(shared, &calls);
+        // Only the holder of `ending` takes markers away, so these are the oldest still.
+        let loads: Vec<Load> =
+            self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
+        land_all(&loads);
+        for load in loads {
+            let timed = self.land(shared, &calls, load);
             let mut flight = self.flight.lock();
             flight.timed.extend(timed);
             let Some(marker) = flight.markers.pop_front() else { return due };
             flight.events.push(marker.event);
             due.append(&mut self.reach(&mut flight, marker.through));
         }
+        due
+    }
+
+    /// How many markers are reached, from the oldest on.
+    fn reached(&self, shared: &Shared, calls: &Inside<'_>) -> usize {
+        let mut count = 0;
+        loop {
+            let next = self.flight.lock().markers.get(count).map(|marker| marker.event);
+            let Some(event) = next else { return count };
+            // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
+            match unsafe { calls.event_query(event.0) } {
+                Ok(()) => count += 1,
+                Err(failure) if failure.code == shared.api.vendor.errors.not_ready => return count,
+                Err(failure) => {
+                    shared.condemn(failure);
+                    return count;
+                }
+            }
+        }
     }
 
     /// Brings everything to its place. Gives timed events back.
     fn land(&self, shared: &Shared, calls: &Inside<'_>, load: Load) -> Vec<Object> {
         let Load { landings, told, mut late, stamps, chunks } = load;
-        landings.iter().for_each(land);
+        drop(landings);
         for told in &told {
             // SAFETY: the launch is over, and the record is its own until its chunk is given back below.
             let bytes = unsafe { told.record.bytes() };
@@ -401,6 +416,23 @@ pub(crate) fn new_event(calls: &Inside<'_>, flags: u32) -> Result<Object, Failur
 fn out_of_bounds(found: Violation) -> LateCause {
     let Violation { location, index, length, invocation, what } = found;
     LateCause::OutOfBounds { location, index, length, invocation, what }
+}
+
+/// Moves all read bytes to their places, by several threads when there are many.
+fn land_all(loads: &[Load]) {
+    let all: Vec<&Landing> = loads.iter().flat_map(|load| &load.landings).collect();
+    let long = all.iter().filter(|landing| matches!(landing, Landing::Rows { from, .. } if from.size >= CHUNK / 2)).count();
+    // Asking how many processors there are takes longer than most landings.
+    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = if long < 2 { 1 } else { (*PROCESSORS).min(MOST_THREADS).min(long) };
+    if threads < 2 {
+        return all.into_iter().for_each(land);
+    }
+    std::thread::scope(|scope| {
+        for share in all.chunks(all.len().div_ceil(threads)) {
+            scope.spawn(move || share.iter().copied().for_each(land));
+        }
+    });
 }
 
 /// Moves read bytes to their place.

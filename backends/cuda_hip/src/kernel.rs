@@ -62,7 +62,6 @@ pub(crate) struct Compiler<'a> {
     pub(crate) api: &'a Arc<Api>,
     pub(crate) target: &'a str,
     pub(crate) subgroup: u32,
-    pub(crate) compiled: &'a Compiled,
     pub(crate) reclaim: &'a Arc<Reclaim>,
 }
 
@@ -103,7 +102,7 @@ impl Compiler<'_> {
         (&text.source, &options).hash(&mut hasher);
         let hash = hasher.finish();
         {
-            let mut kept = self.compiled.kept.lock();
+            let mut kept = self.api.compiled.kept.lock();
             let found = kept.iter().position(|(known, source, _)| *known == hash && **source == *text.source);
             if let Some(entry) = found.and_then(|at| kept.remove(at)) {
                 let code = Arc::clone(&entry.2);
@@ -118,7 +117,7 @@ impl Compiler<'_> {
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
         let code: Arc<[u8]> =
             compile_text(calls, &text.source, &options).map_err(|why| explain(self.api, why, label, self.target))?.into();
-        let mut kept = self.compiled.kept.lock();
+        let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
         if kept.len() > KEPT {
             kept.pop_front();

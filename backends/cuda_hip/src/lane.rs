@@ -359,7 +359,7 @@ impl Lane {
         let whole = reading.rect.width.saturating_mul(reading.rect.rows);
         let long = whole > PIECE;
         while let Some(piece) = reading.next() {
-            if long && self.progress.out.load(Ordering::Relaxed) >= BUDGET / 2 {
+            if long && self.progress.out.load(Ordering::Relaxed) >= BUDGET {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
@@ -584,10 +584,11 @@ impl Lane {
     /// Nothing will run again. While something still does, as it may after a cause that is not the driver's, nothing changes, and the attendant comes back.
     #[must_use]
     pub(crate) fn abandon(&self) -> Vec<Wake> {
+        // Under the lock, so that nobody who was already inside enqueues after the look.
+        let mut submit = self.submit.lock();
         if self.shared.is_running(self.stream) {
             return Vec::new();
         }
-        let mut submit = self.submit.lock();
         let held = std::mem::take(&mut submit.held);
         let load = std::mem::take(&mut submit.load);
         submit.last = Position::MAX;

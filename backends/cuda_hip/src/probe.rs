@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Vendor};
+use crate::kernel::Compiled;
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
 const BINDINGS: u32 = 64;
@@ -57,7 +58,7 @@ impl GpuDriver {
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
-        let api = Api { vendor, calls, compiler, process: std::process::id() };
+        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
         start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
@@ -89,7 +90,7 @@ impl GpuDriver {
             }
         };
         let compiler = self.compiler(library);
-        let api = Api { vendor: self.vendor, calls, compiler, process: std::process::id() };
+        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
         if let Err(why) = start(&api) {
             tried.push(why);
             return None;
@@ -300,8 +301,9 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         uniform_size: 64 << 10,
         immediate_size: IMMEDIATES,
         allocation_size: memory,
-        storage_alignment: 16,
-        uniform_alignment: 16,
+        // What a kernel's types need is asked for beside this.
+        storage_alignment: 4,
+        uniform_alignment: 4,
     })
 }
 

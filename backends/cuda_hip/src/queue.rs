@@ -12,10 +12,12 @@ use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
 /// How long a wait asks without pause.
-const SPIN: Duration = Duration::from_micros(20);
-/// The shortest and the longest pause between two looks: a sixteenth of what the wait has taken so far.
+const SPIN: Duration = Duration::from_micros(100);
+/// The shortest and the longest pause between two looks: a part of what the wait has taken so far, so that a long one is not much
+/// longer for it.
 const SHORTEST: Duration = Duration::from_micros(20);
-const LONGEST: Duration = Duration::from_micros(500);
+const LONGEST: Duration = Duration::from_millis(10);
+const PART: u32 = 64;
 
 pub(crate) struct GpuQueue {
     lane: Arc<Lane>,
@@ -37,6 +39,14 @@ impl Drop for GpuQueue {
     }
 }
 
+/// Everything counts as completed after a fault, though it may not have run: then a wait answers the fault.
+fn done(lane: &Arc<Lane>) -> Result<Waited, DeviceError> {
+    match lane.shared.fault() {
+        Some(cause) if lane.progress.completed() == Position::MAX => Err(DeviceError::Lost(cause)),
+        _ => Ok(Waited::Done),
+    }
+}
+
 /// Asks until it is there.
 fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
     let start = Instant::now();
@@ -48,7 +58,7 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         lane.cover(at)?;
         wake_all(lane.look());
         if lane.progress.completed() >= at {
-            return Ok(Waited::Done);
+            return done(lane);
         }
         let now = Instant::now();
         let left = deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(now));
@@ -59,7 +69,7 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         if taken < SPIN {
             std::hint::spin_loop();
         } else {
-            lane.progress.listen(at, (taken / 16).clamp(SHORTEST, LONGEST).min(left));
+            lane.progress.listen(at, (taken / PART).clamp(SHORTEST, LONGEST).min(left));
         }
     }
 }
@@ -141,7 +151,7 @@ impl Queue for GpuQueue {
     fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError> {
         let lane = &self.lane;
         if lane.progress.completed() >= at {
-            return Ok(Waited::Done);
+            return done(lane);
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         lane.progress.expect(at);

@@ -60,6 +60,8 @@ pub(crate) struct Slice {
 
 // SAFETY: as of `Pinned`; one operation uses it.
 unsafe impl Send for Slice {}
+// SAFETY: shared, it is only an address; `bytes` says who may look.
+unsafe impl Sync for Slice {}
 
 impl Slice {
     pub(crate) fn of(chunk: &Pinned, offset: usize, size: usize) -> Self {
