@@ -3,8 +3,8 @@
 //! Nothing is enqueued here. Locks: `ending`, then `flight`; a queue's `submit` comes before both.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
@@ -422,7 +422,9 @@ fn out_of_bounds(found: Violation) -> LateCause {
 fn land_all(loads: &[Load]) {
     let all: Vec<&Landing> = loads.iter().flat_map(|load| &load.landings).collect();
     let long = all.iter().filter(|landing| matches!(landing, Landing::Rows { from, .. } if from.size >= CHUNK / 2)).count();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(long);
+    // Asking how many processors there are takes longer than most landings.
+    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = if long < 2 { 1 } else { (*PROCESSORS).min(MOST_THREADS).min(long) };
     if threads < 2 {
         return all.into_iter().for_each(land);
     }

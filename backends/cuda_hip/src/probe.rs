@@ -301,8 +301,9 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         uniform_size: 64 << 10,
         immediate_size: IMMEDIATES,
         allocation_size: memory,
-        storage_alignment: 16,
-        uniform_alignment: 16,
+        // What a kernel's types need is asked for beside this.
+        storage_alignment: 4,
+        uniform_alignment: 4,
     })
 }
 

@@ -39,6 +39,14 @@ impl Drop for GpuQueue {
     }
 }
 
+/// Everything counts as completed after a fault, though it may not have run: then a wait answers the fault.
+fn done(lane: &Arc<Lane>) -> Result<Waited, DeviceError> {
+    match lane.shared.fault() {
+        Some(cause) if lane.progress.completed() == Position::MAX => Err(DeviceError::Lost(cause)),
+        _ => Ok(Waited::Done),
+    }
+}
+
 /// Asks until it is there.
 fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
     let start = Instant::now();
@@ -50,7 +58,7 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         lane.cover(at)?;
         wake_all(lane.look());
         if lane.progress.completed() >= at {
-            return Ok(Waited::Done);
+            return done(lane);
         }
         let now = Instant::now();
         let left = deadline.map_or(LONGEST, |deadline| deadline.saturating_duration_since(now));
@@ -143,7 +151,7 @@ impl Queue for GpuQueue {
     fn wait(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError> {
         let lane = &self.lane;
         if lane.progress.completed() >= at {
-            return Ok(Waited::Done);
+            return done(lane);
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         lane.progress.expect(at);
