@@ -290,7 +290,7 @@ fn copies(raw: &Raw, device: &dyn Device) {
         })
     };
     let rate = |time: Duration| BYTES as f64 / time.as_secs_f64() / 1e9;
-    let mut row = |what, ours, theirs| line(what, rate(ours), rate(theirs), "GB/s", rate(ours) / rate(theirs));
+    let row = |what, ours, theirs| line(what, rate(ours), rate(theirs), "GB/s", rate(ours) / rate(theirs));
     // SAFETY: all of this memory is that long and lives until the end, and each copy is waited for.
     unsafe {
         let mine = ours(&mut |at| queue.write(at, region, &bytes).unwrap());

@@ -1,10 +1,9 @@
 //! A driver made of host memory, to be failed at will. Streams are lists of work that is done as late as can be: a little each time somebody asks for an event, from
 //! whichever stream the dice say. So bytes that are reused too early, orders that nobody ensured and objects that are left over show.
 //!
-// Each of the tests uses a part of it.
-#![allow(dead_code)]
 //! What a real driver would leave undefined ends the test here: memory touched outside an allocation, before it is there or after it is gone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
+#![allow(dead_code, reason = "each of the tests uses a part of it")]
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
