@@ -87,22 +87,28 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     if launch.mode != Mode::Execute || stream.is_some_and(Stream::is_dry) {
         return prepare(stream, launch);
     }
+    if let Some(stream) = stream.filter(|stream| stream.window.is_recording()) {
+        let recorded = settling(launch, || record(stream, &Request::Launch(*launch)));
+        if let Some(outcome) = recorded.map_err(|made| refused(*made, launch))? {
+            return Ok(outcome);
+        }
+    }
     let mut bound = Bound::new();
     let (stream, kernel) = check(stream, launch, &mut bound).map_err(|made| refused(*made, launch))?;
-    if is_nothing(&launch.grid) && !stream.window.is_recording() {
+    if is_nothing(&launch.grid) {
         return Ok(Outcome::Enqueued);
     }
     // T7: what does not compile claims its outputs.
-    let mut unsettled = Unsettled(Some(launch));
-    let compiled = kernel.compiled();
-    unsettled.0 = None;
-    let id = compiled.map_err(|made| refused(*made, launch))?;
-    if stream.window.is_recording()
-        && let Some(outcome) = record(stream, &Request::Launch(*launch)).map_err(|made| refused(*made, launch))?
-    {
-        return Ok(outcome);
-    }
+    let id = settling(launch, || kernel.compiled()).map_err(|made| refused(*made, launch))?;
     enqueue(stream, kernel, id, launch, &bound)
+}
+
+/// Makes a call that may compile, and panic at it.
+fn settling<T>(launch: &Launch<'_>, call: impl FnOnce() -> T) -> T {
+    let mut unsettled = Unsettled(Some(launch));
+    let answer = call();
+    unsettled.0 = None;
+    answer
 }
 
 /// A launch whose compilation may panic: its outputs stay claimed (F2).

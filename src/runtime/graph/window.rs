@@ -17,6 +17,7 @@ use super::super::error::{Checked, Failed, Result, error, fail, refusal};
 use super::super::memory::{AllocationMode, CAPTURING};
 use super::super::section::{Outcome, Write, alone, claim, refuse, refused_operation};
 use super::super::stream::Stream;
+use super::super::transfer::usable;
 use super::super::{code, late, trust};
 use super::builder::{GraphOptions, List};
 use super::instance::{Graph, written};
@@ -124,6 +125,7 @@ pub(crate) fn watched<T>(stream: Option<&Stream>, what: impl Fn() -> String, cal
 
 /// Records a node, if the stream records. `None`: it does not, or not any more.
 pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<Outcome>> {
+    usable(Some(stream))?;
     let work = Work::new(&stream.device, request)?;
     for touched in work.touches() {
         back(&touched.view.buffer)?;
