@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Vendor};
-use compute_hal::Features;
+use compute_hal::{Features, NativeKind};
 use compute_kernel::cxx;
 
 /// The driver, opened when somebody asks for devices.
@@ -35,6 +35,7 @@ pub static VENDOR: Vendor = Vendor {
     formats: &["cubin", "ptx"],
     // More share the same few channels anyway.
     queues: 32,
+    native: NativeKind::CudaPointer,
     // What the driver's own pitched allocations have.
     row_alignment: 512,
     target,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
-    Properties, Queue, QueueId,
+    NativeKind, Properties, Queue, QueueId,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -253,6 +253,10 @@ impl Device for GpuDevice {
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
         self.shared.well()?;
         Ok(self.shared.memory.get(memory)?.address)
+    }
+
+    fn native_kind(&self) -> NativeKind {
+        self.shared.api.vendor.native
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

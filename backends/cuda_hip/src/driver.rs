@@ -9,6 +9,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 
+use compute_hal::NativeKind;
 use compute_kernel::cxx::Dialect;
 
 /// What every call answers; 0: well. Any number may come, also ones that this version has never heard of, so it is no enumeration.
@@ -563,6 +564,8 @@ pub struct Vendor {
     pub formats: &'static [&'static str],
     /// Streams that exist at once.
     pub queues: u32,
+    /// What an exported address is for the vendor's own programs.
+    pub native: NativeKind,
     /// Multiple of bytes that rows begin at.
     pub row_alignment: u32,
     /// The exact target that code is made for (`sm_90`, `gfx942:sramecc+:xnack-`).

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Vendor};
-use compute_hal::Features;
+use compute_hal::{Features, NativeKind};
 use compute_kernel::cxx;
 use hip_sys::*;
 
@@ -38,6 +38,7 @@ pub static VENDOR: Vendor = Vendor {
     formats: &["hsaco"],
     // The hardware's queues are few, and changing between more costs.
     queues: 4,
+    native: NativeKind::HipPointer,
     row_alignment: 256,
     target,
     compile_options,

@@ -470,6 +470,7 @@ pub(crate) static VENDOR: Vendor = Vendor {
     language: "mock",
     formats: &[],
     queues: 4,
+    native: compute_hal::NativeKind::CudaPointer,
     row_alignment: 256,
     target: |_, _, _| Ok("mock".into()),
     compile_options: |_| Err("a mock runs nothing".into()),
