@@ -487,7 +487,7 @@ static void bad_kernel_calls(void)
         change;                                                               \
         BAD(code, compute_kernel_create(device, &desc, &out, E));             \
     } while (0)
-    compute_constant constant = { "nothing", COMPUTE_NUL_TERMINATED, 1.0 };
+    compute_constant constant = { "nothing", COMPUTE_NUL_TERMINATED, 1.0, COMPUTE_CONSTANT_VALUE, 0 };
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = 4);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.language = UINT32_MAX);
     WRONG(COMPUTE_ERROR_INVALID_ENUM, desc.bounds = 3);

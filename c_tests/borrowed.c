@@ -268,6 +268,45 @@ TEST(m6_strided_writes_that_wait_for_their_turn_are_charged_and_borrowed_ones_ar
     CHECK_EQ(charges(budget).charged, 0);
 }
 
+TEST(t12_f1_borrowed_rows_of_a_write_that_fails_half_way_are_the_callers_when_the_call_returns)
+{
+    enum { PLANES = 2, PLANE = 60 * PITCH, HOST_PLANE = 60 * HOST_PITCH, HOST = HOST_PLANE + HOST_SPAN };
+    static const uint64_t planes[3] = { PLANES, ROWS, WIDTH };
+    static const int64_t to[3] = { PLANE, PITCH, 1 }, from[3] = { HOST_PLANE, HOST_PITCH, 1 };
+    static const uint32_t ways[] = { COMPUTE_FAULT_ERROR, COMPUTE_FAULT_PANIC };
+    for (size_t way = 0; way < COUNT_OF(ways); way++) {
+        set_up_on(open_faulty());
+        if (!runs_long(device, stream)) return;
+        unsigned char *host = malloc(HOST);
+        compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+        desc.rank = 3;
+        desc.shape = planes;
+        desc.element_size = 1;
+        desc.from_strides = from;
+        desc.to_strides = to;
+        compute_buffer slow = make_buffer(device, 256, "slow"), buffer = make_buffer(device, 8192, "rows");
+        compute_view view = whole(buffer);
+        compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
+        compute_event over = NULL;
+        OK(compute_stream_fill(stream, &view, "\x11", 1, E));
+        OK(compute_stream_export(stream, &view, COMPUTE_ACCESS_WRITE, &native, E));
+        for (int i = 0; i < HOST; i++) host[i] = (unsigned char)(3 * i);
+        spin = NULL; /* of another device */
+        long_work(stream, slow);
+        /* The second piece is refused when the first one is enqueued already, behind the long work. */
+        OK(compute_device_inject_fault(device, 2, ways[way], E));
+        CHECK(compute_stream_write_strided_borrowed(stream, &view, &desc, host, HOST, &over, NULL) < 0 && over == NULL);
+        memset(host, 0xEE, HOST);
+        (void)compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, NULL);
+        const unsigned char *bytes = (const unsigned char *)(uintptr_t)(native.handle + native.offset);
+        CHECK(native.kind == COMPUTE_NATIVE_ADDRESS);
+        for (int row = 0; row < ROWS && native.kind == COMPUTE_NATIVE_ADDRESS; row++) {
+            for (int i = 0; i < WIDTH; i++) CHECK_EQ(bytes[row * PITCH + i], (unsigned char)(3 * (row * HOST_PITCH + i)));
+        }
+        free(host);
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -278,6 +317,7 @@ int main(int argc, char **argv)
     RUN(t8_a_lazy_readback_of_elements_answers_for_its_rows_and_can_be_tried_again);
     RUN(m9_lazy_readbacks_of_elements_that_cannot_be_are_refused_when_they_are_made);
     RUN(f1_whichever_call_of_the_device_fails_borrowed_rows_and_lazy_ones_are_right_or_an_error);
+    RUN(t12_f1_borrowed_rows_of_a_write_that_fails_half_way_are_the_callers_when_the_call_returns);
     RUN(m6_strided_writes_that_wait_for_their_turn_are_charged_and_borrowed_ones_are_not);
     return finish();
 }

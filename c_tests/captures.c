@@ -284,12 +284,50 @@ static compute_status do_copy_strided(void)
     compute_view from = range(a, 0, 28), to = range(c, 0, 16);
     return compute_stream_copy_strided(stream, &from, &to, &desc, E);
 }
+static compute_strided_desc four_apart(void)
+{
+    static const uint64_t shape[1] = { 4 };
+    static const int64_t strides[1] = { 8 };
+    compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+    desc.rank = 1;
+    desc.shape = shape;
+    desc.element_size = 4;
+    desc.to_strides = strides;
+    return desc;
+}
+static compute_status do_write_strided(void)
+{
+    static const uint32_t words[4] = { 1, 2, 3, 4 };
+    compute_strided_desc desc = four_apart();
+    compute_view to = range(c, 0, 28);
+    return compute_stream_write_strided(stream, &to, &desc, words, sizeof words, E);
+}
+static compute_status do_write_strided_borrowed(void)
+{
+    static const uint32_t words[4] = { 1, 2, 3, 4 };
+    compute_strided_desc desc = four_apart();
+    compute_view to = range(c, 0, 28);
+    compute_event over = NULL;
+    return compute_stream_write_strided_borrowed(stream, &to, &desc, words, sizeof words, &over, E);
+}
+static compute_status do_read_strided_lazy(void)
+{
+    compute_strided_desc desc = four_apart();
+    compute_view from = range(a, 0, 16);
+    compute_readback readback = NULL;
+    const void *bytes = NULL;
+    compute_status status = compute_stream_read_strided_lazy(stream, &from, &desc, &readback, E);
+    if (status == COMPUTE_OK) status = compute_readback_get(readback, &bytes, NULL, E);
+    compute_readback_release(readback);
+    return status;
+}
 static const struct {
     const char *says;
     compute_status (*call)(void);
 } refused[] = {
     { "read", do_read }, { "read", do_read_async }, { "sync", do_sync }, { "write", do_write }, { "event", do_record }, { "clean-up", do_cleanup },
     { "replay", do_replay }, { "freezing", do_freeze }, { "dry run", do_dry_run }, { "compaction", do_compact }, { "copy", do_copy_strided },
+    { "write", do_write_strided }, { "write", do_write_strided_borrowed }, { "read", do_read_strided_lazy },
 };
 
 TEST(g2_gr_01_what_a_window_cannot_record_is_refused_at_once_and_dooms_it_by_name)

@@ -529,7 +529,7 @@ TEST(l10_a_kernel_tells_what_it_is_before_it_runs)
         "@compute @workgroup_size(8, 4, 2) fn everything(@builtin(local_invocation_index) i: u32) {\n"
         "  shared_words[i] = I[i] + settings.b + tail.x + rounds;\n  workgroupBarrier();\n"
         "  O[i] = shared_words[i ^ 1u] + u32(scale);\n  atomicAdd(&counts[i], 1u); }\n";
-    compute_constant rounds = { "rounds", COMPUTE_NUL_TERMINATED, 3.0 };
+    compute_constant rounds = { "rounds", COMPUTE_NUL_TERMINATED, 3.0, COMPUTE_CONSTANT_VALUE, 0 };
     compute_kernel_desc desc = kernel_desc(source, "everything");
     desc.constants = &rounds;
     desc.constant_count = 1;
@@ -626,7 +626,7 @@ TEST(kt_19_override_constants_set_sizes_and_bad_ones_are_refused)
     static const struct { const char *name; double value; int good; } tries[] = {
         { "N", 32, 1 }, { "N", 0, 0 }, { "N", 1.5, 0 }, { "N", -1, 0 }, { "N", 4294967296.0, 0 }, { "M", 3, 0 } };
     for (size_t i = 0; i < COUNT_OF(tries); i++) {
-        compute_constant constant = { tries[i].name, COMPUTE_NUL_TERMINATED, tries[i].value };
+        compute_constant constant = { tries[i].name, COMPUTE_NUL_TERMINATED, tries[i].value, COMPUTE_CONSTANT_VALUE, 0 };
         compute_kernel_desc desc = kernel_desc(source, "sized");
         compute_kernel kernel = NULL;
         desc.constants = &constant;
@@ -732,6 +732,7 @@ int main(int argc, char **argv)
     RUN(l9_an_indirect_grid_counts_as_read);
     RUN(l9_a_copy_whose_ranges_overlap_is_refused);
     RUN(l10_a_kernel_tells_what_it_is_before_it_runs);
+    RUN(l10_override_constants_of_64_bits_keep_every_bit);
     RUN(kt_19_override_constants_set_sizes_and_bad_ones_are_refused);
     return finish();
 }

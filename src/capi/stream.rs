@@ -341,7 +341,7 @@ pub(crate) fn give_event(out: Out<compute_event>, event: Option<std::sync::Arc<E
         }
         Err(complaint) => {
             // The answer is that there is no memory, whatever the wait says.
-            let _ = event.wait(None);
+            let _ = event.wait_for_lent();
             Err(complaint)
         }
     }

@@ -486,24 +486,6 @@ pub struct compute_table {
         desc: *const compute_strided_desc,
         out_error: *mut compute_error,
     ) -> compute_status,
-    /// `compute_stream_write_strided_borrowed`
-    pub stream_write_strided_borrowed: unsafe extern "C" fn(
-        stream: compute_stream,
-        to: *const compute_view,
-        desc: *const compute_strided_desc,
-        bytes: *const c_void,
-        size: u64,
-        out_event: *mut compute_event,
-        out_error: *mut compute_error,
-    ) -> compute_status,
-    /// `compute_stream_read_strided_lazy`
-    pub stream_read_strided_lazy: unsafe extern "C" fn(
-        stream: compute_stream,
-        from: *const compute_view,
-        desc: *const compute_strided_desc,
-        out: *mut compute_readback,
-        out_error: *mut compute_error,
-    ) -> compute_status,
     /// `compute_tensor_desc_init`
     pub tensor_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_desc),
     /// `compute_strided_desc_init`
@@ -724,6 +706,24 @@ pub struct compute_table {
     ) -> compute_status,
     /// `compute_written`
     pub written: unsafe extern "C" fn(view: *const compute_view, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_write_strided_borrowed`
+    pub stream_write_strided_borrowed: unsafe extern "C" fn(
+        stream: compute_stream,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        bytes: *const c_void,
+        size: u64,
+        out_event: *mut compute_event,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_stream_read_strided_lazy`
+    pub stream_read_strided_lazy: unsafe extern "C" fn(
+        stream: compute_stream,
+        from: *const compute_view,
+        desc: *const compute_strided_desc,
+        out: *mut compute_readback,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {

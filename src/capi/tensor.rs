@@ -186,7 +186,7 @@ pub unsafe extern "C" fn compute_stream_write_strided_borrowed(
     out_event: *mut compute_event,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard(out_error, || {
+    guard_call(stream, "a strided write", out_error, || {
         // SAFETY: as our own caller says.
         let asked = unsafe { Asked::new(stream, to, "to") }?;
         // SAFETY: as our own caller says.

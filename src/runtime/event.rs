@@ -166,7 +166,7 @@ impl Event {
     }
 
     /// Sleeps until it is over, by means that cannot fail.
-    fn outlast(&self) {
+    pub(super) fn outlast(&self) {
         if self.is_over() || self.is_staged() && self.device.fault().is_some() {
             return;
         }

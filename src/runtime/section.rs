@@ -77,6 +77,8 @@ struct Held<'a> {
     buffer: &'a Arc<Buffer>,
     exclusive: bool,
     writes: bool,
+    /// How many ranges of its map the work may change at most, about.
+    ranges: usize,
     found: Found,
     /// Its map was changed, so whether it is clean has to be asked anew.
     changed: bool,
@@ -299,11 +301,16 @@ impl<'a> Section<'a> {
     fn merge(&mut self) -> std::result::Result<(), NoMemory> {
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
+            let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
             match self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id) {
-                Ok(index) => self.held[index].writes |= writes,
+                Ok(index) => {
+                    let held = &mut self.held[index];
+                    held.writes |= writes;
+                    held.ranges = held.ranges.saturating_add(ranges);
+                }
                 Err(place) => {
                     let found = Found { dirty: false, pending: false };
-                    let new = Held { buffer, exclusive: false, writes, found, changed: false };
+                    let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
                     room(&mut self.held)?;
                     self.held.insert(place, new);
                 }
@@ -360,9 +367,7 @@ impl<'a> Section<'a> {
     /// So that nothing from here on needs memory or merges claims. Without memory a map claims more than it must, but never less.
     fn reserve(&self) {
         for held in self.held.iter().filter(|held| held.found.dirty) {
-            let uses = self.touches.iter().filter(|touch| Arc::ptr_eq(held.buffer, touch.span.buffer));
-            let uses: usize = uses.map(|touch| if touch.rows.is_some() { rows::EXACT } else { 1 }).sum();
-            let _ = held.buffer.map.lock().reserve(2 * uses);
+            let _ = held.buffer.map.lock().reserve(held.ranges.saturating_mul(2));
         }
     }
 
@@ -391,16 +396,33 @@ impl<'a> Section<'a> {
             }
             let map = touch.span.buffer.map.lock();
             for gap in map.unwritten_in(touch.span.range()) {
-                if rows::wants_filled(touch, &gap) && !self.fills.iter().any(|(other, range)| *other == index && *range == gap) {
+                if rows::wants_filled(touch, &gap) {
                     room(&mut self.fills)?;
                     self.fills.push((index, gap));
                 }
             }
         }
+        self.drop_repeated_fills();
         for (index, _) in &self.fills {
             self.held[*index].writes = true;
         }
         Ok(())
+    }
+
+    /// A gap that several touches want filled is filled once. Compaction's fills come first and are of other bytes: its gaps count as written.
+    fn drop_repeated_fills(&mut self) {
+        let wanted = self.fills.get_mut(self.compacted..).unwrap_or_default();
+        if wanted.len() < 2 {
+            return;
+        }
+        wanted.sort_unstable_by_key(|(index, gap)| (*index, gap.start, gap.end));
+        let (mut before, mut seen) = (None, 0);
+        self.fills.retain(|fill| {
+            let repeated = seen > self.compacted && before.as_ref() == Some(&*fill);
+            seen += 1;
+            before = Some(fill.clone());
+            !repeated
+        });
     }
 
     /// Gives the work its positions, and collects what it has to wait for.

@@ -105,7 +105,7 @@ impl Stream {
         answer
     }
 
-    fn sync_quietly(&self, views: &[View], timeout: Option<Duration>) -> Result<Wait> {
+    pub(super) fn sync_quietly(&self, views: &[View], timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut targets: SmallVec<[(&Device, Arc<Queue>, u64); 4]> = SmallVec::new();
         targets.push((&self.device, Arc::clone(&self.queue), self.queue.last()));

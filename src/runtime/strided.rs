@@ -13,11 +13,12 @@ use compute_trust::Error;
 use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::Event;
+use super::graph::watched;
 use super::place::{Place, Span};
 use super::rows::Touches;
 use super::section::{Outcome, Step, Subject, Write, perform, refuse, region};
 use super::stream::Stream;
-use super::transfer::{Landing, NAMES, Source, charge, perform_read, refuse_write, subject, usable, written};
+use super::transfer::{Landing, Lent, NAMES, Source, charge, perform_read, refuse_write, subject, usable, written};
 use super::{code, rows};
 
 /// More calls of the device than this for one transfer: packing on the host, or a kernel, would be the better way.
@@ -154,6 +155,15 @@ pub fn write_strided(
     tensor: &Tensor<'_>,
     source: Source<'_>,
 ) -> Result<Option<Arc<Event>>> {
+    watched(stream, || "a strided write".into(), || write_now(stream, to, tensor, source))
+}
+
+fn write_now(
+    stream: Option<&Stream>,
+    to: Place<'_>,
+    tensor: &Tensor<'_>,
+    source: Source<'_>,
+) -> Result<Option<Arc<Event>>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = to.check(&stream.device, || "destination".into())?;
@@ -170,8 +180,12 @@ pub fn write_strided(
     let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[1], false, Write::Whole);
     let subject = Subject { calls, ..subject(stream, &NAMES.write) };
+    let lent = Lent::by(stream);
     let enqueue = |step: &Step<'_>| {
         let to = region(&span)?;
+        if matches!(source, Source::Borrowed(_)) {
+            lent.begin(step, calls);
+        }
         each_call(step, &stream.device, &transfer, |at, piece| {
             let to = part(to, &piece, 1);
             let [host_pitch, pitch] = piece.pitches;
@@ -186,11 +200,16 @@ pub fn write_strided(
     };
     let charge = charge(stream, &source, transfer.bytes());
     let performed = perform(stream, &subject, &touches, None, enqueue)?;
+    lent.end();
     Ok(borrowed(written(stream, &performed, charge)))
 }
 
 /// Enqueues a copy of the elements of a tensor within the device (L9: no byte of the source may be one of the destination).
 pub fn copy_strided(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Tensor<'_>) -> Result<Outcome> {
+    watched(stream, || "a strided copy".into(), || copy_now(stream, from, to, tensor))
+}
+
+fn copy_now(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Tensor<'_>) -> Result<Outcome> {
     let checked = (|| {
         let stream = usable(stream)?;
         let to = to.check(&stream.device, || "destination".into())?;
@@ -249,6 +268,10 @@ fn apart(spans: [Span<'_>; 2], ends: &[Footprint; 2]) -> Checked<()> {
 
 /// Enqueues a read of the elements of a tensor into host memory that stays valid until the event it gives is over. Bytes between them are left alone.
 pub fn read_strided(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_>, into: HostTarget) -> Result<Arc<Event>> {
+    watched(stream, || "a strided read".into(), || read_now(stream, from, tensor, into))
+}
+
+fn read_now(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_>, into: HostTarget) -> Result<Arc<Event>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = from.check(&stream.device, || "source".into())?;

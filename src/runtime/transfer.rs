@@ -3,6 +3,7 @@
 //! Each is checked here in full, refuses with a claim on what it would have written (T2), and goes through a
 //! [section](super::section) like a launch.
 
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
 use compute_hal::{DeviceError, HostSource, HostTarget};
@@ -103,17 +104,53 @@ fn write_now(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
     Ok(matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None)))
 }
 
+/// Memory of the caller's that a piece of work lends to the device. Where the work fails half way, or panics, no event answers for what the device was given of
+/// it already: then that is waited for here.
+pub(super) struct Lent<'a> {
+    stream: &'a Stream,
+    until: Cell<Option<u64>>,
+}
+
+impl<'a> Lent<'a> {
+    pub(super) fn by(stream: &'a Stream) -> Self {
+        Self { stream, until: Cell::new(None) }
+    }
+
+    /// From now on the device may reach it, until the last of `calls` positions is over. They complete, whatever becomes of the calls.
+    pub(super) fn begin(&self, step: &Step<'_>, calls: u64) {
+        self.until.set(Some(step.at.saturating_add(calls.saturating_sub(1))));
+    }
+
+    /// An event answers for it.
+    pub(super) fn end(&self) {
+        self.until.set(None);
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(position) = self.until.get() {
+            Event::at(self.stream, position, None).outlast();
+        }
+    }
+}
+
 fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.write);
     let charge = charge(stream, &source, span.size);
+    let lent = Lent::by(stream);
     let performed = perform(stream, &subject, &touches, None, |step| {
         let to = region(&span)?;
         match source {
             Source::Copied(bytes) => step.queue.write(step.at, to, bytes),
-            Source::Borrowed(bytes) => step.queue.write_borrowed(step.at, to, bytes),
+            Source::Borrowed(bytes) => {
+                lent.begin(step, 1);
+                step.queue.write_borrowed(step.at, to, bytes)
+            }
         }
     })?;
+    lent.end();
     Ok(written(stream, &performed, charge))
 }
 
@@ -266,6 +303,7 @@ pub(super) fn perform_read(
     let Landing { view, into, rows } = landing;
     let watch = Watch::new();
     let (mut waiting, mut refused) = (None, None);
+    let lent = Lent::by(stream);
     let performed = perform(stream, subject, touches, Some(&watch), |step| {
         // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
         if step.journaled && !into.is_ours() {
@@ -276,9 +314,13 @@ pub(super) fn perform_read(
                 DeviceError::OutOfMemory { asked: size, free: 0 }
             })?);
         }
+        if waiting.is_none() && !into.is_ours() {
+            lent.begin(step, subject.calls);
+        }
         work(step, waiting.clone().unwrap_or_else(|| into.clone()))
     });
     let performed = performed.map_err(|failed| refused.take().unwrap_or(failed))?;
+    lent.end();
     match performed {
         Performed::Skipped(failure) => {
             // All failures that claim some of the bytes, unless they were repaired this very moment.

@@ -1,14 +1,14 @@
 //! Handles: 64-bit values that C holds instead of addresses, and the tables that they are looked up in. Nothing here knows what the values are.
 //!
 //! ```text
-//! 63  62..60  59..46  45..24      23..0
+//! 63  62..59  58..46  45..24      23..0
 //! [ 1 | tag  | salt  | generation | slot ]
 //! ```
 //!
 //! A handle is looked up, never dereferenced: stale, garbage, of another type, of another copy of the library all answer "none".
-//! - The top bit keeps every address of user space out. Tag 0 and 7 are not used, so neither NULL nor -1 is ever a handle.
+//! - The top bit keeps every address of user space out. Tag 0 and 15 are not used, so neither NULL nor -1 is ever a handle.
 //! - The salt is random per table and copy of the library. Each slot counts its generations from a number of its own, random too, so that a
-//!   handle of another copy, or a guess, has 36 bits to get right.
+//!   handle of another copy, or a guess, has 35 bits to get right.
 //! - A slot whose generations are used up is retired rather than reused.
 //!
 //! Looking up takes no lock ([`word`]; [`lanes`] for what many threads look up at once). Making and ending a handle takes a short one. Slots live in chunks that never move and are never given back, each
@@ -31,7 +31,7 @@ use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use word::{GENERATION_BITS, Held, LAST_GENERATION, Word};
 
 const SLOT_BITS: u32 = 24;
-const TAG_SHIFT: u32 = 60;
+const TAG_SHIFT: u32 = 59;
 const SALT_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
 const SALT_BITS: u32 = TAG_SHIFT - SALT_SHIFT;
 const MARK: u64 = 1 << 63;
@@ -72,6 +72,8 @@ pub(crate) enum Tag {
     /// A graph.
     Graph = 11,
 }
+
+const _: () = assert!((Tag::Graph as u64) < (MARK >> TAG_SHIFT) - 1, "the tag has room in a handle, and is not all ones");
 
 /// Why no handle could be made: memory, or all 16 million are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,8 +41,8 @@ struct Inner {
     native: Option<Native>,
     /// How many look at the plan.
     entered: u32,
-    /// Where a replay of which only a part was submitted is over.
-    partial: Option<Use>,
+    /// Where replays of which only a part was submitted are over.
+    partial: SmallVec<[Use; 1]>,
 }
 
 /// What is replayed.
@@ -70,10 +70,14 @@ struct Native {
 
 /// Somebody looks at the plan, so that it does not change.
 pub(crate) struct Entered<'a> {
-    graph: &'a Graph,
     pub(crate) plan: Arc<Plan>,
     native: Option<GraphId>,
+    /// Behind the plan: fields are dropped in their order, and an update that finds nobody inside has the only plan.
+    _inside: Inside<'a>,
 }
+
+/// Counts somebody in.
+struct Inside<'a>(&'a Graph);
 
 /// Numbers of a graph.
 #[derive(Clone, Copy, Debug, Default)]
@@ -125,9 +129,9 @@ impl Drop for Native {
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.graph.inner.lock().entered -= 1;
+        self.0.inner.lock().entered -= 1;
     }
 }
 
@@ -228,7 +232,7 @@ impl Graph {
             number,
             label: options.label.as_str().into(),
             timed: options.timed,
-            inner: Mutex::new(Inner { plan, native, entered: 0, partial: None }),
+            inner: Mutex::new(Inner { plan, native, entered: 0, partial: SmallVec::new() }),
         }))
     }
 
@@ -237,7 +241,7 @@ impl Graph {
         let mut inner = self.inner.lock();
         inner.entered += 1;
         let (plan, native) = (Arc::clone(&inner.plan), inner.native.as_ref().map(|native| native.id));
-        Entered { graph: self, plan, native }
+        Entered { plan, native, _inside: Inside(self) }
     }
 
     /// Numbers of it.
@@ -272,8 +276,10 @@ impl Graph {
             let label = &self.label;
             return fail(code::BUSY, format!("another call is using graph `{label}` this moment; update it between its replays"));
         }
-        // Goes after the lock.
-        let _old = self.exchange(&mut inner, index, work)?;
+        let old = self.exchange(&mut inner, index, work)?;
+        drop(inner);
+        // Buffers, kernels and the device's graph go with no lock held.
+        drop(old);
         Ok(())
     }
 
@@ -419,7 +425,7 @@ fn replay_now(stream: Option<&Stream>, graph: &Graph) -> Result<Outcome> {
         Err(failed) => {
             // Nobody knows how much of it the device has.
             if let Some(position) = reached {
-                graph.inner.lock().partial = Some(Use { queue: stream.queue.index, position });
+                note_partial(&mut graph.inner.lock().partial, Use { queue: stream.queue.index, position });
             }
             Err(failed)
         }
@@ -435,18 +441,21 @@ fn check_replay<'a>(stream: Option<&'a Stream>, graph: &Graph) -> Checked<&'a St
         let message = || format!("graph `{label}` was made for another device than that of stream `{}`", stream.label);
         return refusal(code::FOREIGN_HANDLE, message);
     }
-    let partial = graph.inner.lock().partial;
-    if let Some(partial) = partial {
-        if !stream.device.over([partial]) {
-            let message = || {
-                format!(
-                    "the last replay of graph `{label}` failed when a part of it was submitted already; wait until that part is over"
-                )
-            };
-            return refusal(code::BUSY, message);
-        }
-        let mut inner = graph.inner.lock();
-        inner.partial = inner.partial.filter(|now| *now != partial);
+    let mut inner = graph.inner.lock();
+    inner.partial.retain(|partial| !stream.device.over([*partial]));
+    if !inner.partial.is_empty() {
+        let message = || {
+            format!("a replay of graph `{label}` failed when a part of it was submitted already; wait until that part is over")
+        };
+        return refusal(code::BUSY, message);
     }
     Ok(stream)
+}
+
+/// Keeps the last position of each queue.
+fn note_partial(partial: &mut SmallVec<[Use; 1]>, new: Use) {
+    match partial.iter_mut().find(|known| known.queue == new.queue) {
+        Some(known) => known.position = known.position.max(new.position),
+        None => partial.push(new),
+    }
 }

@@ -259,13 +259,14 @@ impl Stream {
     /// Begins to record (G1), and gives the number that shows its opener to [`Stream::end_capture`]. Tells what failed in the warm-up run, and then closes the window.
     pub fn begin_capture(&self, options: GraphOptions) -> Result<u64> {
         self.must_be(PREPARED, "begin")?;
-        let drained = self.sync(&[], None);
-        let heard = late::heard(self.id);
+        // Quietly: another thread may have begun meanwhile, which this must not doom.
+        let drained = self.sync_quietly(&[], None);
         let set = self.pool_set().map(Arc::clone);
         let mut phase = self.window.phase.lock();
         let Phase::Prepared(prepared) = &mut *phase else {
             return fail(code::BUSY, format!("the capture of stream `{}` was closed by another thread", self.label));
         };
+        let heard = late::heard(self.id);
         let failing = prepared.failed.take().or_else(|| heard.map(late_failing));
         let failing = failing.or_else(|| drained.err().map(|failed| Failing { what: "the wait for it".into(), failed }));
         let (number, held) = (prepared.number, std::mem::take(&mut prepared.held));
@@ -316,11 +317,12 @@ impl Stream {
         let mut phase = self.window.phase.lock();
         let closed = std::mem::take(&mut *phase);
         self.keeper.open(CAPTURING);
-        self.window.now.store(CLOSED, Ordering::Release);
-        drop(phase);
+        // Before anybody can prepare the next window.
         if let (Phase::Recording(recording), Some(set)) = (&closed, self.pools.get()) {
             set.swap_frozen(recording.frozen);
         }
+        self.window.now.store(CLOSED, Ordering::Release);
+        drop(phase);
         drop(late::heard(self.id));
         closed
     }
