@@ -158,12 +158,7 @@ pub fn write_strided(
     watched(stream, || "a strided write".into(), || write_now(stream, to, tensor, source))
 }
 
-fn write_now(
-    stream: Option<&Stream>,
-    to: Place<'_>,
-    tensor: &Tensor<'_>,
-    source: Source<'_>,
-) -> Result<Option<Arc<Event>>> {
+fn write_now(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>, source: Source<'_>) -> Result<Option<Arc<Event>>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = to.check(&stream.device, || "destination".into())?;

@@ -238,6 +238,10 @@ fn t6a_what_may_skip_the_store_is_not_whole() {
         "if (im.n == 1u) { o[gid.x] = 1u; return; } ",
         "if (a[0] > 3u) { o[gid.x] = 1u; } else { o[gid.x + 1u] = 0u; }",
         "if (a[0] > 3u) { o[gid.x] = 1u; } else if (a[0] > 2u) { o[gid.x] = 0u; }",
+        "let i = gid.x; let n = arrayLength(&o); var ok: bool; if (i < n) { if (ok) { o[i] = 1u; } ok = i < n; } else { ok = false; }",
+        "let i = i32(gid.x); if (i < -2147483648) { o[i] = 1u; }",
+        "let b = -1i; let c = 1i; if (c < b) { o[gid.x] = 1u; }",
+        "let b = i32(-2147483648); let c = 5i; if (c < b) { o[gid.x] = 1u; }",
     ] {
         not_proven(body);
     }

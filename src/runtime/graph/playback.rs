@@ -14,7 +14,9 @@ pub(super) fn play(plan: &Plan, step: &Step<'_>, prints: &mut [Expected<'_>]) ->
     for (node, at) in working.zip(step.at..) {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         let asked = node.work.binding_count();
-        bindings.try_reserve(asked).map_err(|_| DeviceError::OutOfMemory { asked: (asked * size_of::<hal::Binding<'_>>()) as u64, free: 0 })?;
+        bindings
+            .try_reserve(asked)
+            .map_err(|_| DeviceError::OutOfMemory { asked: (asked * size_of::<hal::Binding<'_>>()) as u64, free: 0 })?;
         node.work.bind(&mut bindings)?;
         if node.work.prints().is_some()
             && let Some(expected) = prints.next()

@@ -11,7 +11,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use naga::{Expression, GlobalVariable, Handle, Module, ScalarKind};
+use naga::{Expression, GlobalVariable, Handle, Module, ScalarKind, Type};
 
 use crate::reflect::Layout;
 use crate::reflection::{Coverage, Extent, Guard, LinearStore};
@@ -37,7 +37,7 @@ pub(crate) fn analyse(
     }
     let kernel = Kernel { module, layout, workgroup: entry.workgroup_size, bindings: &places };
     let functions = module.functions.iter().map(|(_, function)| function).chain([&entry.function]);
-    let signed = functions.into_iter().any(|function| function.expressions.iter().any(|(_, e)| cast(e)));
+    let signed = functions.into_iter().any(|function| function.expressions.iter().any(|(_, e)| has_sign(module, e)));
     for store in &walk::stores(kernel, &entry.function) {
         let prove = |groups| Prove { kernel, signed, groups }.store(store);
         let Some(linear) = prove(false).or_else(|| prove(true)) else { continue };
@@ -61,9 +61,18 @@ fn guards(store: &LinearStore) -> usize {
     one + bounds(&store.guard) + store.axis_guards.iter().map(bounds).sum::<usize>()
 }
 
-/// Whether a number may have a sign: ids have none, so there is a cast then.
-fn cast(expression: &Expression) -> bool {
-    matches!(expression, Expression::As { kind: ScalarKind::Sint, .. })
+/// Whether a number may have a sign: ids have none, so it comes from a cast or a constant. What is read from memory is compared with one of these, or not understood.
+fn has_sign(module: &Module, expression: &Expression) -> bool {
+    // Of a structure nobody looks at the members.
+    let of = |ty: Handle<Type>| module.types[ty].inner.scalar().is_none_or(|scalar| scalar.kind == ScalarKind::Sint);
+    match expression {
+        Expression::As { kind, .. } => *kind == ScalarKind::Sint,
+        Expression::Literal(literal) => literal.scalar().kind == ScalarKind::Sint,
+        Expression::ZeroValue(ty) => of(*ty),
+        Expression::Constant(constant) => of(module.constants[*constant].ty),
+        Expression::Override(constant) => of(module.overrides[*constant].ty),
+        _ => false,
+    }
 }
 
 struct Prove<'p> {
@@ -94,11 +103,11 @@ impl Prove<'_> {
             groups: self.groups,
         };
         for guard in &found.guards {
-            let guard = Less { left: seen(&guard.left), right: seen(&guard.right) };
+            let guard = Less { left: seen(&guard.left), right: seen(&guard.right), sign: guard.sign };
             match (guard.left.as_constant(), guard.right.as_constant()) {
                 (Some(left), Some(right)) if left >= right => return None,
                 // With a sign these could be the other way round.
-                (Some(left), Some(right)) if left < NEGATIVE && (right <= NEGATIVE || !self.signed) => {}
+                (Some(left), Some(right)) if !self.signed || left < NEGATIVE && (right < NEGATIVE || guard.sign) => {}
                 _ => self.guard(&place, &guard, &mut store)?,
             }
         }
@@ -129,6 +138,9 @@ impl Prove<'_> {
     /// A number that the launch knows.
     fn extent(&self, poly: &Poly) -> Option<Extent> {
         if let Some(value) = poly.as_constant() {
+            if self.signed && value >= NEGATIVE {
+                return None;
+            }
             return Some(Extent::Constant(u64::from(value)));
         }
         match poly.as_atom() {
@@ -154,7 +166,7 @@ impl Prove<'_> {
         let axis = (0..3u8).find(|&axis| self.id(axis).as_ref() == Some(&guard.left));
         let counts = target.index.as_ref() == Some(&guard.left) || axis.is_some();
         // A launch sees to it that neither ids nor indices are negative.
-        if counts && self.signed && guard.right.as_constant() == Some(NEGATIVE) {
+        if counts && self.signed && guard.sign {
             return Some(());
         }
         let bound = if guard.right.as_atom().is_some() && guard.right.as_atom() == own {

@@ -29,6 +29,8 @@ pub(super) const NEGATIVE: u32 = 1 << 31;
 pub(super) struct Less {
     pub(super) left: Poly,
     pub(super) right: Poly,
+    /// It only asks that `left` is not negative.
+    pub(super) sign: bool,
 }
 
 /// A store that every invocation makes for which all of `guards` hold.
@@ -166,8 +168,9 @@ impl<'a> Walk<'a> {
     }
 
     fn branch(&mut self, condition: Handle<Expression>, accept: &'a Block, reject: &'a Block) -> Flow {
-        self.short_circuit(condition, accept, reject);
         let (yes, no) = (self.scoped(accept), self.scoped(reject));
+        // Only behind the statement does the variable hold that.
+        self.short_circuit(condition, accept, reject);
         let when = |this: &Self, wanted: bool| this.condition(condition, wanted, 0);
         let exit = match (&yes.exit, &no.exit) {
             (Exit::Onward(a), Exit::Onward(b)) if a.is_empty() && b.is_empty() => Exit::Onward(Vec::new()),
@@ -301,21 +304,21 @@ impl<'a> Walk<'a> {
         wanted: bool,
     ) -> Option<Vec<Less>> {
         let (left, right) = (self.values.scalar(left)?.clone(), self.values.scalar(right)?.clone());
-        let (left, right) = match (op, wanted) {
-            (BinaryOperator::Less, true) | (BinaryOperator::GreaterEqual, false) => (left, right),
-            (BinaryOperator::Greater, true) | (BinaryOperator::LessEqual, false) => (right, left),
-            (BinaryOperator::LessEqual, true) | (BinaryOperator::Greater, false) => (left, right.add(&Poly::constant(1))?),
+        let (left, right, sign) = match (op, wanted) {
+            (BinaryOperator::Less, true) | (BinaryOperator::GreaterEqual, false) => (left, right, false),
+            (BinaryOperator::Greater, true) | (BinaryOperator::LessEqual, false) => (right, left, false),
+            (BinaryOperator::LessEqual, true) | (BinaryOperator::Greater, false) => (left, right.add(&Poly::constant(1))?, false),
             // That no number is negative is asked of a launch where numbers have a sign; others never are.
             (BinaryOperator::GreaterEqual, true) | (BinaryOperator::Less, false) if right.as_constant() == Some(0) => {
-                (left, Poly::constant(NEGATIVE))
+                (left, Poly::constant(NEGATIVE), true)
             }
             // Below one is zero.
             (BinaryOperator::Equal, true) | (BinaryOperator::NotEqual, false) if right.as_constant() == Some(0) => {
-                (left, Poly::constant(1))
+                (left, Poly::constant(1), false)
             }
             _ => return None,
         };
-        Some(vec![Less { left, right }])
+        Some(vec![Less { left, right, sign }])
     }
 }
 

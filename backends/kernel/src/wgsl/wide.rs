@@ -116,13 +116,15 @@ pub(super) fn settle(module: &mut Module, values: &Values) -> Result<(), String>
             *expression = Expression::Literal(one);
         }
     }
-    forget(module);
+    forget(module, &settled, &known);
     Ok(())
 }
 
-/// What a resolved module has no use for. Without a name they are nobody's, and naga drops them.
-fn forget(module: &mut Module) {
-    let wide: Vec<_> = module.overrides.iter().filter(|(_, o)| wide(module, o.ty)).map(|(handle, _)| handle).collect();
+/// What a resolved module has no use for. Without a name they are nobody's, and naga drops them. Those whose value is not known here are naga's to find, or to refuse.
+fn forget(module: &mut Module, settled: &HashMap<Handle<Override>, Literal>, known: &[Option<Known>]) {
+    let computed = |o: &Override| o.init.is_some_and(|init| known.get(init.index()).is_some_and(Option::is_some));
+    let unused = |handle, o: &Override| wide(module, o.ty) && (settled.contains_key(&handle) || computed(o));
+    let wide: Vec<_> = module.overrides.iter().filter(|(handle, o)| unused(*handle, o)).map(|(handle, _)| handle).collect();
     let init = module.global_expressions.append(Expression::Literal(Literal::U32(0)), Span::UNDEFINED);
     let ty = module.types.insert(Type { name: None, inner: TypeInner::Scalar(Scalar::U32) }, Span::UNDEFINED);
     for handle in wide {

@@ -40,6 +40,7 @@ pub(super) const NAMES: &[&str] = names![
     atomics_of_floats_add_and_exchange,
     override_constants_have_every_type_that_fits_an_f64,
     override_constants_of_64_bits_keep_every_bit,
+    override_constants_of_64_bits_that_are_not_computed_here_are_right_or_refused,
     sizes_and_indices_of_64_bit_override_constants_are_refused_or_right,
     several_components_are_assigned_at_once,
 ];
@@ -328,6 +329,28 @@ fn several_components_are_assigned_at_once() {
     let want =
         [[20, 1, 23, 40], [0, 8, 5, 1], [2, 12, 18, 0], [8, 10, 32, 0], [2, 3, 5, 6], [2, 2, 3, 1], [2, 3, 0, 0], [1, 3, 2, 2]];
     assert_eq!(got, want.concat());
+}
+
+#[test]
+fn override_constants_of_64_bits_that_are_not_computed_here_are_right_or_refused() {
+    let kernel = |rest: &str| {
+        let source = format!(
+            "{ENABLES} override a: u64 = 5lu; {rest}
+            @group(0) @binding(1) var<storage, read_write> R: array<u64>;
+            @compute @workgroup_size(1) fn main() {{ R[0] = b; }}"
+        );
+        Module::parse(&Source::wgsl(&source)).and_then(|module| module.entry_point(None, &[]))
+    };
+    match kernel("override b: u64 = max(a, 9lu);") {
+        Ok(entry) => {
+            let mut output = vec![0; 2];
+            Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut output]);
+            assert_eq!(numbers_of::<u64>(&output, 1), [9]);
+        }
+        Err(refused) => assert!(!refused.text.contains("front end failed"), "{}", refused.text),
+    }
+    let refused = kernel("override z: u64 = 0lu; override b: u64 = a / z;").err().map(|e| e.text).unwrap_or_default();
+    assert!(!refused.is_empty() && !refused.contains("front end failed"), "{refused}");
 }
 
 #[test]
