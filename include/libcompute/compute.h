@@ -1464,20 +1464,6 @@ typedef struct compute_table {
                                           const struct compute_view *to,
                                           const struct compute_strided_desc *desc,
                                           compute_error *out_error);
-    /* `compute_stream_write_strided_borrowed` */
-    compute_status (*stream_write_strided_borrowed)(compute_stream stream,
-                                                    const struct compute_view *to,
-                                                    const struct compute_strided_desc *desc,
-                                                    const void *bytes,
-                                                    uint64_t size,
-                                                    compute_event *out_event,
-                                                    compute_error *out_error);
-    /* `compute_stream_read_strided_lazy` */
-    compute_status (*stream_read_strided_lazy)(compute_stream stream,
-                                               const struct compute_view *from,
-                                               const struct compute_strided_desc *desc,
-                                               compute_readback *out,
-                                               compute_error *out_error);
     /* `compute_tensor_desc_init` */
     void (*tensor_desc_init)(struct compute_tensor_desc *desc);
     /* `compute_strided_desc_init` */
@@ -1629,6 +1615,20 @@ typedef struct compute_table {
                                     compute_error *out_error);
     /* `compute_written` */
     compute_status (*written)(const struct compute_view *view, compute_error *out_error);
+    /* `compute_stream_write_strided_borrowed` */
+    compute_status (*stream_write_strided_borrowed)(compute_stream stream,
+                                                    const struct compute_view *to,
+                                                    const struct compute_strided_desc *desc,
+                                                    const void *bytes,
+                                                    uint64_t size,
+                                                    compute_event *out_event,
+                                                    compute_error *out_error);
+    /* `compute_stream_read_strided_lazy` */
+    compute_status (*stream_read_strided_lazy)(compute_stream stream,
+                                               const struct compute_view *from,
+                                               const struct compute_strided_desc *desc,
+                                               compute_readback *out,
+                                               compute_error *out_error);
 } compute_table;
 
 /* Success. */
