@@ -52,7 +52,7 @@ fn with_pointers(source: &str, entry: &EntryPoint, setup: &Setup) -> Option<bool
     // Constants that it would evaluate by its own rules are variables.
     let source = source
         .replace("override k0: u32 = 3u;", &format!("var<private> k0: u32 = {}u;", value("k0")?))
-        .replace("@id(7) override k1: f32 = 2.5f;", &format!("var<private> k1: f32 = {:?}f;", value("7")?))
+        .replace("@id(7) override k1: f32 = 2.5f;", &format!("var<private> k1: f32 = {}f;", value("7")?))
         .replace("override k2: i32;", &format!("var<private> k2: i32 = {}i;", value("k2")?))
         .replace("override elements", "const elements");
     let module = compute_kernel::naga::front::wgsl::parse_str(&source).ok()?;
