@@ -143,15 +143,16 @@ fn kt_21_pointers_to_parts_of_variables_are_handed_to_functions() {
     let declarations = "
 struct Part { mass: u32, history: array<vec2<u32>, 4>, numbers: array<u32, 4> }
 var<private> own: Part;
+var<private> added: u32;
 fn add(to: ptr<function, u32>) -> u32 { *to += 5u; return *to; }
-fn add_own(to: ptr<private, u32>) { *to += 5u; own.numbers[3] += 1u; }
+fn add_own(to: ptr<private, u32>) { *to += 5u; added += 1u; }
 fn turn(to: ptr<function, vec2<u32>>) { *to = (*to).yx + 1u; }
 fn both(to: ptr<function, Part>) -> u32 { turn(&(*to).history[1]); return add(&(*to).numbers[2]) + add(&(*to).mass); }
 fn never_called(to: ptr<function, Part>) -> u32 { return add(&(*to).mass); }";
     let bodies = [
         "var p: Part; p.mass = I[0]; O[1] = add(&p.mass); O[2] = p.mass; O[3] = add(&p.numbers[1]) + add(&p.numbers[1]); O[4] = p.numbers[1];",
         "var p: Part; p.history[1] = vec2(I[1], I[3]); O[1] = both(&p); O[2] = p.history[1].x; O[3] = p.history[1].y; O[4] = p.numbers[2]; O[5] = p.mass;",
-        "add_own(&own.mass); add_own(&own.numbers[I[0]]); O[1] = own.mass; O[2] = own.numbers[1]; O[3] = own.numbers[3];",
+        "add_own(&own.mass); add_own(&own.numbers[I[0]]); O[1] = own.mass; O[2] = own.numbers[1]; O[3] = added;",
     ];
     for bounds in [Bounds::Checked, Bounds::Unchecked, Bounds::Validate] {
         same_everywhere(&bodies.map(|body| Kernel { declarations, body, size: 1, bounds, input: &INDICES, output: 16 }));
