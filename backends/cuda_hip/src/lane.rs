@@ -260,7 +260,7 @@ impl Lane {
         }
     }
 
-    /// Pinned memory for one operation.
+    /// Pinned memory for one call of the driver, until that is made: the next slice may give this one's chunk away.
     pub(crate) fn slice(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Slice, DeviceError> {
         if let Some((chunk, used)) = &mut submit.chunk {
             let start = used.next_multiple_of(ALIGNMENT);
@@ -309,21 +309,40 @@ impl Lane {
                 return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))));
             }
         };
-        for (offset, bytes) in &call.inline {
-            let slice = self.slice(submit, calls, bytes.len().max(16))?;
-            slice.put(0, bytes);
-            put(&mut call.arguments, *offset, &slice.address.to_le_bytes())?;
-        }
-        let mut told = None;
-        if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
-            let slice = self.slice(submit, calls, record.size as usize)?;
-            slice.clear();
-            put(&mut call.arguments, offset, &slice.address.to_le_bytes())?;
-            told = Some(Told { position: place.at, record: slice, reports: Arc::clone(&call.kernel.reports) });
-        }
+        let told = self.pin_arguments(submit, calls, place, &mut call)?;
         launch_now(calls, &call, groups, self.stream).map_err(|f| self.shared.fail(f))?;
         submit.load.told.extend(told);
         Ok(Step::Done)
+    }
+
+    /// Puts uniforms and the record of a launch into pinned memory. Into one slice: while it waits for a second, a marker could give the first one's chunk away.
+    fn pin_arguments(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        place: Place,
+        call: &mut Call<'_>,
+    ) -> Result<Option<Told>, DeviceError> {
+        let room = |size: usize| size.max(16).next_multiple_of(ALIGNMENT);
+        let record = call.record.zip(call.kernel.reports.record());
+        let uniforms: usize = call.inline.iter().map(|(_, bytes)| room(bytes.len())).sum();
+        let size = uniforms + record.map_or(0, |(_, record)| record.size as usize);
+        if size == 0 {
+            return Ok(None);
+        }
+        let slice = self.slice(submit, calls, size)?;
+        let mut start = 0;
+        for (offset, bytes) in &call.inline {
+            let part = slice.part(start, room(bytes.len()));
+            part.put(0, bytes);
+            put(&mut call.arguments, *offset, &part.address.to_le_bytes())?;
+            start += room(bytes.len());
+        }
+        let Some((offset, record)) = record else { return Ok(None) };
+        let part = slice.part(start, record.size as usize);
+        part.clear();
+        put(&mut call.arguments, offset, &part.address.to_le_bytes())?;
+        Ok(Some(Told { position: place.at, record: part, reports: Arc::clone(&call.kernel.reports) }))
     }
 
     /// A launch whose counts are there.
