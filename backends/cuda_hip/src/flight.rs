@@ -216,16 +216,20 @@ impl Progress {
         Ok(())
     }
 
-    /// Records an event with a time, which is part of `load`.
+    /// Records an event with a time, which is part of `load`. On failure `load` is as it was.
     pub(crate) fn stamp(&self, calls: &Inside<'_>, stream: Object, at: Position, load: &mut Load) -> Result<(), Failure> {
         let spare = self.flight.lock().timed.pop();
         let event = match spare {
             Some(event) => event,
             None => new_event(calls, calls.api.vendor.flags.event_timed)?,
         };
-        load.stamps.push((at, event));
         // SAFETY: event and stream live.
-        unsafe { calls.event_record(event.0, stream.0) }
+        let recorded = unsafe { calls.event_record(event.0, stream.0) };
+        match recorded {
+            Ok(()) => load.stamps.push((at, event)),
+            Err(_) => self.flight.lock().timed.push(event),
+        }
+        recorded
     }
 
     /// Calls `wait` with an event that covers `at`, if there is one.

@@ -98,6 +98,15 @@ enum Step {
     Blocked(Box<Held>),
 }
 
+/// Whether it went well. What failed can be done without, unless it is the end of the device.
+fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, DeviceError> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(error @ DeviceError::Lost(_)) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
 pub(crate) fn wake_all(due: Vec<Wake>) {
     due.into_iter().for_each(|wake| wake());
 }
@@ -125,8 +134,9 @@ impl Lane {
 
     /// Enqueues an operation, or keeps it behind what is held back.
     pub(crate) fn run(self: &Arc<Self>, at: Position, work: Ready<'_>) -> Result<(), DeviceError> {
-        self.shared.well()?;
         let mut submit = self.submit.lock();
+        // Behind the lock, which whoever ends the queue after a fault has: nothing may follow.
+        self.shared.well()?;
         self.accepted.fetch_max(at, Ordering::AcqRel);
         let place = Place { at, stamp: std::mem::take(&mut submit.stamp) };
         if submit.draining || !submit.held.is_empty() {
@@ -178,8 +188,12 @@ impl Lane {
             return;
         }
         drop(submit);
-        // Only a fault refuses it.
-        let _ = self.run(at, Ready { op: Op::Mark, ready: 0 });
+        let refused = self.run(at, Ready { op: Op::Mark, ready: 0 }).is_err();
+        if refused && self.shared.fault().is_none() {
+            // Not even the driver could be entered. Nobody would hear of it, so it is tried once more.
+            self.submit.lock().held.push_back(Held::Work(Place { at, stamp: false }, Op::Mark, 0));
+            self.shared.attendant.ring();
+        }
     }
 
     pub(crate) fn stamp(&self, at: Position) {
@@ -229,15 +243,19 @@ impl Lane {
     /// Everything of `at` is in the stream.
     fn finish(self: &Arc<Self>, submit: &mut Submit, calls: &Inside<'_>, place: Place) -> Result<(), DeviceError> {
         let Place { at, stamp } = place;
-        if stamp {
-            self.progress.stamp(calls, self.stream, at, &mut submit.load).map_err(|f| self.shared.fail(f))?;
-        }
+        // First of all: what is in the stream is not refused any more. What fails below is done without, or again.
         submit.last = submit.last.max(at);
         self.progress.enqueued.store(submit.last, Ordering::SeqCst);
+        if stamp {
+            let stamped = self.progress.stamp(calls, self.stream, at, &mut submit.load);
+            unless_lost(stamped.map_err(|f| self.shared.fail(f)))?;
+        }
         if submit.operations >= OPERATIONS || self.progress.is_wanted(submit.last) {
-            self.place_marker(submit, calls)?;
-            self.look_and_owe();
-            if self.progress.has_watchers() {
+            let placed = unless_lost(self.place_marker(submit, calls))?;
+            if placed {
+                self.look_and_owe();
+            }
+            if !placed || self.progress.has_watchers() {
                 self.shared.attendant.ring();
             }
         }
@@ -448,7 +466,22 @@ impl Lane {
             let past = self.accepted.load(Ordering::Acquire) >= position;
             return if past { Ok(()) } else { Err(DeviceError::Internal("a queue that waits for its own future".into())) };
         }
-        self.submit.lock().held.push_back(Held::Edge(Arc::downgrade(other), position));
+        let mut submit = self.submit.lock();
+        // As in `run`.
+        self.shared.well()?;
+        if submit.held.is_empty() && !submit.draining {
+            drop(submit);
+            // Nothing is before it, so that a refusal is one of this call alone.
+            let passed = other.wait_in(position, self)?;
+            submit = self.submit.lock();
+            if passed {
+                submit.operations += 1;
+                return Ok(());
+            }
+        }
+        submit.held.push_back(Held::Edge(Arc::downgrade(other), position));
+        drop(submit);
+        // Also when it was not there just now: it may be by now.
         self.drain();
         self.shared.well()
     }
@@ -542,7 +575,7 @@ impl Lane {
         Ok(step)
     }
 
-    /// Sees to it that a marker covers `at`, if that is in the stream and nobody is just enqueueing, who then sees to it.
+    /// Sees to it that a marker covers `at`, if that is in the stream and nobody is just enqueueing. Who is may have looked before somebody wanted it: ask again.
     pub(crate) fn cover(&self, at: Position) -> Result<(), DeviceError> {
         if self.progress.is_covered(at) {
             return Ok(());
@@ -663,7 +696,9 @@ impl Lane {
         }
         // Those whose position is not in the stream yet are told by whoever puts it there.
         let watched = self.progress.has_watchers() && markers;
-        if held || watched || closing { Attended::Busy } else { Attended::Idle }
+        // Those whose position is in the stream, and that no marker covers: the queue was busy when they were to get one.
+        let wanted = self.progress.is_wanted(self.progress.enqueued.load(Ordering::SeqCst));
+        if held || watched || wanted || closing { Attended::Busy } else { Attended::Idle }
     }
 }
 

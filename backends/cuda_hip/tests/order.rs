@@ -3,16 +3,17 @@
 
 mod mock;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions, Position, Queue,
-    Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions,
+    Position, Queue, Region, Waited,
 };
+use parking_lot::{Condvar, Mutex};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -63,4 +64,167 @@ fn uniforms_of_a_launch_stay_when_memory_for_the_next_one_has_to_be_waited_for()
     }
     let expected: Vec<u8> = (0..64_u8).flat_map(|n| [[n; 16], [0x80 | n; 16]]).flatten().collect();
     assert_eq!(read(&*queue, 100, out), expected);
+}
+
+#[test]
+fn a_mark_completes_though_its_time_cannot_be_kept() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    queue.stamp(2).unwrap();
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    queue.mark(2);
+    assert_eq!(mock.disarm(), Some("event_create"));
+    assert_eq!(queue.wait(2, Some(PATIENCE)).unwrap(), Waited::Done, "the mark is lost");
+    assert!(queue.timestamp(2).is_none() && device.fault().is_none());
+}
+
+#[test]
+fn work_that_is_in_the_stream_is_not_refused_for_an_event_that_tells_its_end() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let (tell, told) = mpsc::channel();
+    queue.notify(1, Box::new(move || _ = tell.send(())));
+    let out = region(&*device, 64);
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    queue.fill(1, out, &[1]).unwrap();
+    assert!(told.recv_timeout(PATIENCE).is_ok(), "nobody is told that it is over");
+    assert!(mock.disarm() == Some("event_create") && device.fault().is_none());
+}
+
+#[test]
+fn a_mark_that_was_held_back_does_not_end_the_device_when_its_time_cannot_be_kept() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    // From then on the first queue has an event, so the stamp's is the next that is made.
+    first.fill(1, out, &[1]).unwrap();
+    first.wait(1, None).unwrap();
+    second.wait_for(first.id(), 2).unwrap();
+    second.stamp(1).unwrap();
+    second.mark(1);
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    first.fill(2, out, &[1]).unwrap();
+    assert_eq!(mock.disarm(), Some("event_create"));
+    assert!(device.fault().is_none(), "{:?}", device.fault());
+    assert_eq!(second.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
+
+/// Where threads of a test meet threads inside the driver.
+#[derive(Default)]
+struct Gate {
+    reached: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self) {
+        *self.reached.lock() = true;
+        self.changed.notify_all();
+    }
+
+    fn is_open(&self) -> bool {
+        *self.reached.lock()
+    }
+
+    fn wait(&self) {
+        let mut reached = self.reached.lock();
+        while !*reached {
+            assert!(!self.changed.wait_for(&mut reached, PATIENCE).timed_out(), "a thread does not come");
+        }
+    }
+}
+
+fn thread(name: &str) -> bool {
+    std::thread::current().name() == Some(name)
+}
+
+fn on_thread<R: Send + 'static>(name: &str, body: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
+    std::thread::Builder::new().name(name.into()).spawn(body).unwrap()
+}
+
+#[test]
+fn somebody_who_asks_while_another_thread_has_just_enqueued_is_told() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let out = region(&*device, 64);
+    // The queue's thread has found its lock taken, goes on, and finds it free again.
+    let gates: [Arc<Gate>; 3] = Default::default();
+    let [enqueued, passed, gone] = gates.clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let after = Arc::clone(&asked);
+    mock.hook(move |name| {
+        if thread("enqueues") && name == "context_pop" {
+            enqueued.open();
+            passed.wait();
+        }
+        if thread("compute-queues") && name == "context_current" && after.load(Ordering::SeqCst) && !passed.is_open() {
+            passed.open();
+            gone.wait();
+        }
+    });
+    let [enqueued, _, gone] = gates;
+    let (lane, over) = (Arc::clone(&queue), Arc::clone(&gone));
+    let enqueues = on_thread("enqueues", move || {
+        let answer = lane.fill(1, out, &[1]);
+        over.open();
+        answer
+    });
+    enqueued.wait();
+    let (tell, told) = mpsc::channel();
+    asked.store(true, Ordering::SeqCst);
+    queue.notify(1, Box::new(move || _ = tell.send(())));
+    assert!(told.recv_timeout(Duration::from_secs(5)).is_ok(), "nobody is told");
+    enqueues.join().unwrap().unwrap();
+}
+
+#[test]
+fn t12_nothing_gets_into_a_stream_after_the_end_of_its_device() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (queue, other) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    let gates: [Arc<Gate>; 2] = Default::default();
+    let [inside, lost] = gates.clone();
+    mock.hook(move |name| {
+        if thread("first") && name.starts_with("fill") {
+            inside.open();
+            lost.wait();
+        }
+    });
+    let [inside, lost] = gates;
+    let fill = |name, at| {
+        let lane = Arc::clone(&queue);
+        on_thread(name, move || lane.fill(at, out, &[1]))
+    };
+    let first = fill("first", 1);
+    inside.wait();
+    // It is there before the device ends, and gets its turn after that. If it comes late, it is refused at once.
+    let second = fill("second", 2);
+    std::thread::sleep(Duration::from_millis(100));
+    other.fill(1, region(&*device, 64), &[1]).unwrap();
+    mock.arm_named("event_query", mock::REFUSED);
+    assert!(other.wait(1, Some(PATIENCE)).is_err());
+    lost.open();
+    let (_, second) = (first.join().unwrap(), second.join().unwrap());
+    assert!(matches!(&second, Err(DeviceError::Lost(_))), "{second:?}");
+}
+
+#[test]
+fn a_wait_for_another_queue_that_is_refused_is_no_more_than_that() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    first.fill(1, out, &[7]).unwrap();
+    mock.arm_named("stream_wait", mock::OUT_OF_MEMORY);
+    let answer = second.wait_for(first.id(), 1);
+    assert!(matches!(answer, Err(DeviceError::OutOfMemory { .. })), "{answer:?}");
+    assert!(mock.disarm() == Some("stream_wait") && device.fault().is_none(), "{:?}", device.fault());
+    second.wait_for(first.id(), 1).unwrap();
+    assert_eq!(read(&*second, 1, out), [7; 64]);
 }
