@@ -91,8 +91,11 @@ const ERRORS: Errors = Errors {
     not_ready: 600,
     no_device: 100,
     peer_enabled: 704,
-    // An illegal address, a time-out, a destroyed context, assertions and faults of the hardware: the context is gone, and with it the process.
-    sticky: &[(700, 700), (702, 702), (709, 709), (714, 719)],
+    // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+    capturing: (900, 908),
+    // Memory or a link that cannot be corrected, an illegal address, a time-out, a destroyed context, assertions, faults of the hardware, tensor memory that was not
+    // given back: the context is gone, and with it the process.
+    sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],
     // Read when the driver cannot be asked.
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
     compilation: 6,

@@ -75,7 +75,7 @@ impl Shared {
         let Ok(calls) = self.api.enter(self.home) else { return false };
         // SAFETY: the stream lives.
         let answer = unsafe { calls.stream_query(stream.0) };
-        matches!(answer, Err(failure) if failure.code == self.api.vendor.errors.not_ready)
+        matches!(answer, Err(failure) if self.api.vendor.errors.is_not_yet(failure.code))
     }
 
     /// Ends the device by a cause of ours.

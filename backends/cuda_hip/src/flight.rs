@@ -337,7 +337,7 @@ impl Progress {
             // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
             match unsafe { calls.event_query(event.0) } {
                 Ok(()) => count += 1,
-                Err(failure) if failure.code == shared.api.vendor.errors.not_ready => return count,
+                Err(failure) if shared.api.vendor.errors.is_not_yet(failure.code) => return count,
                 Err(failure) => {
                     shared.condemn(failure);
                     return count;

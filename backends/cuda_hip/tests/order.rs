@@ -228,3 +228,33 @@ fn a_wait_for_another_queue_that_is_refused_is_no_more_than_that() {
     second.wait_for(first.id(), 1).unwrap();
     assert_eq!(read(&*second, 1, out), [7; 64]);
 }
+
+#[test]
+fn a_graph_that_the_host_captures_elsewhere_is_not_spoiled() {
+    let mock = mock::Mock::new();
+    mock.capture();
+    {
+        let device = open(&mock);
+        let queue = device.create_queue().unwrap();
+        let out = region(&*device, 64);
+        let (tell, told) = mpsc::channel();
+        queue.notify(1, Box::new(move || _ = tell.send(())));
+        queue.fill(1, out, &[1]).unwrap();
+        assert!(told.recv_timeout(PATIENCE).is_ok());
+        assert_eq!(read(&*queue, 2, out), [1; 64]);
+        let pinned = device.allocate_staging(64).unwrap();
+        drop((queue, device, pinned));
+    }
+    assert_eq!(mock.captured(), (true, 0), "whether the capture is good, and this thread's mode");
+}
+
+#[test]
+fn an_answer_about_a_capture_is_none_about_the_work() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    mock.arm_named("event_query", mock::CAPTURING);
+    assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert!(mock.disarm() == Some("event_query") && device.fault().is_none());
+}

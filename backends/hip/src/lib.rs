@@ -95,6 +95,8 @@ const ERRORS: Errors = Errors {
     not_ready: plain(hipErrorNotReady.0),
     no_device: plain(hipErrorNoDevice.0),
     peer_enabled: plain(hipErrorPeerAccessAlreadyEnabled.0),
+    // To hipErrorStreamCaptureWrongThread.
+    capturing: (plain(hipErrorStreamCaptureUnsupported.0), 908),
     sticky: &[
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),

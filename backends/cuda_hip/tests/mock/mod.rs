@@ -16,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
+pub(crate) const CAPTURING: Status = 901;
 const NOT_READY: Status = 600;
 const MEMORY: usize = 1 << 30;
 
@@ -59,6 +60,12 @@ pub(crate) struct State {
     calls: u64,
     fail: Option<(u64, Status)>,
     fail_named: Option<(&'static str, Status)>,
+    /// Somebody captures a graph, and nobody has spoiled it.
+    capture: bool,
+    modes: HashMap<std::thread::ThreadId, c_int>,
+    devices: c_int,
+    /// Those that answer nothing.
+    broken: Vec<c_int>,
     /// The program of the runtime compiler's that there is.
     program: bool,
     /// Whether the failure has come.
@@ -91,7 +98,7 @@ impl Mock {
 
     fn of(vendor: &'static Vendor) -> Self {
         let user = USER.lock();
-        *STATE.lock() = Some(State { dice: 1, ..State::default() });
+        *STATE.lock() = Some(State { dice: 1, devices: 1, ..State::default() });
         // SAFETY: the symbols are functions of this file, with the table's arguments.
         let driver = unsafe { GpuDriver::with_symbols(vendor, &find) }.unwrap();
         Self { driver, _user: user }
@@ -111,6 +118,21 @@ impl Mock {
             state.fail_named = Some((name, code));
             state.failed = None;
         });
+    }
+
+    /// Begins the capture of a graph that is none of the device's business.
+    pub(crate) fn capture(&self) {
+        with(|state| state.capture = true);
+    }
+
+    /// Whether the capture is still good, and the mode of this thread.
+    pub(crate) fn captured(&self) -> (bool, c_int) {
+        with(|state| (state.capture, state.modes.get(&std::thread::current().id()).copied().unwrap_or(0)))
+    }
+
+    /// Has so many devices, of which some answer nothing.
+    pub(crate) fn set_devices(&self, count: c_int, broken: &[c_int]) {
+        with(|state| (state.devices, state.broken) = (count, broken.to_vec()));
     }
 
     /// Has `hook` told of every call, until the next test.
@@ -168,6 +190,10 @@ fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
         hook(name);
     }
     with(|state| {
+        // Around every call, and nobody looks at its answer: others get their turn to fail.
+        if name == "capture_mode" {
+            return body(state);
+        }
         state.calls += 1;
         // What a device gives back at its end shows that its threads have ended, whatever the answer.
         if name == "primary_release" {
@@ -188,9 +214,17 @@ fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
             state.failed = Some(name);
             return code;
         }
+        let relaxed = state.modes.get(&std::thread::current().id()) == Some(&2);
+        if state.capture && !relaxed && FORBIDDEN.contains(&name) {
+            state.capture = false;
+            return CAPTURING;
+        }
         body(state)
     })
 }
+
+/// Calls that spoil the capture of another thread.
+const FORBIDDEN: &[&str] = &["event_query", "stream_query", "allocate", "free", "host_allocate", "host_free", "module_load"];
 
 impl State {
     fn id(&mut self) -> usize {
@@ -325,21 +359,31 @@ fn give<T>(place: *mut T, value: T) -> Status {
 mock! {
     init(_state, _flags: u32) { 0 }
     driver_version(_state, version: *mut c_int) { give(version, 12_000) }
-    device_count(_state, count: *mut c_int) { give(count, 1) }
+    capture_mode(state, mode: *mut c_int) {
+        let kept = state.modes.entry(std::thread::current().id()).or_insert(0);
+        // SAFETY: the caller's place.
+        let asked = unsafe { *mode };
+        give(mode, std::mem::replace(kept, asked))
+    }
+    device_count(state, count: *mut c_int) { give(count, state.devices) }
     device_get(_state, device: *mut c_int, index: c_int) { give(device, index) }
     device_name(_state, name: *mut c_char, _length: c_int, _device: c_int) {
         // SAFETY: there are at least five bytes.
         unsafe { std::ptr::copy_nonoverlapping(c"mock".as_ptr(), name, 5) }
         0
     }
-    device_memory(_state, size: *mut usize, _device: c_int) { give(size, MEMORY) }
-    device_attribute(_state, value: *mut c_int, attribute: c_int, _device: c_int) {
+    device_memory(state, size: *mut usize, device: c_int) {
+        if state.broken.contains(&device) { REFUSED } else { give(size, MEMORY) }
+    }
+    device_attribute(_state, value: *mut c_int, attribute: c_int, device: c_int) {
         give(value, match attribute {
             1..=4 => 1024,
-            5..=7 => 65_535,
+            5 => c_int::MAX,
+            6 | 7 => 65_535,
             8 => 48 << 10,
             10 => 32,
             11 => 100_000,
+            16 => 10 + device,
             115 => c_int::from(POOLS.load(std::sync::atomic::Ordering::Relaxed)),
             _ => 1,
         })
@@ -529,6 +573,7 @@ const DATA: Vendor = Vendor {
         out_of_memory: OUT_OF_MEMORY,
         not_ready: NOT_READY,
         no_device: 100,
+        capturing: (CAPTURING, CAPTURING),
         peer_enabled: 704,
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
