@@ -159,21 +159,25 @@ fn told(api: &Api, failure: Failure) -> String {
     format!("{}: {} answered {name} {text}", api.vendor.name, failure.call).trim_end().to_owned()
 }
 
-/// The devices that there are.
-fn list(api: &Api) -> Result<Vec<DeviceNumber>, Failure> {
+/// The devices that there are, and what went wrong with others. An index counts those that answer.
+fn list(api: &Api) -> Result<(Vec<Description>, Vec<Failure>), Failure> {
     let mut count = 0;
     // SAFETY: the place is ours.
     match unsafe { api.calls.device_count(&mut count) } {
-        Err(failure) if failure.code == api.vendor.errors.no_device => return Ok(Vec::new()),
+        Err(failure) if failure.code == api.vendor.errors.no_device => return Ok((Vec::new(), Vec::new())),
         answer => answer?,
     }
-    (0..count)
-        .map(|index| {
-            let mut device = 0;
-            // SAFETY: the place is ours.
-            unsafe { api.calls.device_get(&mut device, index) }.map(|()| device)
-        })
-        .collect()
+    let (mut devices, mut failures) = (Vec::new(), Vec::new());
+    for index in 0..count {
+        let mut device = 0;
+        // SAFETY: the place is ours.
+        let found = unsafe { api.calls.device_get(&mut device, index) }.and_then(|()| describe(api, device));
+        match found {
+            Ok(found) => devices.push(found),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Ok((devices, failures))
 }
 
 impl Driver for GpuDriver {
@@ -184,13 +188,12 @@ impl Driver for GpuDriver {
     fn probe(&self) -> Probe {
         let mut probe = Probe::default();
         let Some(api) = self.api(&mut probe.tried) else { return probe };
-        let described = list(&api)
-            .and_then(|devices| devices.into_iter().map(|device| describe(&api, device)).collect::<Result<Vec<_>, _>>());
-        match described {
-            Ok(devices) => {
-                if devices.is_empty() {
+        match list(&api) {
+            Ok((devices, failures)) => {
+                if devices.is_empty() && failures.is_empty() {
                     probe.tried.push(format!("{}: the driver is there, but no device", self.vendor.name));
                 }
+                probe.tried.extend(failures.into_iter().map(|failure| told(&api, failure)));
                 probe.devices = devices.into_iter().map(|device| device.properties).collect();
             }
             Err(failure) => probe.tried.push(told(&api, failure)),
@@ -206,9 +209,11 @@ impl Driver for GpuDriver {
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
         let Some(api) = self.api(&mut tried) else { return Err(none(&tried)) };
-        let devices = list(&api).map_err(|failure| api.error(failure, 0))?;
-        let Some(device) = devices.get(index as usize) else { return Err(none(&["it was not listed".into()])) };
-        let description = describe(&api, *device).map_err(|failure| api.error(failure, 0))?;
+        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let Some(description) = devices.into_iter().nth(index as usize) else {
+            let failed = failures.first().map(|failure| api.error(*failure, 0));
+            return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
+        };
         Ok(Arc::new(GpuDevice::open(&api, description)?))
     }
 }
@@ -288,8 +293,8 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         Some(most) => number(api, most, device)?.max(declared),
         None => declared,
     };
-    // Global ids are 32 bits, and groups of the largest size have to fit.
-    let ids = u32::MAX / invocations.max(1) + 1;
+    // HIP counts a launch's invocations on an axis in 32 bits, and groups of the largest size have to fit.
+    let ids = u32::MAX / invocations.max(1);
     Ok(Limits {
         workgroup_size: numbers(api, attributes.workgroup_size, device)?.map(|axis| axis.min(invocations)),
         workgroup_invocations: invocations,
