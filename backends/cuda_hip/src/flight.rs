@@ -434,7 +434,11 @@ fn land_all(loads: &[Load]) {
     }
     std::thread::scope(|scope| {
         for share in all.chunks(all.len().div_ceil(threads)) {
-            scope.spawn(move || share.iter().copied().for_each(land));
+            let all = move || share.iter().copied().for_each(land);
+            // Where no thread is to be had, this one does it: the positions complete either way.
+            if std::thread::Builder::new().spawn_scoped(scope, all).is_err() {
+                all();
+            }
         }
     });
 }

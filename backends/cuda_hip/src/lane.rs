@@ -444,8 +444,8 @@ impl Lane {
         if rect.is_empty() {
             return Ok(());
         }
-        if rect.rows == 1 && rect.width >= crate::upload::FROM {
-            return self.upload(submit, calls, rect.address, bytes);
+        if rect.rows == 1 && rect.width >= crate::upload::FROM && self.upload(submit, calls, rect.address, bytes)? {
+            return Ok(());
         }
         let mut pieces = Reading { rect: *rect, into: HostTarget::staging(0).ok_or(NO_MEMORY)?, row: 0, column: 0 };
         while let Some(piece) = pieces.next() {
