@@ -24,7 +24,13 @@ struct Job<'a> {
 
 impl Lane {
     /// Writes bytes that are copied when this returns. False: no thread is to be had, and nothing has been written.
-    pub(crate) fn upload(&self, submit: &mut Submit, calls: &Inside<'_>, address: u64, bytes: &[u8]) -> Result<bool, DeviceError> {
+    pub(crate) fn upload(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<bool, DeviceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = processors.clamp(1, THREADS).min(bytes.len().div_ceil(CHUNK));
         let (give, jobs) = mpsc::channel::<Job<'_>>();

@@ -6,8 +6,8 @@ mod mock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use compute_hal::{Driver, OpenOptions};
 use compute_hal::conformance::{Subject, run};
+use compute_hal::{Driver, OpenOptions};
 
 /// Waits until a device that was dropped has given everything back.
 fn assert_nothing_left(mock: &mock::Mock) {

@@ -5,7 +5,7 @@ mod mock;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
@@ -257,4 +257,20 @@ fn an_answer_about_a_capture_is_none_about_the_work() {
     mock.arm_named("event_query", mock::CAPTURING);
     assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
     assert!(mock.disarm() == Some("event_query") && device.fault().is_none());
+}
+
+#[test]
+fn pinned_memory_outlives_the_device_that_gave_it_out() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let pinned = device.allocate_staging(64).unwrap();
+    drop(device);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(mock.left()[4], 1, "the context, and with it the memory, is gone");
+    drop(pinned);
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left() != [0; 5] {
+        assert!(Instant::now() < deadline, "left behind: {:?}", mock.left());
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
