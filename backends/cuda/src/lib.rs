@@ -22,6 +22,8 @@ pub static VENDOR: Vendor = Vendor {
     } else {
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
     },
+    // Later code than the driver's own version may need a later driver; earlier code runs.
+    compiler_fits: |major, driver| major <= driver / 1000,
     names: &symbols::DRIVER,
     compiler_names: &symbols::COMPILER,
     // Kernel parameters that are constants in place came with 11.7.
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!((generation("sm_90"), generation("sm_120"), generation("gfx90a")), (90, 120, 0));
         assert_eq!(compile_options("sm_90").unwrap(), ["--gpu-architecture=sm_90", "-w"]);
         assert!(compile_options("sm_61").unwrap_err().contains("sm_70"));
+        assert!((VENDOR.compiler_fits)(12, 12_080) && (VENDOR.compiler_fits)(11, 13_000) && !(VENDOR.compiler_fits)(13, 12_080));
         assert!(features("sm_80").f16 && !features("sm_52").f16);
     }
 }

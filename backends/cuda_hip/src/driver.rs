@@ -550,8 +550,10 @@ pub struct Vendor {
     pub company: &'static str,
     /// File names of the driver's library; the first that opens is taken.
     pub libraries: &'static [&'static str],
-    /// Of the runtime compiler's; when none opens, its symbols are looked for in the driver's.
+    /// Of the runtime compiler's; its symbols may also be in the driver's.
     pub compilers: &'static [&'static str],
+    /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.
+    pub compiler_fits: fn(major: c_int, driver: c_int) -> bool,
     /// Symbols.
     pub names: &'static Names,
     /// Symbols of the runtime compiler.

@@ -89,7 +89,7 @@ impl GpuDriver {
                 return None;
             }
         };
-        let compiler = self.compiler(library);
+        let compiler = self.compiler(library, &calls);
         let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
         if let Err(why) = start(&api) {
             tried.push(why);
@@ -102,19 +102,46 @@ impl GpuDriver {
     }
 
     /// The runtime compiler, in a library of its own or in the driver's.
-    fn compiler(&self, driver: &'static Library) -> Result<CompilerCalls, String> {
+    fn compiler(&self, driver: &'static Library, calls: &Calls) -> Result<CompilerCalls, String> {
         let names: Vec<&str> = match &self.libraries {
             Some([_, compiler]) => vec![compiler],
             None => self.vendor.compilers.to_vec(),
         };
+        let mut version = 0;
+        // SAFETY: the place is ours. Without an answer no compiler fits, and the first is taken.
+        let _ = unsafe { calls.driver_version(&mut version) };
         let mut tried = Vec::new();
-        let library = open_first(&names, &mut tried).unwrap_or(driver);
-        // SAFETY: as of the driver.
-        unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) }.map_err(|missing| {
-            tried.push(format!("it lacks {}", missing.join(", ")));
-            tried.join("; ")
-        })
+        let load = |name: Option<&str>| {
+            let library = match name {
+                Some(name) => open_first(&[name], &mut tried)?,
+                None => driver,
+            };
+            // SAFETY: as of the driver.
+            let found = unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) };
+            found
+                .map_err(|missing| tried.push(format!("{} lacks {}", name.unwrap_or("the driver's library"), missing.join(", "))))
+                .ok()
+        };
+        let fits = |found: &CompilerCalls| {
+            let (mut major, mut minor) = (0, 0);
+            // SAFETY: the places are ours.
+            unsafe { found.version(&mut major, &mut minor) }.is_ok() && (self.vendor.compiler_fits)(major, version)
+        };
+        let found = best(names.into_iter().map(Some).chain([None]).filter_map(load), fits);
+        found.ok_or_else(|| tried.join("; "))
     }
+}
+
+/// The first that fits, or else the first at all: it is better than none.
+fn best<T>(all: impl Iterator<Item = T>, fits: impl Fn(&T) -> bool) -> Option<T> {
+    let mut first = None;
+    for one in all {
+        if fits(&one) {
+            return Some(one);
+        }
+        first = first.or(Some(one));
+    }
+    first
 }
 
 /// Opens the first library of these names that there is. It is never closed: drivers do not survive that.
@@ -331,5 +358,19 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         tracks_blocks: false,
         queues: api.vendor.queues,
         features: (api.vendor.features)(target),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn the_first_that_fits_is_taken_and_nothing_behind_it_is_looked_at() {
+        let seen = std::cell::Cell::new(0);
+        let all = || [13, 12, 11].into_iter().inspect(|one| seen.set(*one));
+        assert_eq!((best(all(), |one| *one <= 12), seen.get()), (Some(12), 12));
+        assert_eq!(best(all(), |one| *one <= 10), Some(13));
+        assert_eq!(best([0; 0].into_iter(), |_| true), None);
     }
 }

@@ -533,6 +533,7 @@ const DATA: Vendor = Vendor {
     company: "nobody",
     libraries: &[],
     compilers: &[],
+    compiler_fits: |_, _| true,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
     oldest: 11_000,
