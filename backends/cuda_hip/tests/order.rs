@@ -274,3 +274,77 @@ fn pinned_memory_outlives_the_device_that_gave_it_out() {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// Work that was held back, and needs more room than there is, goes on while streams do nothing; somebody asks how far it is.
+fn ask_while_there_is_no_room(long_first: bool) {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (out, long, kernel) = (region(&*device, 40 << 20), region(&*device, 40 << 20), kernel(&*device));
+    second.wait_for(first.id(), 1).unwrap();
+    let fill = |n: u64| vec![n as u8; 600 << 10];
+    let bytes: Vec<u8> = (0..long.size).map(|n| (n ^ (n >> 11)) as u8).collect();
+    if long_first {
+        second.write(1, long, &bytes).unwrap();
+    }
+    for n in 0..40 {
+        second.write(2 + n, Region { offset: n << 20, size: 600 << 10, ..out }, &fill(n)).unwrap();
+    }
+    for n in 0..40 {
+        let (a, b) = (fill(n), fill(100 + n));
+        let to = Region { offset: n << 20, size: 32, ..out };
+        let bindings = [Binding::Inline(&a), Binding::Inline(&b), Binding::Buffer(to)];
+        let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        second.launch(42 + n, &launch).unwrap();
+    }
+    if !long_first {
+        second.write(82, long, &bytes).unwrap();
+    }
+    second.mark(83);
+    mock.stall(true);
+    let (tell, told) = mpsc::channel();
+    let (other, asked) = (Arc::clone(&first), Arc::clone(&second));
+    on_thread("asks", move || {
+        // It lets the second queue go on.
+        other.fill(1, out, &[0xEE]).unwrap();
+        _ = tell.send((asked.completed(), asked.wait(83, Some(Duration::from_millis(50))).unwrap()));
+    });
+    let answer = told.recv_timeout(PATIENCE);
+    mock.stall(false);
+    assert_eq!(answer, Ok((0, Waited::TimedOut)), "whoever asks has to wait");
+    assert_eq!(second.wait(83, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert!(read(&*second, 84, long) == bytes, "the long write");
+    let got = read(&*second, 85, out);
+    for n in 0..40_u8 {
+        let part = &got[usize::from(n) << 20..][..600 << 10];
+        let expected = [n, 100 + n, n].map(|byte| [byte; 16]).concat();
+        assert!(part[..48] == expected && part[48..].iter().all(|byte| *byte == n), "write and launch {n}: {:?}", &part[..48]);
+    }
+}
+
+#[test]
+fn nobody_who_asks_waits_for_room_that_held_back_work_needs() {
+    ask_while_there_is_no_room(false);
+}
+
+#[test]
+fn nobody_who_asks_waits_for_room_that_a_long_write_needs_that_was_held_back() {
+    ask_while_there_is_no_room(true);
+}
+
+#[test]
+fn held_back_work_goes_on_though_only_a_queue_behind_it_is_waited_for() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queues = [(); 3].map(|()| device.create_queue().unwrap());
+    let [first, second, third] = &queues;
+    let out = region(&*device, 40 << 20);
+    // Let the device's thread find nothing to do.
+    std::thread::sleep(Duration::from_millis(20));
+    second.wait_for(first.id(), 1).unwrap();
+    second.write(1, out, &vec![7; 40 << 20]).unwrap();
+    third.wait_for(second.id(), 1).unwrap();
+    third.mark(1);
+    first.fill(1, out, &[0xEE]).unwrap();
+    assert_eq!(third.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}

@@ -62,6 +62,8 @@ pub(crate) struct State {
     fail_named: Option<(&'static str, Status)>,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
+    /// Streams do nothing.
+    stalled: bool,
     modes: HashMap<std::thread::ThreadId, c_int>,
     devices: c_int,
     /// Those that answer nothing.
@@ -118,6 +120,11 @@ impl Mock {
             state.fail_named = Some((name, code));
             state.failed = None;
         });
+    }
+
+    /// Streams do nothing, or go on.
+    pub(crate) fn stall(&self, stalled: bool) {
+        with(|state| state.stalled = stalled);
     }
 
     /// Begins the capture of a graph that is none of the device's business.
@@ -315,6 +322,9 @@ impl State {
 
     /// Some work of some streams.
     fn progress(&mut self) {
+        if self.stalled {
+            return;
+        }
         let mut streams: Vec<usize> = self.streams.keys().copied().collect();
         streams.sort_unstable();
         for _ in 0..self.roll(7) {
