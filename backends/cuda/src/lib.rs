@@ -22,6 +22,8 @@ pub static VENDOR: Vendor = Vendor {
     } else {
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
     },
+    // Later code than the driver's own version may need a later driver; earlier code runs.
+    compiler_fits: |major, driver| major <= driver / 1000,
     names: &symbols::DRIVER,
     compiler_names: &symbols::COMPILER,
     // Kernel parameters that are constants in place came with 11.7.
@@ -91,8 +93,11 @@ const ERRORS: Errors = Errors {
     not_ready: 600,
     no_device: 100,
     peer_enabled: 704,
-    // An illegal address, a time-out, a destroyed context, assertions and faults of the hardware: the context is gone, and with it the process.
-    sticky: &[(700, 700), (702, 702), (709, 709), (714, 719)],
+    // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+    capturing: (900, 908),
+    // Memory or a link that cannot be corrected, an illegal address, a time-out, a destroyed context, assertions, faults of the hardware, tensor memory that was not
+    // given back: the context is gone, and with it the process.
+    sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],
     // Read when the driver cannot be asked.
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
     compilation: 6,
@@ -142,6 +147,7 @@ mod tests {
         assert_eq!((generation("sm_90"), generation("sm_120"), generation("gfx90a")), (90, 120, 0));
         assert_eq!(compile_options("sm_90").unwrap(), ["--gpu-architecture=sm_90", "-w"]);
         assert!(compile_options("sm_61").unwrap_err().contains("sm_70"));
+        assert!((VENDOR.compiler_fits)(12, 12_080) && (VENDOR.compiler_fits)(11, 13_000) && !(VENDOR.compiler_fits)(13, 12_080));
         assert!(features("sm_80").f16 && !features("sm_52").f16);
     }
 }

@@ -71,7 +71,13 @@ fn errors_have_the_numbers_of_the_headers() {
     assert_eq!(ours.no_device, Answer::CUDA_ERROR_NO_DEVICE as i32);
     assert_eq!(ours.peer_enabled, Answer::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as i32);
     assert_eq!(ours.compilation, nvrtcResult::NVRTC_ERROR_COMPILATION as i32);
+    let capturing = [Answer::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, Answer::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD];
+    assert_eq!(ours.capturing, (capturing[0] as i32, capturing[1] as i32));
     let sticky = [
+        Answer::CUDA_ERROR_ECC_UNCORRECTABLE,
+        Answer::CUDA_ERROR_NVLINK_UNCORRECTABLE,
+        Answer::CUDA_ERROR_ASSERT,
+        Answer::CUDA_ERROR_TENSOR_MEMORY_LEAK,
         Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
         Answer::CUDA_ERROR_LAUNCH_TIMEOUT,
         Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,

@@ -42,7 +42,13 @@ pub(crate) enum Home {
 pub(crate) struct Inside<'a> {
     pub(crate) api: &'a Api,
     back: Back,
+    /// The thread's mode of captures before, where there are any.
+    mode: Option<c_int>,
 }
+
+/// Of `capture_mode`: calls are made whatever another thread captures. In the mode that a thread has by itself, a call that asks how far something is ends the
+/// capture of a graph that the host makes elsewhere. Ours have nothing to do with it: no stream of ours is ever captured.
+const RELAXED: c_int = 2;
 
 enum Back {
     Nothing,
@@ -53,6 +59,10 @@ enum Back {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         let calls = &self.api.calls;
+        if let Some(mut mode) = self.mode {
+            // SAFETY: the place is ours.
+            let _ = unsafe { calls.capture_mode(&mut mode) };
+        }
         // An error here is one that the next call tells, too.
         match self.back {
             Back::Nothing => {}
@@ -104,7 +114,10 @@ impl Api {
                 }
             }
         };
-        Ok(Inside { api: self, back })
+        let mut mode = RELAXED;
+        // SAFETY: the place is ours.
+        let mode = unsafe { calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
+        Ok(Inside { api: self, back, mode })
     }
 
     /// An attribute of a device.

@@ -95,9 +95,10 @@ impl Attendant {
             let mut due = Vec::new();
             let inside = exit::inside();
             let attended = lane.attend(&mut due);
-            drop(inside);
             told |= !due.is_empty();
+            // Who is woken may give things back to the driver.
             wake_all(due);
+            drop(inside);
             busy |= attended == Attended::Busy;
             if attended == Attended::Over {
                 self.state.lock().lanes.retain(|other| !Arc::ptr_eq(other, &lane));

@@ -24,7 +24,7 @@ use crate::staging::{Chunks, Pinned};
 use crate::table::Table;
 
 /// Where pinned memory that was given out lies: start and end.
-type Lent = Arc<RwLock<BTreeMap<usize, usize>>>;
+type Lent = RwLock<BTreeMap<usize, usize>>;
 
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
@@ -75,7 +75,7 @@ impl Shared {
         let Ok(calls) = self.api.enter(self.home) else { return false };
         // SAFETY: the stream lives.
         let answer = unsafe { calls.stream_query(stream.0) };
-        matches!(answer, Err(failure) if failure.code == self.api.vendor.errors.not_ready)
+        matches!(answer, Err(failure) if self.api.vendor.errors.is_not_yet(failure.code))
     }
 
     /// Ends the device by a cause of ours.
@@ -147,15 +147,15 @@ pub(crate) struct GpuDevice {
     capabilities: Capabilities,
 }
 
-/// Pinned memory that was given out, and where that is noted.
+/// Pinned memory that was given out. The device lives as long: when its context goes, so does all memory of it.
 struct Staged {
     pinned: Pinned,
-    lent: Lent,
+    shared: Arc<Shared>,
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        self.lent.write().remove(&self.pinned.pointer().addr());
+        self.shared.lent.write().remove(&self.pinned.pointer().addr());
     }
 }
 
@@ -165,14 +165,12 @@ impl GpuDevice {
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
         let home = retained.home;
-        let pool = {
-            let calls = api.enter(home).map_err(lost)?;
-            // Without one, memory comes from the driver.
-            if pools { Pool::new(&calls, &api.vendor.attributes, number).ok() } else { None }
-        };
         exit::register();
         let reclaim = Reclaim::start(retained)?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
+        // When nothing can fail any more that would leave it behind. Without one, memory comes from the driver.
+        let make = || Pool::new(&api.enter(home)?, &api.vendor.attributes, number);
+        let pool = if pools { make().ok() } else { None };
         let [_, subgroup] = properties.subgroup_sizes;
         let shared = Shared {
             api: Arc::clone(api),
@@ -237,10 +235,10 @@ impl Device for GpuDevice {
         self.shared.well()?;
         let calls = self.shared.enter()?;
         let pinned = Pinned::new(&calls, &self.shared.reclaim, size).map_err(|failure| self.shared.fail(failure))?;
-        let (pointer, lent) = (pinned.pointer(), Arc::clone(&self.shared.lent));
-        lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
+        let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));
+        shared.lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
         // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.
-        Ok(unsafe { HostTarget::owned(pointer, size, Box::new(Staged { pinned, lent })) })
+        Ok(unsafe { HostTarget::owned(pointer, size, Box::new(Staged { pinned, shared })) })
     }
 
     fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {

@@ -189,6 +189,8 @@ table! { Calls, Names:
     may current_device(device: *mut DeviceNumber);
     /// Sets the thread's device. Where there are no contexts.
     may set_device(device: DeviceNumber);
+    /// Sets how the thread's calls and captures of graphs by other threads get along, and gives what was set before.
+    may capture_mode(mode: *mut c_int);
     /// Lets the current context reach memory of another. Flags: 0.
     may peer_enable_context(peer: Handle, flags: u32);
     /// Lets the current device reach memory of another. Flags: 0.
@@ -323,6 +325,7 @@ macro_rules! shared_names {
             device_memory: &[concat!($prefix, "DeviceTotalMem")],
             device_attribute: &[concat!($prefix, "DeviceGetAttribute")],
             can_access_peer: &[concat!($prefix, "DeviceCanAccessPeer")],
+            capture_mode: &[concat!($prefix, "ThreadExchangeStreamCaptureMode")],
             memory_info: &[concat!($prefix, "MemGetInfo")],
             pointer_attribute: &[concat!($prefix, "PointerGetAttribute")],
             address_range: &[concat!($prefix, "MemGetAddressRange")],
@@ -517,6 +520,8 @@ pub struct Errors {
     pub no_device: Status,
     /// A peer was enabled before; no error.
     pub peer_enabled: Status,
+    /// First and last of the codes that say that somebody captures a graph: nothing about the work that was asked for.
+    pub capturing: (Status, Status),
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
     /// Code and name, for libraries that do not tell.
@@ -526,6 +531,11 @@ pub struct Errors {
 }
 
 impl Errors {
+    /// Whether a question has to be asked again.
+    pub fn is_not_yet(&self, code: Status) -> bool {
+        code == self.not_ready || (self.capturing.0..=self.capturing.1).contains(&code)
+    }
+
     /// Whether nothing works any more after this code.
     pub fn is_sticky(&self, code: Status) -> bool {
         self.sticky.iter().any(|(first, last)| (*first..=*last).contains(&code))
@@ -540,8 +550,10 @@ pub struct Vendor {
     pub company: &'static str,
     /// File names of the driver's library; the first that opens is taken.
     pub libraries: &'static [&'static str],
-    /// Of the runtime compiler's; when none opens, its symbols are looked for in the driver's.
+    /// Of the runtime compiler's; its symbols may also be in the driver's.
     pub compilers: &'static [&'static str],
+    /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.
+    pub compiler_fits: fn(major: c_int, driver: c_int) -> bool,
     /// Symbols.
     pub names: &'static Names,
     /// Symbols of the runtime compiler.

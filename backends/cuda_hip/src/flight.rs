@@ -216,16 +216,20 @@ impl Progress {
         Ok(())
     }
 
-    /// Records an event with a time, which is part of `load`.
+    /// Records an event with a time, which is part of `load`. On failure `load` is as it was.
     pub(crate) fn stamp(&self, calls: &Inside<'_>, stream: Object, at: Position, load: &mut Load) -> Result<(), Failure> {
         let spare = self.flight.lock().timed.pop();
         let event = match spare {
             Some(event) => event,
             None => new_event(calls, calls.api.vendor.flags.event_timed)?,
         };
-        load.stamps.push((at, event));
         // SAFETY: event and stream live.
-        unsafe { calls.event_record(event.0, stream.0) }
+        let recorded = unsafe { calls.event_record(event.0, stream.0) };
+        match recorded {
+            Ok(()) => load.stamps.push((at, event)),
+            Err(_) => self.flight.lock().timed.push(event),
+        }
+        recorded
     }
 
     /// Calls `wait` with an event that covers `at`, if there is one.
@@ -333,7 +337,7 @@ impl Progress {
             // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
             match unsafe { calls.event_query(event.0) } {
                 Ok(()) => count += 1,
-                Err(failure) if failure.code == shared.api.vendor.errors.not_ready => return count,
+                Err(failure) if shared.api.vendor.errors.is_not_yet(failure.code) => return count,
                 Err(failure) => {
                     shared.condemn(failure);
                     return count;
@@ -430,7 +434,11 @@ fn land_all(loads: &[Load]) {
     }
     std::thread::scope(|scope| {
         for share in all.chunks(all.len().div_ceil(threads)) {
-            scope.spawn(move || share.iter().copied().for_each(land));
+            let all = move || share.iter().copied().for_each(land);
+            // Where no thread is to be had, this one does it: the positions complete either way.
+            if std::thread::Builder::new().spawn_scoped(scope, all).is_err() {
+                all();
+            }
         }
     });
 }

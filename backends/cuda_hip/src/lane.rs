@@ -5,9 +5,13 @@
 //! | another queue has enqueued what is waited for | `Held::Edge` |
 //! | the counts of an indirect grid are on the host | `Held::Launch` |
 //! | there is room for the next piece of a long read | `Held::Read` |
+//! | there is room for the next piece of a write that was itself held back | `Held::Write` |
+//!
+//! Only a call that enqueues waits for room in pinned memory. Those who go on with what is held back come from questions and waits with an end, so they never do.
 //!
 //! Locks: of several queues' `submit` locks a thread holds one at most. `submit` comes before those of `flight`.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -29,6 +33,8 @@ const OPERATIONS: u32 = 64;
 pub(crate) const BUDGET: usize = 16 * CHUNK;
 /// Bytes of a piece of a long read.
 const PIECE: u64 = CHUNK as u64;
+/// Bytes of a fill that come from the host, where the driver cannot fill by itself.
+const FILL: usize = CHUNK / 64;
 /// Slices are aligned to this.
 const ALIGNMENT: usize = 256;
 
@@ -37,6 +43,7 @@ enum Held {
     Edge(Weak<Lane>, Position),
     Launch(Place, Call<'static>, Arc<Counts>),
     Read(Place, Reading),
+    Write(Place, Reading, Cow<'static, [u8]>),
     Work(Place, Op<'static>, u64),
 }
 
@@ -47,7 +54,7 @@ struct Place {
     stamp: bool,
 }
 
-/// A long read, and how far it is.
+/// A long read, and how far it is. Of a write, which has no target.
 struct Reading {
     rect: Rect,
     into: HostTarget,
@@ -98,6 +105,15 @@ enum Step {
     Blocked(Box<Held>),
 }
 
+/// Whether it went well. What failed can be done without, unless it is the end of the device.
+fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, DeviceError> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(error @ DeviceError::Lost(_)) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
 pub(crate) fn wake_all(due: Vec<Wake>) {
     due.into_iter().for_each(|wake| wake());
 }
@@ -125,8 +141,9 @@ impl Lane {
 
     /// Enqueues an operation, or keeps it behind what is held back.
     pub(crate) fn run(self: &Arc<Self>, at: Position, work: Ready<'_>) -> Result<(), DeviceError> {
-        self.shared.well()?;
         let mut submit = self.submit.lock();
+        // Behind the lock, which whoever ends the queue after a fault has: nothing may follow.
+        self.shared.well()?;
         self.accepted.fetch_max(at, Ordering::AcqRel);
         let place = Place { at, stamp: std::mem::take(&mut submit.stamp) };
         if submit.draining || !submit.held.is_empty() {
@@ -148,7 +165,16 @@ impl Lane {
         }
         let due = self.due_dependents(&mut submit);
         drop(submit);
+        self.let_go(&due);
+    }
+
+    /// Queues that waited for this one go on, as far as they can.
+    fn let_go(&self, due: &[Weak<Self>]) {
         due.iter().filter_map(Weak::upgrade).for_each(|lane| lane.drain());
+        if !due.is_empty() {
+            // What they wait for next may be nobody's business but the attendant's.
+            self.shared.attendant.ring();
+        }
     }
 
     fn due_dependents(&self, submit: &mut Submit) -> Vec<Weak<Self>> {
@@ -178,8 +204,12 @@ impl Lane {
             return;
         }
         drop(submit);
-        // Only a fault refuses it.
-        let _ = self.run(at, Ready { op: Op::Mark, ready: 0 });
+        let refused = self.run(at, Ready { op: Op::Mark, ready: 0 }).is_err();
+        if refused && self.shared.fault().is_none() {
+            // Not even the driver could be entered. Nobody would hear of it, so it is tried once more.
+            self.submit.lock().held.push_back(Held::Work(Place { at, stamp: false }, Op::Mark, 0));
+            self.shared.attendant.ring();
+        }
     }
 
     pub(crate) fn stamp(&self, at: Position) {
@@ -190,11 +220,7 @@ impl Lane {
     /// Puts an operation into the stream.
     fn execute(self: &Arc<Self>, submit: &mut Submit, place: Place, op: Op<'_>, ready: u64) -> Result<Step, DeviceError> {
         let calls = self.shared.enter()?;
-        // Also when it fails: a part of it may be in the stream.
-        submit.operations += 1;
-        if ready > submit.ready {
-            submit.ready = self.shared.memory.order(&calls, self.stream).map_err(|f| self.shared.fail(f))?;
-        }
+        self.begin(submit, &calls, ready)?;
         let step = match op {
             Op::Mark => Step::Done,
             Op::Launch(call) => self.launch(submit, &calls, place, call)?,
@@ -226,18 +252,68 @@ impl Lane {
         Ok(step)
     }
 
+    /// An operation that touches blocks up to `ready` is about to be put into the stream.
+    fn begin(&self, submit: &mut Submit, calls: &Inside<'_>, ready: u64) -> Result<(), DeviceError> {
+        // Also when it fails: a part of it may be in the stream.
+        submit.operations += 1;
+        if ready > submit.ready {
+            submit.ready = self.shared.memory.order(calls, self.stream).map_err(|f| self.shared.fail(f))?;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::execute`] for what was held back, without waiting for room.
+    fn execute_held(
+        self: &Arc<Self>,
+        submit: &mut Submit,
+        place: Place,
+        op: Op<'static>,
+        ready: u64,
+    ) -> Result<Step, DeviceError> {
+        let calls = self.shared.enter()?;
+        if !self.has_room(submit, &calls, pinned(&op))? {
+            return Ok(Step::Blocked(Box::new(Held::Work(place, op, ready))));
+        }
+        match op {
+            Op::Write(rect, bytes) if rect.width.saturating_mul(rect.rows) > PIECE => {
+                self.begin(submit, &calls, ready)?;
+                self.go_on_writing(submit, place, Reading::of_write(rect)?, bytes)
+            }
+            op => self.execute(submit, place, op, ready),
+        }
+    }
+
+    /// Whether slices of so many bytes in all are there without waiting. If not, a marker sees to it that they will be.
+    fn has_room(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<bool, DeviceError> {
+        let kept = submit.chunk.as_ref().map_or(0, |(chunk, _)| chunk.size);
+        let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
+        let out = self.progress.out.load(Ordering::Relaxed);
+        // What is too large for all room there is gets it when nothing else is under way.
+        let room = size == 0 || pending + kept + out + size < BUDGET || pending + out == 0;
+        // Early, so that some comes back while the rest is on its way.
+        if pending >= BUDGET / 4 || (pending > 0 && !room) {
+            // A failure is no matter: whoever found no room comes back.
+            unless_lost(self.place_marker(submit, calls))?;
+        }
+        Ok(room)
+    }
+
     /// Everything of `at` is in the stream.
     fn finish(self: &Arc<Self>, submit: &mut Submit, calls: &Inside<'_>, place: Place) -> Result<(), DeviceError> {
         let Place { at, stamp } = place;
-        if stamp {
-            self.progress.stamp(calls, self.stream, at, &mut submit.load).map_err(|f| self.shared.fail(f))?;
-        }
+        // First of all: what is in the stream is not refused any more. What fails below is done without, or again.
         submit.last = submit.last.max(at);
         self.progress.enqueued.store(submit.last, Ordering::SeqCst);
+        if stamp {
+            let stamped = self.progress.stamp(calls, self.stream, at, &mut submit.load);
+            unless_lost(stamped.map_err(|f| self.shared.fail(f)))?;
+        }
         if submit.operations >= OPERATIONS || self.progress.is_wanted(submit.last) {
-            self.place_marker(submit, calls)?;
-            self.look_and_owe();
-            if self.progress.has_watchers() {
+            let placed = unless_lost(self.place_marker(submit, calls))?;
+            if placed {
+                self.look_and_owe();
+            }
+            if !placed || self.progress.has_watchers() {
                 self.shared.attendant.ring();
             }
         }
@@ -260,7 +336,7 @@ impl Lane {
         }
     }
 
-    /// Pinned memory for one operation.
+    /// Pinned memory for one call of the driver, until that is made: the next slice may give this one's chunk away.
     pub(crate) fn slice(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Slice, DeviceError> {
         if let Some((chunk, used)) = &mut submit.chunk {
             let start = used.next_multiple_of(ALIGNMENT);
@@ -309,21 +385,37 @@ impl Lane {
                 return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))));
             }
         };
-        for (offset, bytes) in &call.inline {
-            let slice = self.slice(submit, calls, bytes.len().max(16))?;
-            slice.put(0, bytes);
-            put(&mut call.arguments, *offset, &slice.address.to_le_bytes())?;
-        }
-        let mut told = None;
-        if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
-            let slice = self.slice(submit, calls, record.size as usize)?;
-            slice.clear();
-            put(&mut call.arguments, offset, &slice.address.to_le_bytes())?;
-            told = Some(Told { position: place.at, record: slice, reports: Arc::clone(&call.kernel.reports) });
-        }
+        let told = self.pin_arguments(submit, calls, place, &mut call)?;
         launch_now(calls, &call, groups, self.stream).map_err(|f| self.shared.fail(f))?;
         submit.load.told.extend(told);
         Ok(Step::Done)
+    }
+
+    /// Puts uniforms and the record of a launch into pinned memory. Into one slice: while it waits for a second, a marker could give the first one's chunk away.
+    fn pin_arguments(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        place: Place,
+        call: &mut Call<'_>,
+    ) -> Result<Option<Told>, DeviceError> {
+        let size = pinned_arguments(call);
+        if size == 0 {
+            return Ok(None);
+        }
+        let slice = self.slice(submit, calls, size)?;
+        let mut start = 0;
+        for (offset, bytes) in &call.inline {
+            let part = slice.part(start, room(bytes.len()));
+            part.put(0, bytes);
+            put(&mut call.arguments, *offset, &part.address.to_le_bytes())?;
+            start += room(bytes.len());
+        }
+        let Some((offset, record)) = call.record.zip(call.kernel.reports.record()) else { return Ok(None) };
+        let part = slice.part(start, record.size as usize);
+        part.clear();
+        put(&mut call.arguments, offset, &part.address.to_le_bytes())?;
+        Ok(Some(Told { position: place.at, record: part, reports: Arc::clone(&call.kernel.reports) }))
     }
 
     /// A launch whose counts are there.
@@ -343,7 +435,7 @@ impl Lane {
         if asked.contains(&0) {
             return self.execute(submit, place, Op::Mark, 0);
         }
-        self.execute(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0)
+        self.execute_held(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0)
     }
 
     /// Puts as much of a read into the stream as there is room for.
@@ -363,8 +455,7 @@ impl Lane {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
-            let size = usize::try_from(piece.width * piece.rows).unwrap_or(usize::MAX);
-            let slice = self.slice(submit, calls, size)?;
+            let slice = self.slice(submit, calls, piece.size())?;
             let width = usize::try_from(piece.width).unwrap_or(usize::MAX);
             crate::moves::to_host(calls, self.stream, &piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
             let offset = usize::try_from(piece.host).unwrap_or(usize::MAX);
@@ -384,7 +475,7 @@ impl Lane {
             return Ok(());
         }
         // The first repetitions from the host, then what is there as often as it takes.
-        let first = (CHUNK as u64 / 64).min(size);
+        let first = (FILL as u64).min(size);
         let bytes: Vec<u8> = pattern.iter().copied().cycle().take(usize::try_from(first).unwrap_or(0)).collect();
         let slice = self.slice(submit, calls, bytes.len())?;
         slice.put(0, &bytes);
@@ -407,16 +498,47 @@ impl Lane {
         if rect.is_empty() {
             return Ok(());
         }
-        if rect.rows == 1 && rect.width >= crate::upload::FROM {
-            return self.upload(submit, calls, rect.address, bytes);
+        if rect.rows == 1 && rect.width >= crate::upload::FROM && self.upload(submit, calls, rect.address, bytes)? {
+            return Ok(());
         }
-        let mut pieces = Reading { rect: *rect, into: HostTarget::staging(0).ok_or(NO_MEMORY)?, row: 0, column: 0 };
+        let mut pieces = Reading::of_write(*rect)?;
         while let Some(piece) = pieces.next() {
-            let slice = self.slice(submit, calls, usize::try_from(piece.width * piece.rows).unwrap_or(usize::MAX))?;
-            crate::moves::gather(&slice, bytes, &piece, rect.host_pitch)?;
-            crate::moves::to_device(calls, self.stream, &piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
+            self.write_piece(submit, calls, &piece, bytes, rect.host_pitch)?;
         }
         Ok(())
+    }
+
+    fn write_piece(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        piece: &Piece,
+        bytes: &[u8],
+        host_pitch: u64,
+    ) -> Result<(), DeviceError> {
+        let slice = self.slice(submit, calls, piece.size())?;
+        crate::moves::gather(&slice, bytes, piece, host_pitch)?;
+        crate::moves::to_device(calls, self.stream, piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))
+    }
+
+    /// Puts as much of a write that was held back into the stream as there is room for.
+    fn go_on_writing(
+        self: &Arc<Self>,
+        submit: &mut Submit,
+        place: Place,
+        mut pieces: Reading,
+        bytes: Cow<'static, [u8]>,
+    ) -> Result<Step, DeviceError> {
+        let calls = self.shared.enter()?;
+        while let Some(piece) = pieces.next() {
+            if !self.has_room(submit, &calls, piece.size())? {
+                pieces.back(&piece);
+                return Ok(Step::Blocked(Box::new(Held::Write(place, pieces, bytes))));
+            }
+            self.write_piece(submit, &calls, &piece, &bytes, pieces.rect.host_pitch)?;
+        }
+        self.finish(submit, &calls, place)?;
+        Ok(Step::Done)
     }
 
     /// Makes later work wait for a position of another queue.
@@ -429,7 +551,22 @@ impl Lane {
             let past = self.accepted.load(Ordering::Acquire) >= position;
             return if past { Ok(()) } else { Err(DeviceError::Internal("a queue that waits for its own future".into())) };
         }
-        self.submit.lock().held.push_back(Held::Edge(Arc::downgrade(other), position));
+        let mut submit = self.submit.lock();
+        // As in `run`.
+        self.shared.well()?;
+        if submit.held.is_empty() && !submit.draining {
+            drop(submit);
+            // Nothing is before it, so that a refusal is one of this call alone.
+            let passed = other.wait_in(position, self)?;
+            submit = self.submit.lock();
+            if passed {
+                submit.operations += 1;
+                return Ok(());
+            }
+        }
+        submit.held.push_back(Held::Edge(Arc::downgrade(other), position));
+        drop(submit);
+        // Also when it was not there just now: it may be by now.
         self.drain();
         self.shared.well()
     }
@@ -475,7 +612,8 @@ impl Lane {
                 }
                 Held::Launch(place, call, counts) => self.launch_counted(&mut submit, place, call, counts),
                 Held::Read(place, reading) => self.go_on_reading(&mut submit, place, reading),
-                Held::Work(place, op, ready) => self.execute(&mut submit, place, op, ready),
+                Held::Write(place, pieces, bytes) => self.go_on_writing(&mut submit, place, pieces, bytes),
+                Held::Work(place, op, ready) => self.execute_held(&mut submit, place, op, ready),
             };
             submit.draining = false;
             match step {
@@ -483,7 +621,7 @@ impl Lane {
                     let due = self.due_dependents(&mut submit);
                     if !due.is_empty() {
                         drop(submit);
-                        due.iter().filter_map(Weak::upgrade).for_each(|lane| lane.drain());
+                        self.let_go(&due);
                         submit = self.submit.lock();
                         if submit.draining {
                             return;
@@ -523,7 +661,7 @@ impl Lane {
         Ok(step)
     }
 
-    /// Sees to it that a marker covers `at`, if that is in the stream and nobody is just enqueueing, who then sees to it.
+    /// Sees to it that a marker covers `at`, if that is in the stream and nobody is just enqueueing. Who is may have looked before somebody wanted it: ask again.
     pub(crate) fn cover(&self, at: Position) -> Result<(), DeviceError> {
         if self.progress.is_covered(at) {
             return Ok(());
@@ -644,7 +782,9 @@ impl Lane {
         }
         // Those whose position is not in the stream yet are told by whoever puts it there.
         let watched = self.progress.has_watchers() && markers;
-        if held || watched || closing { Attended::Busy } else { Attended::Idle }
+        // Those whose position is in the stream, and that no marker covers: the queue was busy when they were to get one.
+        let wanted = self.progress.is_wanted(self.progress.enqueued.load(Ordering::SeqCst));
+        if held || watched || wanted || closing { Attended::Busy } else { Attended::Idle }
     }
 }
 
@@ -688,7 +828,17 @@ pub(crate) struct Piece {
     pub(crate) pitch: u64,
 }
 
+impl Piece {
+    fn size(&self) -> usize {
+        usize::try_from(self.width * self.rows).unwrap_or(usize::MAX)
+    }
+}
+
 impl Reading {
+    fn of_write(rect: Rect) -> Result<Self, DeviceError> {
+        Ok(Self { rect, into: HostTarget::staging(0).ok_or(NO_MEMORY)?, row: 0, column: 0 })
+    }
+
     /// The next rows, or the next part of one that is longer than a piece.
     fn next(&mut self) -> Option<Piece> {
         let rect = &self.rect;
@@ -721,6 +871,30 @@ impl Reading {
         } else {
             self.column -= piece.width;
         }
+    }
+}
+
+/// Bytes of pinned memory for an inline uniform.
+fn room(size: usize) -> usize {
+    size.max(16).next_multiple_of(ALIGNMENT)
+}
+
+/// Bytes of pinned memory for a launch's uniforms and record.
+fn pinned_arguments(call: &Call<'_>) -> usize {
+    let uniforms: usize = call.inline.iter().map(|(_, bytes)| room(bytes.len())).sum();
+    let record = call.record.and(call.kernel.reports.record());
+    uniforms + record.map_or(0, |record| record.size as usize)
+}
+
+/// Bytes of pinned memory for an operation, or for its first piece.
+fn pinned(op: &Op<'_>) -> usize {
+    let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
+    match op {
+        Op::Mark | Op::Move(_) | Op::Send(..) => 0,
+        Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
+        Op::Launch(call) => pinned_arguments(call),
+        Op::Fill { .. } => FILL,
+        Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),
     }
 }
 

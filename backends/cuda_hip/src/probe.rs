@@ -89,7 +89,7 @@ impl GpuDriver {
                 return None;
             }
         };
-        let compiler = self.compiler(library);
+        let compiler = self.compiler(library, &calls);
         let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
         if let Err(why) = start(&api) {
             tried.push(why);
@@ -102,19 +102,46 @@ impl GpuDriver {
     }
 
     /// The runtime compiler, in a library of its own or in the driver's.
-    fn compiler(&self, driver: &'static Library) -> Result<CompilerCalls, String> {
+    fn compiler(&self, driver: &'static Library, calls: &Calls) -> Result<CompilerCalls, String> {
         let names: Vec<&str> = match &self.libraries {
             Some([_, compiler]) => vec![compiler],
             None => self.vendor.compilers.to_vec(),
         };
+        let mut version = 0;
+        // SAFETY: the place is ours. Without an answer no compiler fits, and the first is taken.
+        let _ = unsafe { calls.driver_version(&mut version) };
         let mut tried = Vec::new();
-        let library = open_first(&names, &mut tried).unwrap_or(driver);
-        // SAFETY: as of the driver.
-        unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) }.map_err(|missing| {
-            tried.push(format!("it lacks {}", missing.join(", ")));
-            tried.join("; ")
-        })
+        let load = |name: Option<&str>| {
+            let library = match name {
+                Some(name) => open_first(&[name], &mut tried)?,
+                None => driver,
+            };
+            // SAFETY: as of the driver.
+            let found = unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) };
+            found
+                .map_err(|missing| tried.push(format!("{} lacks {}", name.unwrap_or("the driver's library"), missing.join(", "))))
+                .ok()
+        };
+        let fits = |found: &CompilerCalls| {
+            let (mut major, mut minor) = (0, 0);
+            // SAFETY: the places are ours.
+            unsafe { found.version(&mut major, &mut minor) }.is_ok() && (self.vendor.compiler_fits)(major, version)
+        };
+        let found = best(names.into_iter().map(Some).chain([None]).filter_map(load), fits);
+        found.ok_or_else(|| tried.join("; "))
     }
+}
+
+/// The first that fits, or else the first at all: it is better than none.
+fn best<T>(all: impl Iterator<Item = T>, fits: impl Fn(&T) -> bool) -> Option<T> {
+    let mut first = None;
+    for one in all {
+        if fits(&one) {
+            return Some(one);
+        }
+        first = first.or(Some(one));
+    }
+    first
 }
 
 /// Opens the first library of these names that there is. It is never closed: drivers do not survive that.
@@ -159,21 +186,25 @@ fn told(api: &Api, failure: Failure) -> String {
     format!("{}: {} answered {name} {text}", api.vendor.name, failure.call).trim_end().to_owned()
 }
 
-/// The devices that there are.
-fn list(api: &Api) -> Result<Vec<DeviceNumber>, Failure> {
+/// The devices that there are, and what went wrong with others. An index counts those that answer.
+fn list(api: &Api) -> Result<(Vec<Description>, Vec<Failure>), Failure> {
     let mut count = 0;
     // SAFETY: the place is ours.
     match unsafe { api.calls.device_count(&mut count) } {
-        Err(failure) if failure.code == api.vendor.errors.no_device => return Ok(Vec::new()),
+        Err(failure) if failure.code == api.vendor.errors.no_device => return Ok((Vec::new(), Vec::new())),
         answer => answer?,
     }
-    (0..count)
-        .map(|index| {
-            let mut device = 0;
-            // SAFETY: the place is ours.
-            unsafe { api.calls.device_get(&mut device, index) }.map(|()| device)
-        })
-        .collect()
+    let (mut devices, mut failures) = (Vec::new(), Vec::new());
+    for index in 0..count {
+        let mut device = 0;
+        // SAFETY: the place is ours.
+        let found = unsafe { api.calls.device_get(&mut device, index) }.and_then(|()| describe(api, device));
+        match found {
+            Ok(found) => devices.push(found),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Ok((devices, failures))
 }
 
 impl Driver for GpuDriver {
@@ -184,13 +215,12 @@ impl Driver for GpuDriver {
     fn probe(&self) -> Probe {
         let mut probe = Probe::default();
         let Some(api) = self.api(&mut probe.tried) else { return probe };
-        let described = list(&api)
-            .and_then(|devices| devices.into_iter().map(|device| describe(&api, device)).collect::<Result<Vec<_>, _>>());
-        match described {
-            Ok(devices) => {
-                if devices.is_empty() {
+        match list(&api) {
+            Ok((devices, failures)) => {
+                if devices.is_empty() && failures.is_empty() {
                     probe.tried.push(format!("{}: the driver is there, but no device", self.vendor.name));
                 }
+                probe.tried.extend(failures.into_iter().map(|failure| told(&api, failure)));
                 probe.devices = devices.into_iter().map(|device| device.properties).collect();
             }
             Err(failure) => probe.tried.push(told(&api, failure)),
@@ -206,9 +236,11 @@ impl Driver for GpuDriver {
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
         let Some(api) = self.api(&mut tried) else { return Err(none(&tried)) };
-        let devices = list(&api).map_err(|failure| api.error(failure, 0))?;
-        let Some(device) = devices.get(index as usize) else { return Err(none(&["it was not listed".into()])) };
-        let description = describe(&api, *device).map_err(|failure| api.error(failure, 0))?;
+        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let Some(description) = devices.into_iter().nth(index as usize) else {
+            let failed = failures.first().map(|failure| api.error(*failure, 0));
+            return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
+        };
         Ok(Arc::new(GpuDevice::open(&api, description)?))
     }
 }
@@ -288,8 +320,8 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         Some(most) => number(api, most, device)?.max(declared),
         None => declared,
     };
-    // Global ids are 32 bits, and groups of the largest size have to fit.
-    let ids = u32::MAX / invocations.max(1) + 1;
+    // HIP counts a launch's invocations on an axis in 32 bits, and groups of the largest size have to fit.
+    let ids = u32::MAX / invocations.max(1);
     Ok(Limits {
         workgroup_size: numbers(api, attributes.workgroup_size, device)?.map(|axis| axis.min(invocations)),
         workgroup_invocations: invocations,
@@ -326,5 +358,19 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         tracks_blocks: false,
         queues: api.vendor.queues,
         features: (api.vendor.features)(target),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn the_first_that_fits_is_taken_and_nothing_behind_it_is_looked_at() {
+        let seen = std::cell::Cell::new(0);
+        let all = || [13, 12, 11].into_iter().inspect(|one| seen.set(*one));
+        assert_eq!((best(all(), |one| *one <= 12), seen.get()), (Some(12), 12));
+        assert_eq!(best(all(), |one| *one <= 10), Some(13));
+        assert_eq!(best([0; 0].into_iter(), |_| true), None);
     }
 }

@@ -103,8 +103,8 @@ impl Queue for GpuQueue {
         if bytes.size() > 0 && self.lane.shared.is_pinned(bytes.pointer().addr(), bytes.size() as u64) {
             return self.run(at, op::send(&self.lane.shared, to, bytes));
         }
-        // SAFETY: whoever made the source vouched that it is readable, and not written, until `at` completes.
-        let bytes = unsafe { std::slice::from_raw_parts(bytes.pointer(), bytes.size()) };
+        // SAFETY: `at` has not completed when this returns.
+        let bytes = unsafe { bytes.bytes() };
         self.run(at, op::write(&self.lane.shared, to, bytes))
     }
 

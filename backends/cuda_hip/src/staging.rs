@@ -70,6 +70,12 @@ impl Slice {
         Self { pointer: chunk.pointer.wrapping_add(offset), address: chunk.address + offset as u64, size }
     }
 
+    /// Bytes of it.
+    pub(crate) fn part(&self, offset: usize, size: usize) -> Self {
+        debug_assert!(offset + size <= self.size);
+        Self { pointer: self.pointer.wrapping_add(offset), address: self.address + offset as u64, size }
+    }
+
     pub(crate) fn pointer(&self) -> *mut u8 {
         self.pointer
     }

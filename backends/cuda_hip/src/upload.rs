@@ -23,20 +23,31 @@ struct Job<'a> {
 }
 
 impl Lane {
-    /// Writes bytes that are copied when this returns.
-    pub(crate) fn upload(&self, submit: &mut Submit, calls: &Inside<'_>, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+    /// Writes bytes that are copied when this returns. False: no thread is to be had, and nothing has been written.
+    pub(crate) fn upload(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<bool, DeviceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = processors.clamp(1, THREADS).min(bytes.len().div_ceil(CHUNK));
         let (give, jobs) = mpsc::channel::<Job<'_>>();
         let (tell, filled) = mpsc::channel();
         let jobs = &Mutex::new(jobs);
         std::thread::scope(|scope| {
+            let mut started = 0;
             for _ in 0..threads {
                 let tell = tell.clone();
-                scope.spawn(move || fill_chunks(jobs, &tell));
+                let fill = move || fill_chunks(jobs, &tell);
+                started += usize::from(std::thread::Builder::new().spawn_scoped(scope, fill).is_ok());
             }
             drop(tell);
-            self.feed(submit, calls, (address, bytes), give, &filled)
+            if started == 0 {
+                return Ok(false);
+            }
+            self.feed(submit, calls, (address, bytes), give, &filled).map(|()| true)
         })
     }
 

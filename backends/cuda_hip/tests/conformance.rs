@@ -6,8 +6,8 @@ mod mock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use compute_hal::OpenOptions;
 use compute_hal::conformance::{Subject, run};
+use compute_hal::{Driver, OpenOptions};
 
 /// Waits until a device that was dropped has given everything back.
 fn assert_nothing_left(mock: &mock::Mock) {
@@ -43,7 +43,7 @@ fn ffi03_the_context_of_the_thread_is_the_same_after_every_call() {
     mock.set_current(0x9999);
     {
         let options = OpenOptions::default();
-        let device = compute_hal::Driver::open(&mock.driver, 0, &options).unwrap();
+        let device = mock.driver.open(0, &options).unwrap();
         assert_eq!(mock.current(), 0x9999);
         let queue = device.create_queue().unwrap();
         let memory = device.allocate(1000).unwrap();
@@ -54,4 +54,29 @@ fn ffi03_the_context_of_the_thread_is_the_same_after_every_call() {
     }
     assert_eq!(mock.current(), 0x9999);
     assert_nothing_left(&mock);
+}
+
+#[test]
+fn devices_that_answer_nothing_do_not_hide_the_others() {
+    let mock = mock::Mock::new();
+    let units = |probe: &compute_hal::Probe| probe.devices.iter().map(|device| device.units).collect::<Vec<_>>();
+    mock.set_devices(3, &[]);
+    let all = mock.driver.probe();
+    assert_eq!(units(&all), [10, 11, 12]);
+    mock.set_devices(3, &[0, 2]);
+    let some = mock.driver.probe();
+    assert_eq!((units(&some), some.tried.len()), (vec![11], 2), "{:?}", some.tried);
+    let options = OpenOptions::default();
+    assert_eq!(mock.driver.open(0, &options).unwrap().properties().units, 11);
+    let answer = mock.driver.open(1, &options).map(|_| ());
+    assert!(matches!(answer, Err(compute_hal::DeviceError::Driver { .. })), "{answer:?}");
+}
+
+#[test]
+fn invocations_of_a_launch_are_fewer_than_two_to_the_32() {
+    let mock = mock::Mock::new();
+    let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let limits = device.limits();
+    let most = u64::from(limits.grid[0]) * u64::from(limits.workgroup_invocations);
+    assert!(most <= u64::from(u32::MAX) && limits.grid[0] == (1 << 22) - 1, "{limits:?}");
 }

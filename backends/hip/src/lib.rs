@@ -22,6 +22,8 @@ pub static VENDOR: Vendor = Vendor {
     company: "AMD",
     libraries: hip_sys::RUNTIMES,
     compilers: hip_sys::COMPILERS,
+    // Both come from one release, or may disagree on what is in the code.
+    compiler_fits: |major, driver| major == hip_sys::version(driver).0,
     names: &symbols::RUNTIME,
     compiler_names: &symbols::COMPILER,
     // The oldest whose headers the tests have.
@@ -95,6 +97,8 @@ const ERRORS: Errors = Errors {
     not_ready: plain(hipErrorNotReady.0),
     no_device: plain(hipErrorNoDevice.0),
     peer_enabled: plain(hipErrorPeerAccessAlreadyEnabled.0),
+    // To hipErrorStreamCaptureWrongThread.
+    capturing: (plain(hipErrorStreamCaptureUnsupported.0), 908),
     sticky: &[
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),
@@ -185,6 +189,7 @@ mod tests {
         assert!(why.contains("gfx803") && why.contains("gfx1201"), "{why}");
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
+        assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
     }
 
     /// Bytes of a parameter, by the name of its type here or in `hip-sys`.

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::Arc;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{Attributes, CompilerNames, Copy2d, Errors, Flags, Handle, Names, PoolProperties, Status, Vendor};
@@ -15,6 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
+pub(crate) const CAPTURING: Status = 901;
 const NOT_READY: Status = 600;
 const MEMORY: usize = 1 << 30;
 
@@ -26,6 +28,8 @@ enum Work {
     Wait(usize, u64),
     Ready(u64),
     Free(u64),
+    /// The one kernel: from the two first addresses of its arguments 16 bytes each to the third.
+    Launch([u64; 3]),
 }
 
 #[derive(Default)]
@@ -55,12 +59,26 @@ pub(crate) struct State {
     clock: u64,
     calls: u64,
     fail: Option<(u64, Status)>,
+    fail_named: Option<(&'static str, Status)>,
+    /// Somebody captures a graph, and nobody has spoiled it.
+    capture: bool,
+    /// Streams do nothing.
+    stalled: bool,
+    modes: HashMap<std::thread::ThreadId, c_int>,
+    devices: c_int,
+    /// Those that answer nothing.
+    broken: Vec<c_int>,
+    /// The program of the runtime compiler's that there is.
+    program: bool,
     /// Whether the failure has come.
     pub(crate) failed: Option<&'static str>,
     dead: bool,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// Told of each call before it is made, on the thread that makes it, with no lock held.
+type Hook = Arc<dyn Fn(&'static str) + Send + Sync>;
+static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 /// One test at a time has the driver.
 static USER: Mutex<()> = Mutex::new(());
 
@@ -72,10 +90,19 @@ pub(crate) struct Mock {
 
 impl Mock {
     pub(crate) fn new() -> Self {
+        Self::of(&VENDOR)
+    }
+
+    /// One that takes any kernel, and whose launches do what [`Work::Launch`] says.
+    pub(crate) fn launching() -> Self {
+        Self::of(&LAUNCHING)
+    }
+
+    fn of(vendor: &'static Vendor) -> Self {
         let user = USER.lock();
-        *STATE.lock() = Some(State { dice: 1, ..State::default() });
+        *STATE.lock() = Some(State { dice: 1, devices: 1, ..State::default() });
         // SAFETY: the symbols are functions of this file, with the table's arguments.
-        let driver = unsafe { GpuDriver::with_symbols(&VENDOR, &find) }.unwrap();
+        let driver = unsafe { GpuDriver::with_symbols(vendor, &find) }.unwrap();
         Self { driver, _user: user }
     }
 
@@ -87,10 +114,43 @@ impl Mock {
         });
     }
 
+    /// Fails the next call of that name.
+    pub(crate) fn arm_named(&self, name: &'static str, code: Status) {
+        with(|state| {
+            state.fail_named = Some((name, code));
+            state.failed = None;
+        });
+    }
+
+    /// Streams do nothing, or go on.
+    pub(crate) fn stall(&self, stalled: bool) {
+        with(|state| state.stalled = stalled);
+    }
+
+    /// Begins the capture of a graph that is none of the device's business.
+    pub(crate) fn capture(&self) {
+        with(|state| state.capture = true);
+    }
+
+    /// Whether the capture is still good, and the mode of this thread.
+    pub(crate) fn captured(&self) -> (bool, c_int) {
+        with(|state| (state.capture, state.modes.get(&std::thread::current().id()).copied().unwrap_or(0)))
+    }
+
+    /// Has so many devices, of which some answer nothing.
+    pub(crate) fn set_devices(&self, count: c_int, broken: &[c_int]) {
+        with(|state| (state.devices, state.broken) = (count, broken.to_vec()));
+    }
+
+    /// Has `hook` told of every call, until the next test.
+    pub(crate) fn hook(&self, hook: impl Fn(&'static str) + Send + Sync + 'static) {
+        *HOOK.lock() = Some(Arc::new(hook));
+    }
+
     /// What failed, and disarms.
     pub(crate) fn disarm(&self) -> Option<&'static str> {
         with(|state| {
-            state.fail = None;
+            (state.fail, state.fail_named) = (None, None);
             state.failed
         })
     }
@@ -118,6 +178,7 @@ impl Mock {
 impl Drop for Mock {
     /// The next test starts when the last device's threads have ended: its context is the last thing that a device gives back.
     fn drop(&mut self) {
+        *HOOK.lock() = None;
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while self.left()[4] > 0 && std::time::Instant::now() < deadline {
             std::thread::sleep(std::time::Duration::from_micros(200));
@@ -131,7 +192,15 @@ fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
 
 /// A call: counted, and failed when its time has come.
 fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
+    let hook = HOOK.lock().clone();
+    if let Some(hook) = hook {
+        hook(name);
+    }
     with(|state| {
+        // Around every call, and nobody looks at its answer: others get their turn to fail.
+        if name == "capture_mode" {
+            return body(state);
+        }
         state.calls += 1;
         // What a device gives back at its end shows that its threads have ended, whatever the answer.
         if name == "primary_release" {
@@ -148,9 +217,21 @@ fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
             state.dead = code == STICKY;
             return code;
         }
+        if let Some((_, code)) = state.fail_named.take_if(|(named, _)| *named == name) {
+            state.failed = Some(name);
+            return code;
+        }
+        let relaxed = state.modes.get(&std::thread::current().id()) == Some(&2);
+        if state.capture && !relaxed && FORBIDDEN.contains(&name) {
+            state.capture = false;
+            return CAPTURING;
+        }
         body(state)
     })
 }
+
+/// Calls that spoil the capture of another thread.
+const FORBIDDEN: &[&str] = &["event_query", "stream_query", "allocate", "free", "host_allocate", "host_free", "module_load"];
 
 impl State {
     fn id(&mut self) -> usize {
@@ -222,6 +303,14 @@ impl State {
                     event.time = time;
                 }
             }
+            Work::Launch([first, second, to]) => {
+                let to = self.place(to, 32, true);
+                for (n, from) in [first, second].into_iter().enumerate() {
+                    let from = self.place(from, 16, true);
+                    // SAFETY: both were looked up.
+                    unsafe { std::ptr::copy(from, to.add(16 * n), 16) }
+                }
+            }
             Work::Ready(address) => self.blocks.get_mut(&address).unwrap().ready = true,
             Work::Free(address) => {
                 let mut gone = self.blocks.remove(&address).expect("freed twice");
@@ -233,6 +322,9 @@ impl State {
 
     /// Some work of some streams.
     fn progress(&mut self) {
+        if self.stalled {
+            return;
+        }
         let mut streams: Vec<usize> = self.streams.keys().copied().collect();
         streams.sort_unstable();
         for _ in 0..self.roll(7) {
@@ -277,21 +369,31 @@ fn give<T>(place: *mut T, value: T) -> Status {
 mock! {
     init(_state, _flags: u32) { 0 }
     driver_version(_state, version: *mut c_int) { give(version, 12_000) }
-    device_count(_state, count: *mut c_int) { give(count, 1) }
+    capture_mode(state, mode: *mut c_int) {
+        let kept = state.modes.entry(std::thread::current().id()).or_insert(0);
+        // SAFETY: the caller's place.
+        let asked = unsafe { *mode };
+        give(mode, std::mem::replace(kept, asked))
+    }
+    device_count(state, count: *mut c_int) { give(count, state.devices) }
     device_get(_state, device: *mut c_int, index: c_int) { give(device, index) }
     device_name(_state, name: *mut c_char, _length: c_int, _device: c_int) {
         // SAFETY: there are at least five bytes.
         unsafe { std::ptr::copy_nonoverlapping(c"mock".as_ptr(), name, 5) }
         0
     }
-    device_memory(_state, size: *mut usize, _device: c_int) { give(size, MEMORY) }
-    device_attribute(_state, value: *mut c_int, attribute: c_int, _device: c_int) {
+    device_memory(state, size: *mut usize, device: c_int) {
+        if state.broken.contains(&device) { REFUSED } else { give(size, MEMORY) }
+    }
+    device_attribute(_state, value: *mut c_int, attribute: c_int, device: c_int) {
         give(value, match attribute {
             1..=4 => 1024,
-            5..=7 => 65_535,
+            5 => c_int::MAX,
+            6 | 7 => 65_535,
             8 => 48 << 10,
             10 => 32,
             11 => 100_000,
+            16 => 10 + device,
             115 => c_int::from(POOLS.load(std::sync::atomic::Ordering::Relaxed)),
             _ => 1,
         })
@@ -406,21 +508,42 @@ mock! {
         let time = |event: Handle| state.events.get(&(event as usize)).unwrap().time as f32 / 1e6;
         give(milliseconds, time(to) - time(from))
     }
-    module_load(_state, _module: *mut Handle, _image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) { REFUSED }
-    module_unload(_state, _module: Handle) { REFUSED }
-    module_function(_state, _function: *mut Handle, _module: Handle, _name: *const c_char) { REFUSED }
+    module_load(_state, module: *mut Handle, _image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) {
+        give(module, 0x3000 as Handle)
+    }
+    module_unload(_state, _module: Handle) { 0 }
+    module_function(_state, function: *mut Handle, _module: Handle, _name: *const c_char) { give(function, 0x3100 as Handle) }
     function_attribute(_state, _value: *mut c_int, _attribute: c_int, _function: Handle) { REFUSED }
-    launch(_state, _f: Handle, _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, _stream: Handle, _a: *mut *mut c_void, _e: *mut *mut c_void) { REFUSED }
+    launch(state, _f: Handle, _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, stream: Handle, _a: *mut *mut c_void, extra: *mut *mut c_void) {
+        // SAFETY: the block of arguments is the second of `extra` and begins with three addresses.
+        let arguments = unsafe { (*extra.add(1)).cast::<[u64; 3]>().read_unaligned() };
+        state.push(stream, Work::Launch(arguments))
+    }
+    version(_state, major: *mut c_int, minor: *mut c_int) { give(major, 12); give(minor, 0) }
+    create(state, program: *mut Handle, _source: *const c_char, _name: *const c_char, _headers: c_int, _header: *const *const c_char, _names: *const *const c_char) {
+        state.program = true;
+        give(program, 0x4000 as Handle)
+    }
+    compile(_state, _program: Handle, _count: c_int, _options: *const *const c_char) { 0 }
+    log_size(_state, _program: Handle, size: *mut usize) { give(size, 0) }
+    log(_state, _program: Handle, _log: *mut c_char) { REFUSED }
+    code_size(_state, _program: Handle, size: *mut usize) { give(size, 1) }
+    code(_state, _program: Handle, code: *mut c_char) { give(code, 1) }
+    destroy(state, _program: *mut Handle) { state.program = false; 0 }
 }
 
 /// Whether the next device has pools.
 pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
 
-pub(crate) static VENDOR: Vendor = Vendor {
+pub(crate) static VENDOR: Vendor = DATA;
+static LAUNCHING: Vendor = Vendor { compile_options: |_| Ok(Vec::new()), ..DATA };
+
+const DATA: Vendor = Vendor {
     name: "mock",
     company: "nobody",
     libraries: &[],
     compilers: &[],
+    compiler_fits: |_, _| true,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
     oldest: 11_000,
@@ -461,6 +584,7 @@ pub(crate) static VENDOR: Vendor = Vendor {
         out_of_memory: OUT_OF_MEMORY,
         not_ready: NOT_READY,
         no_device: 100,
+        capturing: (CAPTURING, CAPTURING),
         peer_enabled: 704,
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],

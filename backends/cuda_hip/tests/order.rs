@@ -1,0 +1,350 @@
+//! What goes wrong only in one order of events: over a driver that is held up, and fails, at exactly that place.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
+
+mod mock;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use compute_hal::kernel::reflection::Bounds;
+use compute_hal::kernel::{Module, Source};
+use compute_hal::{
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions,
+    Position, Queue, Region, Waited,
+};
+use parking_lot::{Condvar, Mutex};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A device without pools, whose calls are then those of its queues alone.
+fn open(mock: &mock::Mock) -> Arc<dyn Device> {
+    mock::POOLS.store(false, Ordering::Relaxed);
+    mock.driver.open(0, &OpenOptions::default()).unwrap()
+}
+
+fn region(device: &dyn Device, size: u64) -> Region {
+    Region { memory: device.allocate(size).unwrap(), offset: 0, size }
+}
+
+fn read(queue: &dyn Queue, at: Position, from: Region) -> Vec<u8> {
+    let target = HostTarget::staging(from.size as usize).unwrap();
+    queue.read(at, from, target.clone()).unwrap();
+    assert_eq!(queue.wait(at, Some(PATIENCE)).unwrap(), Waited::Done);
+    // SAFETY: the read is over.
+    unsafe { std::slice::from_raw_parts(target.pointer(), from.size as usize) }.to_vec()
+}
+
+/// Two uniforms, whose first 16 bytes go to the output.
+fn kernel(device: &dyn Device) -> KernelId {
+    let source = "@group(0) @binding(0) var<uniform> a: vec4<u32>;
+        @group(0) @binding(1) var<uniform> b: vec4<u32>;
+        @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
+        @compute @workgroup_size(1) fn main() { o[0] = a; o[1] = b; }";
+    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+    let source = CompileSource::Portable(&entry);
+    let request = CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, label: "order" };
+    device.compile(&request).unwrap()
+}
+
+#[test]
+fn uniforms_of_a_launch_stay_when_memory_for_the_next_one_has_to_be_waited_for() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let (kernel, out) = (kernel(&*device), region(&*device, 64 * 32));
+    // So that the memory that may be under way is used up between the two uniforms of a launch, rather than between two launches.
+    queue.write(1, region(&*device, 512 << 10), &[0xEE; 512 << 10]).unwrap();
+    for n in 0..64_u8 {
+        let (a, b) = (vec![n; 600 << 10], vec![0x80 | n; 600 << 10]);
+        let to = Region { offset: u64::from(n) * 32, size: 32, ..out };
+        let bindings = [Binding::Inline(&a), Binding::Inline(&b), Binding::Buffer(to)];
+        let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(2 + u64::from(n), &launch).unwrap();
+    }
+    let expected: Vec<u8> = (0..64_u8).flat_map(|n| [[n; 16], [0x80 | n; 16]]).flatten().collect();
+    assert_eq!(read(&*queue, 100, out), expected);
+}
+
+#[test]
+fn a_mark_completes_though_its_time_cannot_be_kept() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    queue.stamp(2).unwrap();
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    queue.mark(2);
+    assert_eq!(mock.disarm(), Some("event_create"));
+    assert_eq!(queue.wait(2, Some(PATIENCE)).unwrap(), Waited::Done, "the mark is lost");
+    assert!(queue.timestamp(2).is_none() && device.fault().is_none());
+}
+
+#[test]
+fn work_that_is_in_the_stream_is_not_refused_for_an_event_that_tells_its_end() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let (tell, told) = mpsc::channel();
+    queue.notify(1, Box::new(move || _ = tell.send(())));
+    let out = region(&*device, 64);
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    queue.fill(1, out, &[1]).unwrap();
+    assert!(told.recv_timeout(PATIENCE).is_ok(), "nobody is told that it is over");
+    assert!(mock.disarm() == Some("event_create") && device.fault().is_none());
+}
+
+#[test]
+fn a_mark_that_was_held_back_does_not_end_the_device_when_its_time_cannot_be_kept() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    // From then on the first queue has an event, so the stamp's is the next that is made.
+    first.fill(1, out, &[1]).unwrap();
+    first.wait(1, None).unwrap();
+    second.wait_for(first.id(), 2).unwrap();
+    second.stamp(1).unwrap();
+    second.mark(1);
+    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
+    first.fill(2, out, &[1]).unwrap();
+    assert_eq!(mock.disarm(), Some("event_create"));
+    assert!(device.fault().is_none(), "{:?}", device.fault());
+    assert_eq!(second.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
+
+/// Where threads of a test meet threads inside the driver.
+#[derive(Default)]
+struct Gate {
+    reached: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self) {
+        *self.reached.lock() = true;
+        self.changed.notify_all();
+    }
+
+    fn is_open(&self) -> bool {
+        *self.reached.lock()
+    }
+
+    fn wait(&self) {
+        let mut reached = self.reached.lock();
+        while !*reached {
+            assert!(!self.changed.wait_for(&mut reached, PATIENCE).timed_out(), "a thread does not come");
+        }
+    }
+}
+
+fn thread(name: &str) -> bool {
+    std::thread::current().name() == Some(name)
+}
+
+fn on_thread<R: Send + 'static>(name: &str, body: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
+    std::thread::Builder::new().name(name.into()).spawn(body).unwrap()
+}
+
+#[test]
+fn somebody_who_asks_while_another_thread_has_just_enqueued_is_told() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let out = region(&*device, 64);
+    // The queue's thread has found its lock taken, goes on, and finds it free again.
+    let gates: [Arc<Gate>; 3] = Default::default();
+    let [enqueued, passed, gone] = gates.clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let after = Arc::clone(&asked);
+    mock.hook(move |name| {
+        if thread("enqueues") && name == "context_pop" {
+            enqueued.open();
+            passed.wait();
+        }
+        if thread("compute-queues") && name == "context_current" && after.load(Ordering::SeqCst) && !passed.is_open() {
+            passed.open();
+            gone.wait();
+        }
+    });
+    let [enqueued, _, gone] = gates;
+    let (lane, over) = (Arc::clone(&queue), Arc::clone(&gone));
+    let enqueues = on_thread("enqueues", move || {
+        let answer = lane.fill(1, out, &[1]);
+        over.open();
+        answer
+    });
+    enqueued.wait();
+    let (tell, told) = mpsc::channel();
+    asked.store(true, Ordering::SeqCst);
+    queue.notify(1, Box::new(move || _ = tell.send(())));
+    assert!(told.recv_timeout(Duration::from_secs(5)).is_ok(), "nobody is told");
+    enqueues.join().unwrap().unwrap();
+}
+
+#[test]
+fn t12_nothing_gets_into_a_stream_after_the_end_of_its_device() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (queue, other) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    let gates: [Arc<Gate>; 2] = Default::default();
+    let [inside, lost] = gates.clone();
+    mock.hook(move |name| {
+        if thread("first") && name.starts_with("fill") {
+            inside.open();
+            lost.wait();
+        }
+    });
+    let [inside, lost] = gates;
+    let fill = |name, at| {
+        let lane = Arc::clone(&queue);
+        on_thread(name, move || lane.fill(at, out, &[1]))
+    };
+    let first = fill("first", 1);
+    inside.wait();
+    // It is there before the device ends, and gets its turn after that. If it comes late, it is refused at once.
+    let second = fill("second", 2);
+    std::thread::sleep(Duration::from_millis(100));
+    other.fill(1, region(&*device, 64), &[1]).unwrap();
+    mock.arm_named("event_query", mock::REFUSED);
+    assert!(other.wait(1, Some(PATIENCE)).is_err());
+    lost.open();
+    let (_, second) = (first.join().unwrap(), second.join().unwrap());
+    assert!(matches!(&second, Err(DeviceError::Lost(_))), "{second:?}");
+}
+
+#[test]
+fn a_wait_for_another_queue_that_is_refused_is_no_more_than_that() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    first.fill(1, out, &[7]).unwrap();
+    mock.arm_named("stream_wait", mock::OUT_OF_MEMORY);
+    let answer = second.wait_for(first.id(), 1);
+    assert!(matches!(answer, Err(DeviceError::OutOfMemory { .. })), "{answer:?}");
+    assert!(mock.disarm() == Some("stream_wait") && device.fault().is_none(), "{:?}", device.fault());
+    second.wait_for(first.id(), 1).unwrap();
+    assert_eq!(read(&*second, 1, out), [7; 64]);
+}
+
+#[test]
+fn a_graph_that_the_host_captures_elsewhere_is_not_spoiled() {
+    let mock = mock::Mock::new();
+    mock.capture();
+    {
+        let device = open(&mock);
+        let queue = device.create_queue().unwrap();
+        let out = region(&*device, 64);
+        let (tell, told) = mpsc::channel();
+        queue.notify(1, Box::new(move || _ = tell.send(())));
+        queue.fill(1, out, &[1]).unwrap();
+        assert!(told.recv_timeout(PATIENCE).is_ok());
+        assert_eq!(read(&*queue, 2, out), [1; 64]);
+        let pinned = device.allocate_staging(64).unwrap();
+        drop((queue, device, pinned));
+    }
+    assert_eq!(mock.captured(), (true, 0), "whether the capture is good, and this thread's mode");
+}
+
+#[test]
+fn an_answer_about_a_capture_is_none_about_the_work() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    mock.arm_named("event_query", mock::CAPTURING);
+    assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert!(mock.disarm() == Some("event_query") && device.fault().is_none());
+}
+
+#[test]
+fn pinned_memory_outlives_the_device_that_gave_it_out() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let pinned = device.allocate_staging(64).unwrap();
+    drop(device);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(mock.left()[4], 1, "the context, and with it the memory, is gone");
+    drop(pinned);
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left() != [0; 5] {
+        assert!(Instant::now() < deadline, "left behind: {:?}", mock.left());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Work that was held back, and needs more room than there is, goes on while streams do nothing; somebody asks how far it is.
+fn ask_while_there_is_no_room(long_first: bool) {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (out, long, kernel) = (region(&*device, 40 << 20), region(&*device, 40 << 20), kernel(&*device));
+    second.wait_for(first.id(), 1).unwrap();
+    let fill = |n: u64| vec![n as u8; 600 << 10];
+    let bytes: Vec<u8> = (0..long.size).map(|n| (n ^ (n >> 11)) as u8).collect();
+    if long_first {
+        second.write(1, long, &bytes).unwrap();
+    }
+    for n in 0..40 {
+        second.write(2 + n, Region { offset: n << 20, size: 600 << 10, ..out }, &fill(n)).unwrap();
+    }
+    for n in 0..40 {
+        let (a, b) = (fill(n), fill(100 + n));
+        let to = Region { offset: n << 20, size: 32, ..out };
+        let bindings = [Binding::Inline(&a), Binding::Inline(&b), Binding::Buffer(to)];
+        let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        second.launch(42 + n, &launch).unwrap();
+    }
+    if !long_first {
+        second.write(82, long, &bytes).unwrap();
+    }
+    second.mark(83);
+    mock.stall(true);
+    let (tell, told) = mpsc::channel();
+    let (other, asked) = (Arc::clone(&first), Arc::clone(&second));
+    on_thread("asks", move || {
+        // It lets the second queue go on.
+        other.fill(1, out, &[0xEE]).unwrap();
+        _ = tell.send((asked.completed(), asked.wait(83, Some(Duration::from_millis(50))).unwrap()));
+    });
+    let answer = told.recv_timeout(PATIENCE);
+    mock.stall(false);
+    assert_eq!(answer, Ok((0, Waited::TimedOut)), "whoever asks has to wait");
+    assert_eq!(second.wait(83, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert!(read(&*second, 84, long) == bytes, "the long write");
+    let got = read(&*second, 85, out);
+    for n in 0..40_u8 {
+        let part = &got[usize::from(n) << 20..][..600 << 10];
+        let expected = [n, 100 + n, n].map(|byte| [byte; 16]).concat();
+        assert!(part[..48] == expected && part[48..].iter().all(|byte| *byte == n), "write and launch {n}: {:?}", &part[..48]);
+    }
+}
+
+#[test]
+fn nobody_who_asks_waits_for_room_that_held_back_work_needs() {
+    ask_while_there_is_no_room(false);
+}
+
+#[test]
+fn nobody_who_asks_waits_for_room_that_a_long_write_needs_that_was_held_back() {
+    ask_while_there_is_no_room(true);
+}
+
+#[test]
+fn held_back_work_goes_on_though_only_a_queue_behind_it_is_waited_for() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queues = [(); 3].map(|()| device.create_queue().unwrap());
+    let [first, second, third] = &queues;
+    let out = region(&*device, 40 << 20);
+    // Let the device's thread find nothing to do.
+    std::thread::sleep(Duration::from_millis(20));
+    second.wait_for(first.id(), 1).unwrap();
+    second.write(1, out, &vec![7; 40 << 20]).unwrap();
+    third.wait_for(second.id(), 1).unwrap();
+    third.mark(1);
+    first.fill(1, out, &[0xEE]).unwrap();
+    assert_eq!(third.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
