@@ -284,6 +284,7 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         host_visible: false,
         pitched: false,
         row_alignment: 0,
+        binding_granule: 4,
         timestamps: has(CLOCK),
         native_graphs: false,
         peer_copy: false,
