@@ -106,6 +106,22 @@ fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
 }
 
 #[test]
+fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
+    let few = wgpu::Limits {
+        max_storage_buffers_per_shader_stage: 31,
+        max_uniform_buffers_per_shader_stage: 12,
+        max_bindings_per_bind_group: 1000,
+        ..wgpu::Limits::default()
+    };
+    let bindings = |native: &wgpu::Limits, sliced| driver::limits(native, wgpu::Features::empty(), sliced).bindings;
+    assert_eq!((bindings(&few, false), bindings(&few, true)), (12, 11), "the slice is a uniform block");
+    let few = wgpu::Limits { max_uniform_buffers_per_shader_stage: 100, max_bindings_per_bind_group: 16, ..few };
+    assert_eq!((bindings(&few, false), bindings(&few, true)), (15, 14), "the record and the slice are bindings");
+    let none = wgpu::Limits { max_uniform_buffers_per_shader_stage: 0, ..few };
+    assert_eq!(bindings(&none, true), 0);
+}
+
+#[test]
 fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
         use compute_hal::{Device, DeviceError};
