@@ -229,6 +229,11 @@ impl Progress {
         self.flight.lock().entries.front().map(|entry| entry.index.clone())
     }
 
+    /// Batches that were submitted and not ended.
+    pub(crate) fn under_way(&self) -> usize {
+        self.flight.lock().entries.len()
+    }
+
     /// Does the host's part of every batch that is over, in order. Who wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn end_batches(&self, shared: &Shared) -> Vec<Wake> {

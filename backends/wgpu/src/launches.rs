@@ -59,8 +59,7 @@ impl Lane {
         let most = self.shared.slice_groups;
         for slice in slices(grid, most) {
             if recorder.batch.groups.saturating_add(slice.groups()) > most && recorder.batch.groups > 0 {
-                self.submit_batch(recorder)?;
-                self.touch(recorder, at);
+                self.submit_part(recorder, at)?;
             }
             recorder.batch.groups += slice.groups();
             dispatch.grid = Groupings::Direct(slice.size);

@@ -24,6 +24,8 @@ const SOON: usize = 64;
 const LATER: usize = 1024;
 /// Bytes for the host in a batch.
 const MOST_FETCHED: u64 = 64 << 20;
+/// Batches under way while an operation of many batches goes on.
+pub(crate) const PARTS: usize = 8;
 /// How long a batch stays open that nobody waits for.
 const AGE: Duration = Duration::from_micros(300);
 /// How long a thread sleeps before it looks again whether it was told.
@@ -54,6 +56,11 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
+    /// Batches under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.lane.progress.under_way()
+    }
+
     /// One batch: a fill of `block` with nines, work that wgpu refuses and a read of `block`, at three positions, and a read that is refused along with its position.
     pub(crate) fn break_batch(&self, [fill, refused, read, lost]: [Position; 4], block: Region, into: [&HostTarget; 2]) {
         let made = self.lane.record(lost, |lane, recorder| {
@@ -233,6 +240,24 @@ impl Lane {
         }
     }
 
+    /// Waits for the oldest batch that is under way; whether there is one. To be called with more to come: who wants to know is told with a later batch.
+    fn end_oldest(&self) -> Result<bool, DeviceError> {
+        let Some(oldest) = self.progress.oldest() else { return Ok(false) };
+        poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
+        let due = self.progress.end_batches(&self.shared);
+        // Not from here, where a lock is held: the queue's thread takes them along.
+        self.progress.owe(due);
+        Ok(true)
+    }
+
+    /// Submits in the midst of an operation that is many batches long, once few enough are under way.
+    pub(crate) fn submit_part(&self, recorder: &mut Recorder, at: Position) -> Result<(), DeviceError> {
+        self.submit_batch(recorder)?;
+        self.touch(recorder, at);
+        while self.progress.under_way() > PARTS && self.end_oldest()? {}
+        Ok(())
+    }
+
     /// Memory for a write with at least one byte left.
     fn upload<'r>(&self, recorder: &'r mut Recorder, at: Position) -> Result<&'r mut Upload, DeviceError> {
         let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
@@ -244,13 +269,9 @@ impl Lane {
                 // All that there may be is under way: an earlier batch has to end first.
                 self.submit_batch(recorder)?;
                 self.touch(recorder, at);
-                let Some(oldest) = self.progress.oldest() else {
+                if !self.end_oldest()? {
                     return Err(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 });
-                };
-                poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
-                let due = self.progress.end_batches(&self.shared);
-                // Not from here, where a lock is held: the queue's thread takes them along.
-                self.progress.owe(due);
+                }
             };
             recorder.batch.uploads.push(chunk);
         }
