@@ -68,6 +68,8 @@ pub(crate) struct Progress {
     ending: Mutex<()>,
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
+    /// The newest position of which something was refused: the rest of it may come with a later batch.
+    refused: AtomicU64,
 }
 
 /// Hands everything to wgpu and asks to be told.
@@ -272,6 +274,9 @@ impl Progress {
         if !late.is_empty() {
             self.late.lock().append(&mut late);
         }
+        if let Some(newest) = refused.iter().map(|refused| refused.position).max() {
+            self.refused.store(newest, Ordering::Release);
+        }
         batch.seen.into_iter().for_each(|seen| shared.stamps.give(seen.clock));
         for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
             shared.staging.give_upload(chunk, mapped(state));
@@ -297,7 +302,9 @@ impl Progress {
             let view = batch.downloads.get(seen.chunk)?.buffer.get_mapped_range(seen.start..end).ok()?;
             shared.stamps.note(&seen.clock.positions, &view, shared.gpu.tick());
         }
-        let mut told = batch.told.iter().filter(|told| ran(told.position));
+        // Where the beginning of a launch was refused, nothing zeroed the record for it: it still has what another launch reported.
+        let before = self.refused.load(Ordering::Acquire);
+        let mut told = batch.told.iter().filter(|told| ran(told.position) && told.position != before);
         told.try_for_each(|told| self.hear(told, &batch.downloads, late))
     }
 

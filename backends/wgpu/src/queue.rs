@@ -56,6 +56,16 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
+    /// A launch whose first slice is refused.
+    pub(crate) fn break_first_slice(&self, at: Position, launch: &Launch<'_>) {
+        let made = self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.launch_kernel(recorder, at, launch)
+        });
+        assert!(made.is_ok());
+    }
+
     /// Batches under way.
     pub(crate) fn under_way(&self) -> usize {
         self.lane.progress.under_way()

@@ -140,6 +140,28 @@ fn a_launch_of_many_slices_waits_for_its_own_earlier_ones() {
 }
 
 #[test]
+fn t13_a_launch_whose_first_slice_is_refused_does_not_report_what_another_one_did() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = 1u; }";
+    sliced(source, Bounds::Validate, 1, |device, queue, kernel| {
+        let memory = device.allocate(8).unwrap();
+        let [short, long] = [4, 8].map(|size| [Binding::Buffer(Region { memory, offset: 0, size })]);
+        let launch = |bindings| Launch { kernel, grid: Grid::Direct([2, 1, 1]), bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch(&short)).unwrap();
+        queue.submit().unwrap();
+        queue.break_first_slice(2, &launch(&long));
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        let late = queue.take_late();
+        let [one, two] = &late[..] else { panic!("{late:?}") };
+        assert!(one.position == 1 && matches!(one.cause, LateCause::OutOfBounds { .. }), "{one:?}");
+        assert!(two.position == 2 && matches!(two.cause, LateCause::Driver { .. }), "{two:?}");
+        queue.launch(3, &launch(&long)).unwrap();
+        assert_eq!(queue.wait(3, None).unwrap(), Waited::Done);
+        assert!(queue.take_late().is_empty());
+    });
+}
+
+#[test]
 fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
     let few = wgpu::Limits {
         max_storage_buffers_per_shader_stage: 31,
