@@ -34,6 +34,14 @@ pub(crate) struct Entry {
     load: Option<Load>,
 }
 
+impl Entry {
+    /// The error of a batch that is not the work of its positions, which then count as run.
+    pub(crate) fn take_refused(&mut self) -> Option<DeviceError> {
+        let refused = std::mem::take(&mut self.load.as_mut()?.refused).into_iter().next()?;
+        Some(DeviceError::Driver { call: "submit", code: 0, name: refused.name.into(), message: refused.message })
+    }
+}
+
 /// What the host does when a batch is over.
 struct Load {
     batch: Batch,

@@ -13,7 +13,7 @@ use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
-use crate::flight::{Progress, Wake, poll, submit};
+use crate::flight::{Entry, Progress, Wake, poll, submit};
 use crate::launches::own;
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
@@ -64,6 +64,16 @@ impl WgpuQueue {
             lane.launch_kernel(recorder, at, launch)
         });
         assert!(made.is_ok());
+    }
+
+    /// What comes of handing a block out whose buffer is gone.
+    pub(crate) fn hand_out_what_is_gone(&self, region: Region) -> Result<(), DeviceError> {
+        let block = self.lane.shared.memory.span(region)?.block;
+        // Makes the bind group, which could not be made later; it is found again with the same chunk of uniform bytes.
+        self.lane.hand_out(&block)?;
+        while self.lane.end_oldest()? {}
+        block.buffer.destroy();
+        self.lane.hand_out(&block)
     }
 
     /// Batches under way.
@@ -204,24 +214,25 @@ impl Lane {
 
     /// Sends what is recorded.
     pub(crate) fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        if let Some(entry) = self.send(recorder)? {
+            self.progress.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Sends what is recorded, if there is anything; whoever calls this puts the entry in its place.
+    fn send(&self, recorder: &mut Recorder) -> Result<Option<Entry>, DeviceError> {
         if recorder.opened.take().is_none() {
-            return self.shared.well();
+            return self.shared.well().map(|()| None);
         }
         // Without memory for it there are no times to tell.
         let _ = recorder.tell(&self.shared);
         let batch = std::mem::take(&mut recorder.batch);
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
-        match submit(&self.shared, batch) {
-            Ok(entry) => {
-                self.progress.push(entry);
-                Ok(())
-            }
-            Err(error) => {
-                self.progress.work.notify_one();
-                Err(error)
-            }
-        }
+        submit(&self.shared, batch).map(Some).inspect_err(|_| {
+            self.progress.work.notify_one();
+        })
     }
 
     /// Records work at `at`.
@@ -352,13 +363,23 @@ impl Lane {
     pub(crate) fn hand_out(&self, block: &Arc<Block>) -> Result<(), DeviceError> {
         self.shared.well()?;
         let mut recorder = self.recorder.lock();
+        // A batch by itself, as it has no position of its own: that it is refused must not be said of somebody else's.
+        self.submit_batch(&mut recorder)?;
+        let used = self.use_whole(&mut recorder, block);
+        let Some(mut entry) = self.send(&mut recorder)? else { return used };
+        let refused = entry.take_refused();
+        self.progress.push(entry);
+        used.and(refused.map_or(Ok(()), Err))
+    }
+
+    fn use_whole(&self, recorder: &mut Recorder, block: &Arc<Block>) -> Result<(), DeviceError> {
         let kernel = self.shared.own(Own::Fill)?;
         let (at, whole, most) = (recorder.last, block.buffer.size(), self.piece());
         for offset in (0..whole).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
             let bound = self.bound(block, offset, most.min(whole - offset));
             // Bound, and nothing written: a fill of no bytes.
             let nothing = moves::bytes(&[0; 8]);
-            self.touch(&mut recorder, at);
+            self.touch(recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&nothing)];
             recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))?;
         }

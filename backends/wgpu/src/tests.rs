@@ -3,8 +3,8 @@
 
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, Driver, Grid, HostTarget, KernelId, LateCause, Launch, OpenOptions, Position,
-    Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, LateCause, Launch,
+    OpenOptions, Position, Queue, Region, Waited,
 };
 
 use crate::device::WgpuDevice;
@@ -162,6 +162,21 @@ fn t13_a_launch_whose_first_slice_is_refused_does_not_report_what_another_one_di
 }
 
 #[test]
+fn t14_what_keeps_memory_from_being_handed_out_is_told_at_once_and_of_nothing_else() {
+    queues(|device, queue| {
+        let [block, gone] = [(); 2].map(|()| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+        queue.write(1, block, &[7; 64]).unwrap();
+        let refused = queue.hand_out_what_is_gone(gone);
+        assert!(matches!(&refused, Err(DeviceError::Driver { call: "submit", .. })), "{refused:?}");
+        let target = fives();
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&target), [7; 64]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
 fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
     let few = wgpu::Limits {
         max_storage_buffers_per_shader_stage: 31,
@@ -180,7 +195,6 @@ fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
 #[test]
 fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
-        use compute_hal::DeviceError;
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
         let (tell, told) = std::sync::mpsc::channel();
