@@ -8,7 +8,7 @@ use compute_hal::{Capabilities, DeviceKind, Features, Limits, OpenOptions, Prope
 use serde_json::json;
 
 use super::boundary::*;
-use super::native::read_vulkan;
+use super::native::{Host, read_vulkan};
 use super::objects::{Opened, add, destroy, find, release, retain};
 use super::status::*;
 use super::types::*;
@@ -234,18 +234,24 @@ pub unsafe extern "C" fn compute_device_open(
         // SAFETY: as our own caller says.
         let desc = unsafe { read_struct(desc) }?;
         // SAFETY: as our own caller says.
-        let opened = unsafe { open(&desc) }?;
+        let (opened, host) = unsafe { open(&desc) }?;
         let device = Arc::clone(&opened.device);
         let handle: compute_device = add(opened.into())?;
+        // Only now: a host that was answered with an error is not told that its objects are free.
+        if let Some(host) = host {
+            host.opened();
+        }
         device.set_handle(handle.addr() as u64);
         out.set(handle);
         Ok(COMPUTE_OK)
     })
 }
 
+/// The device, and the host that is to hear when it is gone.
+///
 /// # Safety
 /// What `desc` points to is valid.
-unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
+unsafe fn open(desc: &compute_device_desc) -> Result<(Opened, Option<Arc<Host>>), Complaint> {
     // SAFETY: as our own caller says, for all that is read here.
     let (backend, exact_target, label, chain) = unsafe {
         (
@@ -285,10 +291,7 @@ unsafe fn open(desc: &compute_device_desc) -> Result<Opened, Complaint> {
         faults
     });
     let device = Device::new(native, &options)?;
-    if let Some(host) = host {
-        host.opened();
-    }
-    Ok(Opened { device, backend, index: desc.index, faults })
+    Ok((Opened { device, backend, index: desc.index, faults }, host))
 }
 
 fn open_listed(backend: Option<&str>, index: u32, options: &OpenOptions) -> Result<registry::Opened, Complaint> {

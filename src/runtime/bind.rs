@@ -168,6 +168,14 @@ fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<(
         let message = || format!("{} needs at least {} bytes, the view has {}", describe(info), info.min_size, span.size);
         return refusal(code::BINDING, message);
     }
+    if info.tail_stride != 0 && whole_granules(device, span.size) < info.min_size {
+        return refusal(code::BINDING, || {
+            let (granule, size) = (granule(device), span.size);
+            let least = info.min_size.next_multiple_of(granule);
+            let binds = format!("this device, which binds multiples of {granule}");
+            format!("{} needs at least {least} bytes on {binds}; the view has {size}", describe(info))
+        });
+    }
     if span.size > most {
         return refusal(code::LIMIT, || {
             format!("{}: the view has {} bytes, the device allows {most} for such a binding", describe(info), span.size)
@@ -181,6 +189,25 @@ fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<(
         return refusal(code::MISALIGNED, message);
     }
     Ok(())
+}
+
+fn granule(device: &Device) -> u64 {
+    u64::from(device.capabilities().binding_granule.max(1))
+}
+
+/// How many of a view's bytes the device binds.
+fn whole_granules(device: &Device, size: u64) -> u64 {
+    size & !(granule(device) - 1)
+}
+
+/// Whether elements of a view are out of the kernel's reach, as the device binds it in multiples of some bytes.
+pub(super) fn cuts_elements(device: &Device, info: &BindingInfo, size: u64) -> bool {
+    let bound = whole_granules(device, size);
+    if bound == size || info.tail_stride == 0 {
+        return false;
+    }
+    let elements = |size: u64| size.saturating_sub(info.tail_offset.into()) / u64::from(info.tail_stride);
+    elements(bound) != elements(size)
 }
 
 fn check_immediates(reflection: &Reflection, immediates: &[u8]) -> Checked<()> {

@@ -8,7 +8,7 @@ use compute_hal as hal;
 use compute_trust::{About, Error, NoMemory};
 use smallvec::SmallVec;
 
-use super::bind::{Bound, Given, check};
+use super::bind::{Bound, Given, check, cuts_elements};
 use super::error::{Failed, Result, error};
 use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
@@ -164,7 +164,7 @@ fn touches<'a>(
     }
 }
 
-/// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole.
+/// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole, nor is one that cannot reach every element of the view.
 pub(super) fn is_whole(
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -174,6 +174,9 @@ pub(super) fn is_whole(
     write_all: bool,
 ) -> bool {
     let Grid::Direct(grid) = launch.grid else { return false };
+    if kernel.reflection().bindings.get(index).is_none_or(|info| cuts_elements(&kernel.device, info, size)) {
+        return false;
+    }
     if write_all {
         return true;
     }

@@ -87,6 +87,7 @@ fn capabilities() -> Capabilities {
         pitched: true,
         // A cache line.
         row_alignment: 64,
+        binding_granule: 1,
         timestamps: true,
         native_graphs: true,
         peer_copy: false,

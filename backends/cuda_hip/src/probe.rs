@@ -351,6 +351,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         host_visible: false,
         pitched: true,
         row_alignment: api.vendor.row_alignment,
+        binding_granule: 1,
         timestamps: true,
         native_graphs: false,
         peer_copy: false,

@@ -175,6 +175,9 @@ pub struct Capabilities {
     pub pitched: bool,
     /// Bytes that the rows of a padded tensor start at multiples of, a power of two; 0: as storage views.
     pub row_alignment: u32,
+    /// A storage view is bound in multiples of this many bytes, a power of two; 0 or 1: to the byte. Elements of a runtime-sized array that are cut off by that are
+    /// not there for the kernel.
+    pub binding_granule: u32,
     /// [`Queue::timestamp`] works.
     pub timestamps: bool,
     /// [`Device::instantiate`] and [`Queue::replay`] work. Elsewhere the runtime plays graphs back node by node.

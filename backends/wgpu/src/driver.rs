@@ -170,7 +170,7 @@ fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions) -> Result<WgpuDevice
 
 fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions) -> WgpuDevice {
     let native = adapter.limits();
-    let limits = limits(&native, features);
+    let limits = limits(&native, features, options.slice_groups > 0);
     WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities(features), options.slice_groups)
 }
 
@@ -236,14 +236,16 @@ fn vendor(id: u32) -> &'static str {
 }
 
 /// Every number here can be used in full: what is used internally is subtracted.
-fn limits(native: &wgpu::Limits, features: wgpu::Features) -> Limits {
+pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bool) -> Limits {
     let axis = |size: u32| size.min(native.max_compute_invocations_per_workgroup);
+    // What a kernel is told of its slice is one more uniform block.
+    let slice = u32::from(sliced);
     let bindings = native
         .max_storage_buffers_per_shader_stage
         // The record of a kernel that validates or prints is one more.
         .saturating_sub(1)
-        .min(native.max_uniform_buffers_per_shader_stage)
-        .min(native.max_bindings_per_bind_group.saturating_sub(1))
+        .min(native.max_uniform_buffers_per_shader_stage.saturating_sub(slice))
+        .min(native.max_bindings_per_bind_group.saturating_sub(1 + slice))
         .min(MOST_BINDINGS);
     let immediates = features.contains(wgpu::Features::IMMEDIATES);
     Limits {
@@ -284,6 +286,7 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         host_visible: false,
         pitched: false,
         row_alignment: 0,
+        binding_granule: 4,
         timestamps: has(CLOCK),
         native_graphs: false,
         peer_copy: false,

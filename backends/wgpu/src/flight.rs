@@ -34,6 +34,14 @@ pub(crate) struct Entry {
     load: Option<Load>,
 }
 
+impl Entry {
+    /// The error of a batch that is not the work of its positions, which then count as run.
+    pub(crate) fn take_refused(&mut self) -> Option<DeviceError> {
+        let refused = std::mem::take(&mut self.load.as_mut()?.refused).into_iter().next()?;
+        Some(DeviceError::Driver { call: "submit", code: 0, name: refused.name.into(), message: refused.message })
+    }
+}
+
 /// What the host does when a batch is over.
 struct Load {
     batch: Batch,
@@ -68,6 +76,8 @@ pub(crate) struct Progress {
     ending: Mutex<()>,
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
+    /// The newest position of which something was refused: the rest of it may come with a later batch.
+    refused: AtomicU64,
 }
 
 /// Hands everything to wgpu and asks to be told.
@@ -229,6 +239,11 @@ impl Progress {
         self.flight.lock().entries.front().map(|entry| entry.index.clone())
     }
 
+    /// Batches that were submitted and not ended.
+    pub(crate) fn under_way(&self) -> usize {
+        self.flight.lock().entries.len()
+    }
+
     /// Does the host's part of every batch that is over, in order. Who wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn end_batches(&self, shared: &Shared) -> Vec<Wake> {
@@ -267,6 +282,9 @@ impl Progress {
         if !late.is_empty() {
             self.late.lock().append(&mut late);
         }
+        if let Some(newest) = refused.iter().map(|refused| refused.position).max() {
+            self.refused.store(newest, Ordering::Release);
+        }
         batch.seen.into_iter().for_each(|seen| shared.stamps.give(seen.clock));
         for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
             shared.staging.give_upload(chunk, mapped(state));
@@ -292,7 +310,9 @@ impl Progress {
             let view = batch.downloads.get(seen.chunk)?.buffer.get_mapped_range(seen.start..end).ok()?;
             shared.stamps.note(&seen.clock.positions, &view, shared.gpu.tick());
         }
-        let mut told = batch.told.iter().filter(|told| ran(told.position));
+        // Where the beginning of a launch was refused, nothing zeroed the record for it: it still has what another launch reported.
+        let before = self.refused.load(Ordering::Acquire);
+        let mut told = batch.told.iter().filter(|told| ran(told.position) && told.position != before);
         told.try_for_each(|told| self.hear(told, &batch.downloads, late))
     }
 

@@ -28,9 +28,9 @@ impl Gpu {
         Locked { queue: &self.queue, _turn: Turn::take(self.host.as_deref()) }
     }
 
-    /// Calls `then` when all that was submitted is over. Does not use the queue itself.
+    /// Calls `then` when all that was submitted is over, and not from inside. wgpu may submit what it still holds back.
     pub(crate) fn when_done(&self, then: impl FnOnce() + Send + 'static) {
-        self.queue.on_submitted_work_done(then);
+        self.queue().on_submitted_work_done(then);
     }
 
     /// Nanoseconds of a tick of the device's clock.
@@ -47,11 +47,11 @@ impl Gpu {
 impl Drop for Gpu {
     fn drop(&mut self) {
         let turn = Turn::take(self.host.as_deref());
-        // SAFETY: neither is used after this. wgpu waits for the queue when it goes.
-        let _ = survive(|| unsafe {
-            ManuallyDrop::drop(&mut self.queue);
-            ManuallyDrop::drop(&mut self.device);
-        });
+        // A panic of one must not keep the other, which has what tells the host that all is over.
+        // SAFETY: the queue is not used after this. wgpu waits for it when it goes.
+        let _ = survive(|| unsafe { ManuallyDrop::drop(&mut self.queue) });
+        // SAFETY: nor is the device.
+        let _ = survive(|| unsafe { ManuallyDrop::drop(&mut self.device) });
         drop(turn);
     }
 }

@@ -59,8 +59,7 @@ impl Lane {
         let most = self.shared.slice_groups;
         for slice in slices(grid, most) {
             if recorder.batch.groups.saturating_add(slice.groups()) > most && recorder.batch.groups > 0 {
-                self.submit_batch(recorder)?;
-                self.touch(recorder, at);
+                self.submit_part(recorder, at)?;
             }
             recorder.batch.groups += slice.groups();
             dispatch.grid = Groupings::Direct(slice.size);
@@ -100,7 +99,7 @@ pub(crate) fn own<'a>(kernel: &'a Arc<Kernel>, resources: &'a [Resource<'a>], gr
 fn resource<'a>(slot: &Slot, span: Option<&'a Span>, launch: &Launch<'a>) -> Result<Resource<'a>, DeviceError> {
     match (slot.kind, span, launch.bindings.get(slot.index)) {
         (BindingKind::Storage, Some(span), _) => {
-            // wgpu binds whole words. What is cut off is no whole element, but where elements are shorter than words.
+            // wgpu binds whole words: see `Capabilities::binding_granule`. More than the view only of what has a fixed size, where nothing reaches there.
             let size = (span.size & !3).max(slot.least.next_multiple_of(4));
             Ok(Resource::Storage { block: span.block.id, buffer: &span.block.buffer, offset: span.offset, size })
         }

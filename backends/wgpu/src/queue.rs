@@ -13,7 +13,7 @@ use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
 use crate::exit;
-use crate::flight::{Progress, Wake, poll, submit};
+use crate::flight::{Entry, Progress, Wake, poll, submit};
 use crate::launches::own;
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
@@ -24,6 +24,8 @@ const SOON: usize = 64;
 const LATER: usize = 1024;
 /// Bytes for the host in a batch.
 const MOST_FETCHED: u64 = 64 << 20;
+/// Batches under way while an operation of many batches goes on.
+pub(crate) const PARTS: usize = 8;
 /// How long a batch stays open that nobody waits for.
 const AGE: Duration = Duration::from_micros(300);
 /// How long a thread sleeps before it looks again whether it was told.
@@ -54,6 +56,31 @@ impl WgpuQueue {
 
 #[cfg(test)]
 impl WgpuQueue {
+    /// A launch whose first slice is refused.
+    pub(crate) fn break_first_slice(&self, at: Position, launch: &Launch<'_>) {
+        let made = self.lane.record(at, |lane, recorder| {
+            lane.touch(recorder, at);
+            recorder.copy((&lane.grid, 0), (&lane.grid, 0), 4);
+            lane.launch_kernel(recorder, at, launch)
+        });
+        assert!(made.is_ok());
+    }
+
+    /// What comes of handing a block out whose buffer is gone.
+    pub(crate) fn hand_out_what_is_gone(&self, region: Region) -> Result<(), DeviceError> {
+        let block = self.lane.shared.memory.span(region)?.block;
+        // Makes the bind group, which could not be made later; it is found again with the same chunk of uniform bytes.
+        self.lane.hand_out(&block)?;
+        while self.lane.end_oldest()? {}
+        block.buffer.destroy();
+        self.lane.hand_out(&block)
+    }
+
+    /// Batches under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.lane.progress.under_way()
+    }
+
     /// One batch: a fill of `block` with nines, work that wgpu refuses and a read of `block`, at three positions, and a read that is refused along with its position.
     pub(crate) fn break_batch(&self, [fill, refused, read, lost]: [Position; 4], block: Region, into: [&HostTarget; 2]) {
         let made = self.lane.record(lost, |lane, recorder| {
@@ -187,24 +214,25 @@ impl Lane {
 
     /// Sends what is recorded.
     pub(crate) fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        if let Some(entry) = self.send(recorder)? {
+            self.progress.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Sends what is recorded, if there is anything; whoever calls this puts the entry in its place.
+    fn send(&self, recorder: &mut Recorder) -> Result<Option<Entry>, DeviceError> {
         if recorder.opened.take().is_none() {
-            return self.shared.well();
+            return self.shared.well().map(|()| None);
         }
         // Without memory for it there are no times to tell.
         let _ = recorder.tell(&self.shared);
         let batch = std::mem::take(&mut recorder.batch);
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
-        match submit(&self.shared, batch) {
-            Ok(entry) => {
-                self.progress.push(entry);
-                Ok(())
-            }
-            Err(error) => {
-                self.progress.work.notify_one();
-                Err(error)
-            }
-        }
+        submit(&self.shared, batch).map(Some).inspect_err(|_| {
+            self.progress.work.notify_one();
+        })
     }
 
     /// Records work at `at`.
@@ -233,6 +261,24 @@ impl Lane {
         }
     }
 
+    /// Waits for the oldest batch that is under way; whether there is one. To be called with more to come: who wants to know is told with a later batch.
+    fn end_oldest(&self) -> Result<bool, DeviceError> {
+        let Some(oldest) = self.progress.oldest() else { return Ok(false) };
+        poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
+        let due = self.progress.end_batches(&self.shared);
+        // Not from here, where a lock is held: the queue's thread takes them along.
+        self.progress.owe(due);
+        Ok(true)
+    }
+
+    /// Submits in the midst of an operation that is many batches long, once few enough are under way.
+    pub(crate) fn submit_part(&self, recorder: &mut Recorder, at: Position) -> Result<(), DeviceError> {
+        self.submit_batch(recorder)?;
+        self.touch(recorder, at);
+        while self.progress.under_way() > PARTS && self.end_oldest()? {}
+        Ok(())
+    }
+
     /// Memory for a write with at least one byte left.
     fn upload<'r>(&self, recorder: &'r mut Recorder, at: Position) -> Result<&'r mut Upload, DeviceError> {
         let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
@@ -244,13 +290,9 @@ impl Lane {
                 // All that there may be is under way: an earlier batch has to end first.
                 self.submit_batch(recorder)?;
                 self.touch(recorder, at);
-                let Some(oldest) = self.progress.oldest() else {
+                if !self.end_oldest()? {
                     return Err(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 });
-                };
-                poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
-                let due = self.progress.end_batches(&self.shared);
-                // Not from here, where a lock is held: the queue's thread takes them along.
-                self.progress.owe(due);
+                }
             };
             recorder.batch.uploads.push(chunk);
         }
@@ -321,13 +363,23 @@ impl Lane {
     pub(crate) fn hand_out(&self, block: &Arc<Block>) -> Result<(), DeviceError> {
         self.shared.well()?;
         let mut recorder = self.recorder.lock();
+        // A batch by itself, as it has no position of its own: that it is refused must not be said of somebody else's.
+        self.submit_batch(&mut recorder)?;
+        let used = self.use_whole(&mut recorder, block);
+        let Some(mut entry) = self.send(&mut recorder)? else { return used };
+        let refused = entry.take_refused();
+        self.progress.push(entry);
+        used.and(refused.map_or(Ok(()), Err))
+    }
+
+    fn use_whole(&self, recorder: &mut Recorder, block: &Arc<Block>) -> Result<(), DeviceError> {
         let kernel = self.shared.own(Own::Fill)?;
         let (at, whole, most) = (recorder.last, block.buffer.size(), self.piece());
         for offset in (0..whole).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
             let bound = self.bound(block, offset, most.min(whole - offset));
             // Bound, and nothing written: a fill of no bytes.
             let nothing = moves::bytes(&[0; 8]);
-            self.touch(&mut recorder, at);
+            self.touch(recorder, at);
             let resources = [bound.resource(), Resource::Bytes(&nothing)];
             recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))?;
         }

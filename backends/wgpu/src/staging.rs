@@ -15,6 +15,8 @@ pub(crate) const UPLOAD: u64 = 1 << 20;
 pub(crate) const UPLOADS: usize = 64;
 /// Bytes of a chunk for uniform bytes.
 pub(crate) const UNIFORM: u64 = 256 << 10;
+/// Chunks for uniform bytes that are kept while nothing uses them.
+const UNIFORMS_KEPT: usize = 64;
 /// Bytes of the smallest chunk for reads.
 const DOWNLOAD: u64 = 1 << 20;
 /// Bytes of the largest chunk for reads: longer reads are cut.
@@ -89,10 +91,15 @@ impl Staging {
     }
 
     pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) {
-        if mapped {
+        let mut kept = self.uniforms.lock();
+        if mapped && kept.len() < UNIFORMS_KEPT {
             chunk.used = 0;
-            self.uniforms.lock().push(chunk);
+            kept.push(chunk);
+            return;
         }
+        drop(kept);
+        // Bind groups that are kept would hold it; none of them is used again, as its id is not.
+        chunk.buffer.destroy();
     }
 
     /// A chunk for reads with room for `size` bytes, at most [`DOWNLOAD_MOST`].

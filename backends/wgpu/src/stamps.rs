@@ -50,11 +50,44 @@ impl Clock {
     }
 }
 
+/// A counter that goes back by this much has begun again: no device has fewer bits than 36.
+const BEGINS_AGAIN: u64 = 1 << 35;
+
+/// A counter of the device, made into one that never goes back.
+#[derive(Default)]
+struct Counter {
+    /// What it said last.
+    last: u64,
+    /// What is added to what it says.
+    offset: u64,
+}
+
+impl Counter {
+    fn whole(&mut self, ticks: u64) -> u64 {
+        if ticks < self.last {
+            // Nobody here is told how many bits it has: the fewest that hold what it said. One that was set back for another reason stands still for a moment.
+            let back = self.last - ticks;
+            let round = self.last.checked_add(1).and_then(u64::checked_next_power_of_two);
+            let round = round.filter(|_| back >= BEGINS_AGAIN).unwrap_or(back);
+            self.offset = self.offset.saturating_add(round);
+        }
+        self.last = ticks;
+        self.offset.saturating_add(ticks)
+    }
+}
+
+/// Times that were seen, by position.
+#[derive(Default)]
+struct Seen {
+    times: VecDeque<(Position, u64)>,
+    counter: Counter,
+}
+
 /// Sets that nothing uses, and times that were seen.
 #[derive(Default)]
 pub(crate) struct Stamps {
     free: Mutex<Vec<Clock>>,
-    seen: Mutex<VecDeque<(Position, u64)>>,
+    seen: Mutex<Seen>,
 }
 
 impl Stamps {
@@ -70,21 +103,49 @@ impl Stamps {
 
     /// Notes what the device saw. `ticks` has a time for each look; one takes so many nanoseconds.
     pub(crate) fn note(&self, positions: &[Position], ticks: &[u8], nanoseconds: f32) {
-        let mut seen = self.seen.lock();
+        let Seen { times, counter } = &mut *self.seen.lock();
         for (position, ticks) in positions.iter().zip(ticks.as_chunks().0) {
-            let time = (u64::from_le_bytes(*ticks) as f64 * f64::from(nanoseconds)) as u64;
-            // Never 0, which some readers take for "none", and never back.
-            let time = time.max(1).max(seen.back().map_or(0, |(_, last)| *last));
-            if seen.len() == KEPT {
-                seen.pop_front();
+            let ticks = counter.whole(u64::from_le_bytes(*ticks));
+            // Never 0, which some readers take for "none".
+            let time = ((ticks as f64 * f64::from(nanoseconds)) as u64).max(1);
+            if times.len() == KEPT {
+                times.pop_front();
             }
-            seen.push_back((*position, time));
+            times.push_back((*position, time));
         }
     }
 
     pub(crate) fn at(&self, position: Position) -> Option<u64> {
         let seen = self.seen.lock();
-        let place = seen.binary_search_by_key(&position, |(position, _)| *position).ok()?;
-        seen.get(place).map(|(_, time)| *time)
+        let place = seen.times.binary_search_by_key(&position, |(position, _)| *position).ok()?;
+        seen.times.get(place).map(|(_, time)| *time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen of a clock that says these ticks, of two nanoseconds each.
+    fn times(ticks: &[u64]) -> Vec<u64> {
+        let stamps = Stamps::default();
+        for (position, ticks) in (1..).zip(ticks) {
+            stamps.note(&[position], &ticks.to_le_bytes(), 2.0);
+        }
+        (1..).map_while(|position| stamps.at(position)).collect()
+    }
+
+    #[test]
+    fn a_clock_whose_counter_begins_again_goes_on() {
+        let end = 1 << 36;
+        assert_eq!(times(&[end - 100, end - 10, 5, 20]), [2 * end - 200, 2 * end - 20, 2 * end + 10, 2 * end + 40]);
+        // Twice.
+        assert_eq!(times(&[end - 1, 1, end - 1, 1])[3] - 4 * end, 2);
+    }
+
+    #[test]
+    fn a_clock_never_goes_back_and_never_stands_still_for_good() {
+        assert_eq!(times(&[0, 1000, 990, 995, 1005]), [1, 2000, 2000, 2010, 2030]);
+        assert_eq!(times(&[u64::MAX - 1, 0, 5]), [u64::MAX; 3]);
     }
 }

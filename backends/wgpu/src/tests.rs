@@ -1,12 +1,17 @@
 //! What only the inside can bring about: a batch that the driver refuses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
-use compute_hal::{Driver, HostTarget, LateCause, OpenOptions, Position, Queue, Region, Waited};
+use compute_hal::kernel::{Module, Source, reflection::Bounds};
+use compute_hal::{
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, LateCause, Launch,
+    OpenOptions, Position, Queue, Region, Waited,
+};
 
-use crate::queue::WgpuQueue;
+use crate::device::WgpuDevice;
+use crate::queue::{PARTS, WgpuQueue};
 use crate::{WgpuDriver, driver};
 
-fn queues(test: impl Fn(&crate::device::WgpuDevice, &WgpuQueue)) {
+fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
     for index in 0..WgpuDriver.probe().devices.len() {
         let device = driver::open_device(u32::try_from(index).unwrap(), &OpenOptions::default()).unwrap();
         let queue = device.open_queue().unwrap();
@@ -31,7 +36,6 @@ fn bytes(target: &HostTarget) -> Vec<u8> {
 #[test]
 fn err06_t13_what_is_refused_in_a_batch_fails_its_own_position_and_the_neighbours_run() {
     queues(|device, queue| {
-        use compute_hal::Device;
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
         let (read, lost) = (fives(), fives());
@@ -56,7 +60,6 @@ fn err06_t13_what_is_refused_in_a_batch_fails_its_own_position_and_the_neighbour
 #[test]
 fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
     queues(|device, queue| {
-        use compute_hal::Device;
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
         let target = fives();
@@ -75,10 +78,21 @@ fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
     });
 }
 
+/// Runs `test` with a kernel on a device that sends `slice_groups` workgroups at most.
+fn sliced(source: &str, bounds: Bounds, slice_groups: u64, test: impl Fn(&WgpuDevice, &WgpuQueue, KernelId)) {
+    if WgpuDriver.probe().devices.is_empty() {
+        return;
+    }
+    let device = driver::open_device(0, &OpenOptions { slice_groups, ..OpenOptions::default() }).unwrap();
+    let queue = device.open_queue().unwrap();
+    let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
+    let source = CompileSource::Portable(&entry);
+    let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "" };
+    test(&device, &queue, device.compile(&request).unwrap());
+}
+
 #[test]
 fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
-    use compute_hal::kernel::{Module, Source, reflection::Bounds};
-    use compute_hal::{Binding, CompileRequest, CompileSource, Device, Grid, Launch};
     let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
         @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = id.x + 1u; }";
     let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
@@ -106,9 +120,81 @@ fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
 }
 
 #[test]
+fn a_launch_of_many_slices_waits_for_its_own_earlier_ones() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) {
+            var sum = id.x;
+            for (var i = 0u; i < 20000u; i++) { sum = sum * 3u + i; }
+            o[id.x] = sum | 1u;
+        }";
+    sliced(source, Bounds::Checked, 1, |device, queue, kernel| {
+        let block = Region { memory: device.allocate(1200).unwrap(), offset: 0, size: 1200 };
+        let (grid, bindings) = (Grid::Direct([300, 1, 1]), [Binding::Buffer(block)]);
+        queue.launch(1, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+        assert!(queue.under_way() <= PARTS + 1, "{} batches under way", queue.under_way());
+        let target = HostTarget::staging(1200).unwrap();
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        assert!(bytes(&target).as_chunks::<4>().0.iter().all(|word| u32::from_le_bytes(*word) != 0));
+    });
+}
+
+#[test]
+fn t13_a_launch_whose_first_slice_is_refused_does_not_report_what_another_one_did() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { o[id.x] = 1u; }";
+    sliced(source, Bounds::Validate, 1, |device, queue, kernel| {
+        let memory = device.allocate(8).unwrap();
+        let [short, long] = [4, 8].map(|size| [Binding::Buffer(Region { memory, offset: 0, size })]);
+        let launch = |bindings| Launch { kernel, grid: Grid::Direct([2, 1, 1]), bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch(&short)).unwrap();
+        queue.submit().unwrap();
+        queue.break_first_slice(2, &launch(&long));
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        let late = queue.take_late();
+        let [one, two] = &late[..] else { panic!("{late:?}") };
+        assert!(one.position == 1 && matches!(one.cause, LateCause::OutOfBounds { .. }), "{one:?}");
+        assert!(two.position == 2 && matches!(two.cause, LateCause::Driver { .. }), "{two:?}");
+        queue.launch(3, &launch(&long)).unwrap();
+        assert_eq!(queue.wait(3, None).unwrap(), Waited::Done);
+        assert!(queue.take_late().is_empty());
+    });
+}
+
+#[test]
+fn t14_what_keeps_memory_from_being_handed_out_is_told_at_once_and_of_nothing_else() {
+    queues(|device, queue| {
+        let [block, gone] = [(); 2].map(|()| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+        queue.write(1, block, &[7; 64]).unwrap();
+        let refused = queue.hand_out_what_is_gone(gone);
+        assert!(matches!(&refused, Err(DeviceError::Driver { call: "submit", .. })), "{refused:?}");
+        let target = fives();
+        queue.read(2, block, target.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&target), [7; 64]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
+    let few = wgpu::Limits {
+        max_storage_buffers_per_shader_stage: 31,
+        max_uniform_buffers_per_shader_stage: 12,
+        max_bindings_per_bind_group: 1000,
+        ..wgpu::Limits::default()
+    };
+    let bindings = |native: &wgpu::Limits, sliced| driver::limits(native, wgpu::Features::empty(), sliced).bindings;
+    assert_eq!((bindings(&few, false), bindings(&few, true)), (12, 11), "the slice is a uniform block");
+    let few = wgpu::Limits { max_uniform_buffers_per_shader_stage: 100, max_bindings_per_bind_group: 16, ..few };
+    assert_eq!((bindings(&few, false), bindings(&few, true)), (15, 14), "the record and the slice are bindings");
+    let none = wgpu::Limits { max_uniform_buffers_per_shader_stage: 0, ..few };
+    assert_eq!(bindings(&none, true), 0);
+}
+
+#[test]
 fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
-        use compute_hal::{Device, DeviceError};
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
         let (tell, told) = std::sync::mpsc::channel();
