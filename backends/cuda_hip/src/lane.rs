@@ -19,9 +19,9 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
-use crate::flight::{Counts, Landing, Load, Progress, Told, Wake};
-use crate::op::{Call, Groups, Op, Ready, Rect, put};
-use crate::staging::{CHUNK, Pinned, Slice};
+use crate::flight::{Counts, Landing, Load, Progress, Wake};
+use crate::op::{Call, Groups, Op, Ready, Rect};
+use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
 /// Operations after which an event is recorded although nobody asks, so that memory comes back.
 const OPERATIONS: u32 = 64;
@@ -29,8 +29,6 @@ const OPERATIONS: u32 = 64;
 pub(crate) const BUDGET: usize = 16 * CHUNK;
 /// Bytes of a piece of a long read.
 const PIECE: u64 = CHUNK as u64;
-/// Slices are aligned to this.
-const ALIGNMENT: usize = 256;
 
 /// What is held back, oldest first.
 enum Held {
@@ -198,6 +196,10 @@ impl Lane {
         let step = match op {
             Op::Mark => Step::Done,
             Op::Launch(call) => self.launch(submit, &calls, place, call)?,
+            Op::Replay(replay) => {
+                self.replay(submit, &calls, place.at, &replay)?;
+                Step::Done
+            }
             Op::Move(rows) => {
                 crate::moves::rows(&calls, self.stream, &rows, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
                 Step::Done
@@ -309,20 +311,8 @@ impl Lane {
                 return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))));
             }
         };
-        for (offset, bytes) in &call.inline {
-            let slice = self.slice(submit, calls, bytes.len().max(16))?;
-            slice.put(0, bytes);
-            put(&mut call.arguments, *offset, &slice.address.to_le_bytes())?;
-        }
-        let mut told = None;
-        if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
-            let slice = self.slice(submit, calls, record.size as usize)?;
-            slice.clear();
-            put(&mut call.arguments, offset, &slice.address.to_le_bytes())?;
-            told = Some(Told { position: place.at, record: slice, reports: Arc::clone(&call.kernel.reports) });
-        }
-        launch_now(calls, &call, groups, self.stream).map_err(|f| self.shared.fail(f))?;
-        submit.load.told.extend(told);
+        let mut arguments = std::mem::take(&mut call.arguments);
+        self.launch_direct(submit, calls, place.at, (&call, groups), &mut arguments)?;
         Ok(Step::Done)
     }
 
@@ -379,7 +369,14 @@ impl Lane {
         Ok(Step::Done)
     }
 
-    fn fill(&self, submit: &mut Submit, calls: &Inside<'_>, to: u64, size: u64, pattern: &[u8]) -> Result<(), DeviceError> {
+    pub(crate) fn fill(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        to: u64,
+        size: u64,
+        pattern: &[u8],
+    ) -> Result<(), DeviceError> {
         if crate::moves::fill(calls, self.stream, to, size, pattern).map_err(|f| self.shared.fail(f))? {
             return Ok(());
         }
@@ -596,8 +593,7 @@ impl Lane {
         drop(submit);
         let due = self.progress.abandon();
         // Events belong to the lane, which gives them back.
-        let stamps = load.stamps.into_iter().map(|(_, event)| event).collect();
-        self.progress.keep(stamps);
+        self.progress.keep(load.timed().collect());
         drop((held, load.landings, load.chunks, dependents));
         due
     }
@@ -665,8 +661,7 @@ impl Drop for Lane {
     fn drop(&mut self) {
         // All of it while the device still takes things back: a field would be dropped after it.
         let Submit { load, chunk, held, .. } = std::mem::take(self.submit.get_mut());
-        let stamps = load.stamps.iter().map(|(_, event)| *event);
-        for event in self.progress.take_events().into_iter().chain(stamps) {
+        for event in self.progress.take_events().into_iter().chain(load.timed()) {
             self.shared.reclaim.throw(Garbage::Event(event));
         }
         self.shared.reclaim.throw(Garbage::Stream(self.stream));
@@ -722,16 +717,4 @@ impl Reading {
             self.column -= piece.width;
         }
     }
-}
-
-/// Hands a launch to the driver.
-fn launch_now(calls: &Inside<'_>, call: &Call<'_>, groups: [u32; 3], stream: Object) -> Result<(), Failure> {
-    let [pointer, size, end] = calls.api.vendor.flags.launch_markers.map(std::ptr::without_provenance_mut);
-    let mut bytes = call.arguments.len();
-    let block = call.arguments.as_ptr().cast_mut().cast();
-    let mut extra = [pointer, block, size, (&raw mut bytes).cast(), end];
-    let ([x, y, z], [bx, by, bz]) = (groups, call.kernel.workgroup_size);
-    let none = std::ptr::null_mut();
-    // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, which the driver copies before it returns.
-    unsafe { calls.launch(call.kernel.function.0, x, y, z, bx, by, bz, call.kernel.shared, stream.0, none, extra.as_mut_ptr()) }
 }

@@ -320,7 +320,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         pitched: true,
         row_alignment: api.vendor.row_alignment,
         timestamps: true,
-        native_graphs: false,
+        native_graphs: api.vendor.has_graphs(&api.calls),
         peer_copy: false,
         collectives: false,
         tracks_blocks: false,

@@ -14,6 +14,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 /// Chunks that are kept while nothing uses them.
 const KEPT: usize = 64;
 
+/// Slices are aligned to this.
+pub(crate) const ALIGNMENT: usize = 256;
+
 /// Pinned memory; given back by the reclaim thread.
 pub(crate) struct Pinned {
     pointer: *mut u8,
@@ -72,6 +75,12 @@ impl Slice {
 
     pub(crate) fn pointer(&self) -> *mut u8 {
         self.pointer
+    }
+
+    /// A part of it.
+    pub(crate) fn part(&self, offset: usize, size: usize) -> Self {
+        debug_assert!(offset + size <= self.size);
+        Self { pointer: self.pointer.wrapping_add(offset), address: self.address + offset as u64, size }
     }
 
     /// Its bytes.
