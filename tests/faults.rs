@@ -9,8 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::*;
-use compute::registry::How;
-use compute::runtime::{self, Event, Place, Source, Stream, Wait, code, log};
+use compute::registry::{self, How};
+use compute::runtime::{
+    self, Device, DeviceOptions, Event, GraphBuilder, GraphOptions, Place, Request, Source, Stream, Wait, code, log,
+};
+use compute_fault::{Calls, FaultPlan};
 use compute_hal::HostTarget;
 
 #[test]
@@ -256,4 +259,35 @@ fn l8_memory_of_a_failed_drain_is_not_handed_out_while_it_is_in_use() {
             assert!(read(&other, whole(&fresh), size as usize).unwrap().iter().all(|byte| *byte == 9));
         }
     });
+}
+
+#[test]
+fn g6_a_graph_that_the_device_does_not_keep_is_played_back_and_a_timed_one_is_refused() {
+    let plan = Arc::new(FaultPlan::never_late(Calls::GRAPH | Calls::REPLAY));
+    let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
+    let device = Device::new(compute_fault::wrap(native, Arc::clone(&plan)), &DeviceOptions::default()).unwrap();
+    let stream = Stream::new(&device, "s").unwrap();
+    let (a, b) = (buffer(&device, 64, "a"), buffer(&device, 64, "b"));
+    let fill = |pattern| Request::Fill { to: whole(&a), pattern, label: "fill" };
+    for timed in [false, true] {
+        let options = GraphOptions { label: "graph".into(), timed };
+        let builder = GraphBuilder::new(&device, options).unwrap();
+        let node = builder.add(&fill(&[5]), &[]).unwrap();
+        builder.add(&Request::Copy { from: whole(&a), to: whole(&b), label: "copy" }, &[node]).unwrap();
+        plan.arm(1, compute_fault::How::Unsupported).unwrap();
+        let graph = builder.instantiate();
+        if timed {
+            // Only the device can measure.
+            assert_eq!(graph.map(drop).unwrap_err().error.code, code::UNSUPPORTED);
+            continue;
+        }
+        let (graph, calls) = (graph.unwrap(), plan.calls());
+        for pattern in [&[5], &[7]] {
+            graph.update(node, &fill(pattern)).unwrap();
+            runtime::replay(Some(&stream), &graph).unwrap();
+            assert_eq!(read(&stream, whole(&b), 64).unwrap(), pattern.repeat(64));
+        }
+        assert_eq!(plan.calls(), calls, "the device was asked for a graph that it does not have");
+    }
+    assert_eq!(plan.fired(), 2);
 }

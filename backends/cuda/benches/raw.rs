@@ -1,4 +1,5 @@
-//! What the cuda device costs over the driver itself, as ratios in one run: launches, launches that are waited for, launches from eight threads, copies.
+//! What the cuda device costs over the driver itself, as ratios in one run: launches, launches that are waited for, graphs, launches from eight threads,
+//! copies.
 //!
 //! `cargo bench -p compute-cuda --bench raw`. Needs a GPU; says so where there is none.
 #![allow(
@@ -17,14 +18,16 @@ use compute_cuda_hip::driver::{Calls, CompilerCalls, Handle, Status};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, Driver, Grid, HostSource, KernelId, Launch, OpenOptions, Queue, Region,
-    Waited,
+    Binding, CompileRequest, CompileSource, Device, Driver, GraphRequest, Grid, HostSource, KernelId, Launch, Node, NodeWork,
+    OpenOptions, Queue, Region, Waited,
 };
 use libloading::Library;
 
 const LAUNCHES: u64 = 20_000;
 const ROUNDS: usize = 7;
 const THREADS: usize = 8;
+/// Nodes of a graph, one behind the other.
+const NODES: usize = 1000;
 const BYTES: usize = 256 << 20;
 
 /// The driver without us.
@@ -99,6 +102,33 @@ impl Raw {
         function as usize
     }
 
+    /// A chain of launches, ready to run.
+    fn chain(&self, function: usize, mut address: u64) -> usize {
+        let mut arguments = [(&raw mut address).cast::<c_void>()];
+        let none: Handle = std::ptr::null_mut();
+        let launch = compute_cuda::nodes::KernelParameters {
+            function: function as Handle,
+            grid: [1; 3],
+            block: [1; 3],
+            shared: 0,
+            arguments: arguments.as_mut_ptr(),
+            extra: std::ptr::null_mut(),
+            kernel: none,
+            context: none,
+        };
+        let (mut graph, mut executable, mut last) = (none, none, none);
+        // SAFETY: the function has one parameter, an address; the places are ours, and nodes are of the graph.
+        unsafe {
+            self.calls.graph_create(&mut graph, 0).unwrap();
+            for n in 0..NODES {
+                let before = last;
+                self.calls.graph_add_kernel(&mut last, graph, &before, n.min(1), (&raw const launch).cast()).unwrap();
+            }
+            self.calls.graph_instantiate(&mut executable, graph, 0).unwrap();
+        }
+        executable as usize
+    }
+
     fn launch(&self, function: usize, stream: usize, mut address: u64) {
         let mut arguments = [(&raw mut address).cast::<c_void>()];
         let none = std::ptr::null_mut();
@@ -155,6 +185,7 @@ fn main() {
     let text = "extern \"C\" __global__ void one(unsigned* o) { o[0] = 1u; }";
     let function = raw.function(text, "one", &properties.target);
     launch_costs(&raw, &device, function);
+    graphs(&raw, &*device, function);
     threads(&raw, &device, function);
     copies(&raw, &*device);
 }
@@ -221,6 +252,64 @@ fn launch_costs(raw: &Raw, device: &Arc<dyn Device>, function: usize) {
     });
     let each = |time: Duration| time.as_secs_f64() * 1e6;
     line("launch and wait", each(ours), each(theirs), "us", each(ours) / each(theirs));
+}
+
+/// Replays of a chain of launches, against the same chain made with the driver's calls.
+fn graphs(raw: &Raw, device: &dyn Device, function: usize) {
+    let synchronize: unsafe extern "C" fn(Handle) -> Status = raw.more("cuStreamSynchronize");
+    let (queue, stream, kernel) = (device.create_queue().unwrap(), raw.stream(), compile(device));
+    let region = Region { memory: device.allocate(256).unwrap(), offset: 0, size: 256 };
+    let address = device.export(region.memory).unwrap();
+    let bindings = [Binding::Buffer(region)];
+    let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+    let before: Vec<[u32; 1]> = (0..NODES as u32).map(|n| [n]).collect();
+    let after = |n: usize| n.checked_sub(1).map_or(&[][..], |last| &before[last]);
+    let nodes: Vec<Node<'_>> = (0..NODES).map(|n| Node { work: NodeWork::Launch(launch), after: after(n) }).collect();
+    let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "chain" }).unwrap();
+    let executable = raw.chain(function, address);
+    // SAFETY: graph and stream live.
+    let theirs = || unsafe { raw.calls.graph_launch(executable as Handle, stream as Handle).unwrap() };
+    // SAFETY: the stream lives.
+    let rest = || unsafe { assert_eq!(synchronize(stream as Handle), 0) };
+    let mut at = 0;
+    let mut ours = || {
+        at += 1;
+        queue.replay(at, graph).unwrap();
+        at
+    };
+    // The first one of each uploads it.
+    wait(&*queue, ours());
+    theirs();
+    rest();
+    let each = |time: Duration| time.as_secs_f64() * 1e6;
+    let mine = median(|| {
+        let start = Instant::now();
+        wait(&*queue, ours());
+        start.elapsed()
+    });
+    let raws = median(|| {
+        let start = Instant::now();
+        theirs();
+        rest();
+        start.elapsed()
+    });
+    line("a graph of 1000 launches in a chain, replayed and waited for", each(mine), each(raws), "us", each(mine) / each(raws));
+    let mine = median(|| {
+        let start = Instant::now();
+        let at = ours();
+        let took = start.elapsed();
+        wait(&*queue, at);
+        took
+    });
+    let raws = median(|| {
+        let start = Instant::now();
+        theirs();
+        let took = start.elapsed();
+        rest();
+        took
+    });
+    line("the same, enqueued", each(mine), each(raws), "us", each(mine) / each(raws));
+    device.drop_graph(graph);
 }
 
 fn threads(raw: &Raw, device: &Arc<dyn Device>, function: usize) {

@@ -1,5 +1,6 @@
 //! NVIDIA's GPUs through CUDA's driver and NVRTC: the data that `compute-cuda-hip` needs, and nothing that decides.
 
+pub mod nodes;
 mod symbols;
 
 use std::ffi::c_int;
@@ -43,6 +44,9 @@ pub static VENDOR: Vendor = Vendor {
     target,
     compile_options,
     features,
+    graphs: 0,
+    kernel_node: nodes::kernel,
+    fill_node: nodes::fill,
 };
 
 /// `CU_DEVICE_ATTRIBUTE_*`, `CU_MEMPOOL_ATTR_*`, `CU_FUNC_ATTRIBUTE_*`, `CU_POINTER_ATTRIBUTE_*`.

@@ -42,6 +42,13 @@ pub(crate) static DRIVER: Names = Names {
     function_set: &["cuFuncSetAttribute"],
     function_parameter: &["cuFuncGetParamInfo"],
     launch: &["cuLaunchKernel"],
+    // The later structure of a launch begins as the first one does.
+    graph_add_kernel: &["cuGraphAddKernelNode_v2", "cuGraphAddKernelNode"],
+    graph_set_kernel: &["cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams"],
+    graph_add_fill_in: &["cuGraphAddMemsetNode"],
+    graph_set_fill_in: &["cuGraphExecMemsetNodeSetParams"],
+    graph_add_copy_in: &["cuGraphAddMemcpyNode"],
+    graph_set_copy_in: &["cuGraphExecMemcpyNodeSetParams"],
     // There are contexts instead, and attributes for everything.
     ..compute_cuda_hip::shared_names!("cu")
 };

@@ -3,7 +3,8 @@
 use std::mem::{offset_of, size_of};
 
 use compute_cuda::VENDOR;
-use compute_cuda_hip::driver::{Copy2d, PoolAccess, PoolProperties};
+use compute_cuda::nodes::{FillParameters, KernelParameters};
+use compute_cuda_hip::driver::{Copy2d, Copy3d, PoolAccess, PoolProperties};
 use cudarc::driver::sys::{
     self, CUdevice_attribute as Device, CUfunction_attribute as Function, CUjit_option as Jit, CUresult as Answer,
 };
@@ -135,6 +136,34 @@ fn structs_have_the_layout_of_the_headers() {
     ];
     assert_eq!(ours, theirs);
 
+    type Box3 = sys::CUDA_MEMCPY3D_st;
+    assert_eq!(size_of::<Copy3d>(), size_of::<Box3>());
+    let ours = [
+        offset_of!(Copy3d, from_kind),
+        offset_of!(Copy3d, from_host),
+        offset_of!(Copy3d, from_device),
+        offset_of!(Copy3d, from_pitch),
+        offset_of!(Copy3d, to_at),
+        offset_of!(Copy3d, to_kind),
+        offset_of!(Copy3d, to_host),
+        offset_of!(Copy3d, to_device),
+        offset_of!(Copy3d, to_pitch),
+        offset_of!(Copy3d, size),
+    ];
+    let theirs = [
+        offset_of!(Box3, srcMemoryType),
+        offset_of!(Box3, srcHost),
+        offset_of!(Box3, srcDevice),
+        offset_of!(Box3, srcPitch),
+        offset_of!(Box3, dstXInBytes),
+        offset_of!(Box3, dstMemoryType),
+        offset_of!(Box3, dstHost),
+        offset_of!(Box3, dstDevice),
+        offset_of!(Box3, dstPitch),
+        offset_of!(Box3, WidthInBytes),
+    ];
+    assert_eq!(ours, theirs);
+
     type Pool = sys::CUmemPoolProps_st;
     assert_eq!(size_of::<PoolProperties>(), size_of::<Pool>());
     assert_eq!(offset_of!(PoolProperties, kind), offset_of!(Pool, allocType));
@@ -147,4 +176,89 @@ fn structs_have_the_layout_of_the_headers() {
     assert_eq!(size_of::<PoolAccess>(), size_of::<Access>());
     assert_eq!(offset_of!(PoolAccess, device), offset_of!(Access, location) + offset_of!(sys::CUmemLocation, id));
     assert_eq!(offset_of!(PoolAccess, rights), offset_of!(Access, flags));
+}
+
+#[test]
+fn parameters_of_nodes_have_the_layout_of_the_headers() {
+    type First = sys::CUDA_KERNEL_NODE_PARAMS_st;
+    type Second = sys::CUDA_KERNEL_NODE_PARAMS_v2_st;
+    assert_eq!(size_of::<KernelParameters>(), size_of::<Second>());
+    let ours = [
+        offset_of!(KernelParameters, function),
+        offset_of!(KernelParameters, grid),
+        offset_of!(KernelParameters, block),
+        offset_of!(KernelParameters, shared),
+        offset_of!(KernelParameters, arguments),
+        offset_of!(KernelParameters, extra),
+    ];
+    macro_rules! theirs {
+        ($kind:ty) => {
+            [
+                offset_of!($kind, func),
+                offset_of!($kind, gridDimX),
+                offset_of!($kind, blockDimX),
+                offset_of!($kind, sharedMemBytes),
+                offset_of!($kind, kernelParams),
+                offset_of!($kind, extra),
+            ]
+        };
+    }
+    // The older call reads no further than the older structure goes.
+    assert_eq!((ours, ours), (theirs!(First), theirs!(Second)));
+    assert_eq!(offset_of!(KernelParameters, kernel), size_of::<First>());
+    let ends = [offset_of!(KernelParameters, kernel), offset_of!(KernelParameters, context)];
+    assert_eq!(ends, [offset_of!(Second, kern), offset_of!(Second, ctx)]);
+
+    type Fill = sys::CUDA_MEMSET_NODE_PARAMS_st;
+    assert_eq!(size_of::<FillParameters>(), size_of::<Fill>());
+    let ours = [
+        offset_of!(FillParameters, to),
+        offset_of!(FillParameters, pitch),
+        offset_of!(FillParameters, value),
+        offset_of!(FillParameters, element),
+        offset_of!(FillParameters, width),
+        offset_of!(FillParameters, height),
+    ];
+    let theirs = [
+        offset_of!(Fill, dst),
+        offset_of!(Fill, pitch),
+        offset_of!(Fill, value),
+        offset_of!(Fill, elementSize),
+        offset_of!(Fill, width),
+        offset_of!(Fill, height),
+    ];
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn calls_of_graphs_have_the_forms_of_the_headers() {
+    use sys::{
+        CUDA_KERNEL_NODE_PARAMS_v2 as Launch, CUDA_MEMCPY3D as Copy, CUDA_MEMSET_NODE_PARAMS as Fill, CUcontext as Context,
+    };
+    use sys::{CUgraph as Graph, CUgraphExec as Executable, CUgraphNode as Node};
+    // Other types than these do not compile. The table has the same in the same order, with plain handles.
+    let _: unsafe fn(*mut Node, Graph, *const Node, usize) -> Answer = sys::cuGraphAddEmptyNode;
+    let _: unsafe fn(*mut Node, Graph, *const Node, usize, *const Launch) -> Answer = sys::cuGraphAddKernelNode_v2;
+    let _: unsafe fn(*mut Node, Graph, *const Node, usize, *const Fill, Context) -> Answer = sys::cuGraphAddMemsetNode;
+    let _: unsafe fn(*mut Node, Graph, *const Node, usize, *const Copy, Context) -> Answer = sys::cuGraphAddMemcpyNode;
+    let _: unsafe fn(Executable, Node, *const Launch) -> Answer = sys::cuGraphExecKernelNodeSetParams_v2;
+    let _: unsafe fn(Executable, Node, *const Fill, Context) -> Answer = sys::cuGraphExecMemsetNodeSetParams;
+    let _: unsafe fn(Executable, Node, *const Copy, Context) -> Answer = sys::cuGraphExecMemcpyNodeSetParams;
+    let _: unsafe fn(*mut Executable, Graph, u64) -> Answer = sys::cuGraphInstantiateWithFlags;
+    let forms = VENDOR.names.forms();
+    let count =
+        |call| forms.iter().find(|(name, ..)| *name == call).map(|(_, symbols, types)| (symbols.first().copied(), types.len()));
+    let expected = [
+        ("graph_add_empty", "cuGraphAddEmptyNode", 4),
+        ("graph_add_kernel", "cuGraphAddKernelNode_v2", 5),
+        ("graph_add_fill_in", "cuGraphAddMemsetNode", 6),
+        ("graph_add_copy_in", "cuGraphAddMemcpyNode", 6),
+        ("graph_set_kernel", "cuGraphExecKernelNodeSetParams_v2", 3),
+        ("graph_set_fill_in", "cuGraphExecMemsetNodeSetParams", 4),
+        ("graph_set_copy_in", "cuGraphExecMemcpyNodeSetParams", 4),
+        ("graph_instantiate", "cuGraphInstantiateWithFlags", 3),
+    ];
+    for (call, symbol, types) in expected {
+        assert_eq!(count(call), Some((Some(symbol), types)), "{call}");
+    }
 }

@@ -172,6 +172,9 @@ pub(crate) enum Garbage {
     Module(Object),
     Stream(Object),
     Event(Object),
+    /// A graph, and what was made ready of it.
+    Graph(Object),
+    Executable(Object),
 }
 
 impl Garbage {
@@ -185,6 +188,8 @@ impl Garbage {
                 Self::Module(module) => calls.module_unload(module.0),
                 Self::Stream(stream) => calls.stream_destroy(stream.0),
                 Self::Event(event) => calls.event_destroy(event.0),
+                Self::Graph(graph) => calls.graph_destroy(graph.0),
+                Self::Executable(executable) => calls.graph_executable_destroy(executable.0),
             }
         };
     }

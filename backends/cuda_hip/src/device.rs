@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
-    NativeKind, Properties, Queue, QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
+    Limits, MemoryId, NativeKind, NodeWork, Properties, Queue, QueueId,
 };
 use parking_lot::{Mutex, RwLock};
 
 use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
-use crate::driver::Failure;
+use crate::driver::{Failure, Handle};
 use crate::exit;
+use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{self, Memory, Pool};
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) attendant: Arc<Attendant>,
     kernels: Table<Arc<Kernel>>,
+    graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     next_queue: AtomicU32,
     lent: Lent,
@@ -106,6 +108,18 @@ impl Shared {
         self.kernels.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
     }
 
+    pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {
+        self.graphs.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such graph: {id:?}")))
+    }
+
+    /// The context of its calls, or null where there are none.
+    pub(crate) fn context(&self) -> Handle {
+        match self.home {
+            Home::Context(context) => context.0,
+            Home::Device(_) => std::ptr::null_mut(),
+        }
+    }
+
     /// A queue that lives; `None`: it is gone.
     pub(crate) fn lane(&self, id: QueueId) -> Result<Option<Arc<Lane>>, DeviceError> {
         if id.0 >= self.next_queue.load(Ordering::Relaxed) {
@@ -131,6 +145,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        drop(self.graphs.drain());
         drop(self.kernels.drain());
         self.chunks.clear();
         if let Ok(calls) = self.api.enter(self.home) {
@@ -185,6 +200,7 @@ impl GpuDevice {
             reclaim,
             attendant,
             kernels: Table::default(),
+            graphs: Table::default(),
             lanes: Mutex::default(),
             next_queue: AtomicU32::new(0),
             lent: Lent::default(),
@@ -289,6 +305,27 @@ impl Device for GpuDevice {
         drop(lanes);
         self.shared.attendant.add(Arc::clone(&lane));
         Ok(Arc::new(GpuQueue::new(lane)))
+    }
+
+    fn instantiate(&self, request: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        let graph = Graph::new(shared, &shared.enter()?, request)?;
+        Ok(GraphId(shared.graphs.insert(Arc::new(graph))))
+    }
+
+    fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        shared.graph(graph)?.update(shared, &shared.enter()?, node, work)
+    }
+
+    fn drop_graph(&self, graph: GraphId) {
+        drop(self.shared.graphs.remove(graph.0));
+    }
+
+    fn graph_times(&self, graph: GraphId) -> Option<Vec<u64>> {
+        self.shared.graph(graph).ok()?.times()
     }
 
     fn fault(&self) -> Option<FaultCause> {

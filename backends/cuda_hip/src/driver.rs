@@ -12,6 +12,8 @@ use std::fmt;
 use compute_hal::NativeKind;
 use compute_kernel::cxx::Dialect;
 
+pub use crate::nodes::{Copy3d, FillNode, KernelNode, NodeParameters};
+
 /// What every call answers; 0: well. Any number may come, also ones that this version has never heard of, so it is no enumeration.
 pub type Status = c_int;
 
@@ -291,6 +293,28 @@ table! { Calls, Names:
     may graph_launch(executable: Handle, stream: Handle);
     /// Ends what was made ready.
     may graph_executable_destroy(executable: Handle);
+    /// Adds a node that does nothing. `after`: the nodes of the graph that it follows.
+    may graph_add_empty(node: *mut Handle, graph: Handle, after: *const Handle, count: usize);
+    /// Adds a launch, in the form of [`Vendor::kernel_node`]. The driver copies the arguments.
+    may graph_add_kernel(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, launch: *const c_void);
+    /// Adds a fill, in the form of [`Vendor::fill_node`]. A vendor has this or `graph_add_fill`.
+    may graph_add_fill_in(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, fill: *const c_void, context: Handle);
+    /// The same without a context.
+    may graph_add_fill(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, fill: *const c_void);
+    /// Adds a copy, as a structure says. A vendor has this or `graph_add_copy`.
+    may graph_add_copy_in(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, copy: *const Copy3d, context: Handle);
+    /// Adds a copy; `way` is one of [`Flags::ways`].
+    may graph_add_copy(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, to: u64, from: u64, size: usize, way: c_int);
+    /// Gives a launch of what was made ready other parameters, for the next time that it runs. `node` is one of the graph's.
+    may graph_set_kernel(executable: Handle, node: Handle, launch: *const c_void);
+    /// The same of a fill.
+    may graph_set_fill_in(executable: Handle, node: Handle, fill: *const c_void, context: Handle);
+    /// The same without a context.
+    may graph_set_fill(executable: Handle, node: Handle, fill: *const c_void);
+    /// The same of a copy.
+    may graph_set_copy_in(executable: Handle, node: Handle, copy: *const Copy3d, context: Handle);
+    /// The same where there are no contexts.
+    may graph_set_copy(executable: Handle, node: Handle, to: u64, from: u64, size: usize, way: c_int);
 }
 
 table! { CompilerCalls, CompilerNames:
@@ -351,6 +375,9 @@ macro_rules! shared_names {
             graph_instantiate: &[concat!($prefix, "GraphInstantiateWithFlags")],
             graph_launch: &[concat!($prefix, "GraphLaunch")],
             graph_executable_destroy: &[concat!($prefix, "GraphExecDestroy")],
+            graph_add_empty: &[concat!($prefix, "GraphAddEmptyNode")],
+            graph_add_kernel: &[concat!($prefix, "GraphAddKernelNode")],
+            graph_set_kernel: &[concat!($prefix, "GraphExecKernelNodeSetParams")],
             ..$crate::driver::Names::NONE
         }
     };
@@ -586,9 +613,28 @@ pub struct Vendor {
     pub compile_options: fn(target: &str) -> Result<Vec<String>, String>,
     /// What kernels may use on that target.
     pub features: fn(target: &str) -> compute_hal::Features,
+    /// The oldest version whose graphs are used, as `driver_version` tells it.
+    pub graphs: c_int,
+    /// A launch in the vendor's form.
+    pub kernel_node: fn(&KernelNode) -> NodeParameters,
+    /// A fill in the vendor's form.
+    pub fill_node: fn(&FillNode) -> NodeParameters,
 }
 
 impl Vendor {
+    /// Whether a library has all calls that graphs take.
+    pub(crate) fn has_graphs(&self, calls: &Calls) -> bool {
+        let mut version = 0;
+        // SAFETY: the place is ours.
+        let new_enough = unsafe { calls.driver_version(&mut version) }.is_ok() && version >= self.graphs;
+        let kept = calls.graph_create.is_some() && calls.graph_destroy.is_some() && calls.graph_instantiate.is_some();
+        let run = calls.graph_launch.is_some() && calls.graph_executable_destroy.is_some();
+        let fills = calls.graph_add_fill_in.is_some() || calls.graph_add_fill.is_some();
+        let copies = calls.graph_add_copy_in.is_some() || calls.graph_add_copy.is_some();
+        // Without the calls that change nodes a graph is made anew.
+        new_enough && kept && run && calls.graph_add_empty.is_some() && calls.graph_add_kernel.is_some() && fills && copies
+    }
+
     /// The name of a code.
     pub fn error_name(&self, calls: Option<&Calls>, code: Status) -> String {
         if code == Failure::ABSENT {

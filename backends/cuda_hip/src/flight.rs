@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
+use crate::graph::Times;
 use crate::staging::{CHUNK, Pinned, Slice};
 
 /// Stamps that are kept for those who ask later.
@@ -71,6 +72,17 @@ pub(crate) struct Told {
     pub(crate) reports: Arc<Reports>,
 }
 
+/// Events of a replay whose nodes are measured: one before the first, and one behind each that does something.
+pub(crate) struct Laps {
+    pub(crate) times: Arc<Times>,
+    /// How many nodes there are.
+    pub(crate) nodes: usize,
+    /// Events and the nodes that end there.
+    pub(crate) marks: Vec<(Option<usize>, Object)>,
+    /// All of it is in the stream.
+    pub(crate) whole: bool,
+}
+
 /// What the host does when the operations since the last marker are over.
 #[derive(Default)]
 pub(crate) struct Load {
@@ -79,13 +91,20 @@ pub(crate) struct Load {
     pub(crate) late: Vec<LateFailure>,
     /// Positions and timed events.
     pub(crate) stamps: Vec<(Position, Object)>,
+    pub(crate) laps: Vec<Laps>,
     /// Memory that these operations are the last to use.
     pub(crate) chunks: Vec<Pinned>,
 }
 
 impl Load {
     pub(crate) fn is_empty(&self) -> bool {
-        self.landings.is_empty() && self.told.is_empty() && self.late.is_empty() && self.stamps.is_empty()
+        self.landings.is_empty() && self.told.is_empty() && self.late.is_empty() && self.timed().next().is_none()
+    }
+
+    /// Its timed events.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = Object> {
+        let laps = self.laps.iter().flat_map(|laps| laps.marks.iter().map(|(_, event)| *event));
+        self.stamps.iter().map(|(_, event)| *event).chain(laps)
     }
 }
 
@@ -218,11 +237,7 @@ impl Progress {
 
     /// Records an event with a time, which is part of `load`. On failure `load` is as it was.
     pub(crate) fn stamp(&self, calls: &Inside<'_>, stream: Object, at: Position, load: &mut Load) -> Result<(), Failure> {
-        let spare = self.flight.lock().timed.pop();
-        let event = match spare {
-            Some(event) => event,
-            None => new_event(calls, calls.api.vendor.flags.event_timed)?,
-        };
+        let event = self.timed_event(calls)?;
         // SAFETY: event and stream live.
         let recorded = unsafe { calls.event_record(event.0, stream.0) };
         match recorded {
@@ -230,6 +245,19 @@ impl Progress {
             Err(_) => self.flight.lock().timed.push(event),
         }
         recorded
+    }
+
+    fn timed_event(&self, calls: &Inside<'_>) -> Result<Object, Failure> {
+        let spare = self.flight.lock().timed.pop();
+        spare.map_or_else(|| new_event(calls, calls.api.vendor.flags.event_timed), Ok)
+    }
+
+    /// Records an event with a time behind a node of a replay, or before the first.
+    pub(crate) fn lap(&self, calls: &Inside<'_>, stream: Object, node: Option<usize>, laps: &mut Laps) -> Result<(), Failure> {
+        let event = self.timed_event(calls)?;
+        laps.marks.push((node, event));
+        // SAFETY: event and stream live.
+        unsafe { calls.event_record(event.0, stream.0) }
     }
 
     /// Calls `wait` with an event that covers `at`, if there is one.
@@ -348,7 +376,7 @@ impl Progress {
 
     /// Brings everything to its place. Gives timed events back.
     fn land(&self, shared: &Shared, calls: &Inside<'_>, load: Load) -> Vec<Object> {
-        let Load { landings, told, mut late, stamps, chunks } = load;
+        let Load { landings, told, mut late, stamps, laps, chunks } = load;
         drop(landings);
         for told in &told {
             // SAFETY: the launch is over, and the record is its own until its chunk is given back below.
@@ -363,11 +391,20 @@ impl Progress {
         }
         if !late.is_empty() {
             late.sort_by_key(|failure| failure.position);
-            self.late.lock().append(&mut late);
+            // Of a replay the first node that failed is told.
+            late.dedup_by_key(|failure| failure.position);
+            let mut all = self.late.lock();
+            let last = all.last().map(|failure| failure.position);
+            all.extend(late.into_iter().filter(|failure| Some(failure.position) != last));
         }
         self.out.fetch_sub(chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
         chunks.into_iter().for_each(|chunk| shared.chunks.give(chunk));
-        self.clock.lock().read(calls, stamps)
+        let mut timed = self.clock.lock().read(calls, stamps);
+        for laps in &laps {
+            laps.read(calls);
+            timed.extend(laps.marks.iter().map(|(_, event)| *event));
+        }
+        timed
     }
 
     /// Starts the clock at an event that was recorded in the stream.
@@ -389,7 +426,7 @@ impl Progress {
         let mut due = self.reach(&mut flight, Position::MAX);
         due.append(&mut flight.owed);
         flight.events.extend(markers.iter().map(|marker| marker.event));
-        flight.timed.extend(markers.iter().flat_map(|marker| marker.load.stamps.iter().map(|(_, event)| *event)));
+        flight.timed.extend(markers.iter().flat_map(|marker| marker.load.timed()));
         drop(flight);
         drop(markers);
         due
@@ -461,6 +498,27 @@ fn land(landing: &Landing) {
                 // SAFETY: the target is writable for its size until the read's position completes, which is after this; the bytes end within it.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into.pointer().add(start), bytes.len()) }
             }
+        }
+    }
+}
+
+impl Laps {
+    /// Takes the times of events that are all reached.
+    fn read(&self, calls: &Inside<'_>) {
+        let mut times = vec![0; self.nodes];
+        for pair in self.marks.windows(2) {
+            let [(_, before), (Some(node), behind)] = pair else { return };
+            let mut elapsed = 0.0;
+            // SAFETY: both events were recorded and reached; the place is ours.
+            if unsafe { calls.event_elapsed(&mut elapsed, before.0, behind.0) }.is_err() {
+                return;
+            }
+            if let Some(time) = times.get_mut(*node) {
+                *time = (f64::from(elapsed.max(0.0)) * 1e6) as u64;
+            }
+        }
+        if self.whole {
+            *self.times.lock() = Some(times);
         }
     }
 }

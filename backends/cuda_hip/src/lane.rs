@@ -23,9 +23,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
-use crate::flight::{Counts, Landing, Load, Progress, Told, Wake};
-use crate::op::{Call, Groups, Op, Ready, Rect, put};
-use crate::staging::{CHUNK, Pinned, Slice};
+use crate::flight::{Counts, Landing, Load, Progress, Wake};
+use crate::launch::inline_size;
+use crate::op::{Call, Groups, Op, Ready, Rect};
+use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
 /// Operations after which an event is recorded although nobody asks, so that memory comes back.
 const OPERATIONS: u32 = 64;
@@ -35,8 +36,6 @@ pub(crate) const BUDGET: usize = 16 * CHUNK;
 const PIECE: u64 = CHUNK as u64;
 /// Bytes of a fill that come from the host, where the driver cannot fill by itself.
 const FILL: usize = CHUNK / 64;
-/// Slices are aligned to this.
-const ALIGNMENT: usize = 256;
 
 /// What is held back, oldest first.
 enum Held {
@@ -224,6 +223,10 @@ impl Lane {
         let step = match op {
             Op::Mark => Step::Done,
             Op::Launch(call) => self.launch(submit, &calls, place, call)?,
+            Op::Replay(replay) => {
+                self.replay(submit, &calls, place.at, &replay)?;
+                Step::Done
+            }
             Op::Move(rows) => {
                 crate::moves::rows(&calls, self.stream, &rows, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
                 Step::Done
@@ -385,37 +388,9 @@ impl Lane {
                 return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))));
             }
         };
-        let told = self.pin_arguments(submit, calls, place, &mut call)?;
-        launch_now(calls, &call, groups, self.stream).map_err(|f| self.shared.fail(f))?;
-        submit.load.told.extend(told);
+        let mut arguments = std::mem::take(&mut call.arguments);
+        self.launch_direct(submit, calls, place.at, (&call, groups), &mut arguments)?;
         Ok(Step::Done)
-    }
-
-    /// Puts uniforms and the record of a launch into pinned memory. Into one slice: while it waits for a second, a marker could give the first one's chunk away.
-    fn pin_arguments(
-        &self,
-        submit: &mut Submit,
-        calls: &Inside<'_>,
-        place: Place,
-        call: &mut Call<'_>,
-    ) -> Result<Option<Told>, DeviceError> {
-        let size = pinned_arguments(call);
-        if size == 0 {
-            return Ok(None);
-        }
-        let slice = self.slice(submit, calls, size)?;
-        let mut start = 0;
-        for (offset, bytes) in &call.inline {
-            let part = slice.part(start, room(bytes.len()));
-            part.put(0, bytes);
-            put(&mut call.arguments, *offset, &part.address.to_le_bytes())?;
-            start += room(bytes.len());
-        }
-        let Some((offset, record)) = call.record.zip(call.kernel.reports.record()) else { return Ok(None) };
-        let part = slice.part(start, record.size as usize);
-        part.clear();
-        put(&mut call.arguments, offset, &part.address.to_le_bytes())?;
-        Ok(Some(Told { position: place.at, record: part, reports: Arc::clone(&call.kernel.reports) }))
     }
 
     /// A launch whose counts are there.
@@ -470,7 +445,14 @@ impl Lane {
         Ok(Step::Done)
     }
 
-    fn fill(&self, submit: &mut Submit, calls: &Inside<'_>, to: u64, size: u64, pattern: &[u8]) -> Result<(), DeviceError> {
+    pub(crate) fn fill(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        to: u64,
+        size: u64,
+        pattern: &[u8],
+    ) -> Result<(), DeviceError> {
         if crate::moves::fill(calls, self.stream, to, size, pattern).map_err(|f| self.shared.fail(f))? {
             return Ok(());
         }
@@ -734,8 +716,7 @@ impl Lane {
         drop(submit);
         let due = self.progress.abandon();
         // Events belong to the lane, which gives them back.
-        let stamps = load.stamps.into_iter().map(|(_, event)| event).collect();
-        self.progress.keep(stamps);
+        self.progress.keep(load.timed().collect());
         drop((held, load.landings, load.chunks, dependents));
         due
     }
@@ -805,8 +786,7 @@ impl Drop for Lane {
     fn drop(&mut self) {
         // All of it while the device still takes things back: a field would be dropped after it.
         let Submit { load, chunk, held, .. } = std::mem::take(self.submit.get_mut());
-        let stamps = load.stamps.iter().map(|(_, event)| *event);
-        for event in self.progress.take_events().into_iter().chain(stamps) {
+        for event in self.progress.take_events().into_iter().chain(load.timed()) {
             self.shared.reclaim.throw(Garbage::Event(event));
         }
         self.shared.reclaim.throw(Garbage::Stream(self.stream));
@@ -874,16 +854,10 @@ impl Reading {
     }
 }
 
-/// Bytes of pinned memory for an inline uniform.
-fn room(size: usize) -> usize {
-    size.max(16).next_multiple_of(ALIGNMENT)
-}
-
 /// Bytes of pinned memory for a launch's uniforms and record.
 fn pinned_arguments(call: &Call<'_>) -> usize {
-    let uniforms: usize = call.inline.iter().map(|(_, bytes)| room(bytes.len())).sum();
     let record = call.record.and(call.kernel.reports.record());
-    uniforms + record.map_or(0, |record| record.size as usize)
+    inline_size(&call.inline) + record.map_or(0, |record| record.size as usize)
 }
 
 /// Bytes of pinned memory for an operation, or for its first piece.
@@ -893,19 +867,8 @@ fn pinned(op: &Op<'_>) -> usize {
         Op::Mark | Op::Move(_) | Op::Send(..) => 0,
         Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
         Op::Launch(call) => pinned_arguments(call),
+        Op::Replay(replay) => replay.launches().map(pinned_arguments).max().unwrap_or(0),
         Op::Fill { .. } => FILL,
         Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),
     }
-}
-
-/// Hands a launch to the driver.
-fn launch_now(calls: &Inside<'_>, call: &Call<'_>, groups: [u32; 3], stream: Object) -> Result<(), Failure> {
-    let [pointer, size, end] = calls.api.vendor.flags.launch_markers.map(std::ptr::without_provenance_mut);
-    let mut bytes = call.arguments.len();
-    let block = call.arguments.as_ptr().cast_mut().cast();
-    let mut extra = [pointer, block, size, (&raw mut bytes).cast(), end];
-    let ([x, y, z], [bx, by, bz]) = (groups, call.kernel.workgroup_size);
-    let none = std::ptr::null_mut();
-    // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, which the driver copies before it returns.
-    unsafe { calls.launch(call.kernel.function.0, x, y, z, bx, by, bz, call.kernel.shared, stream.0, none, extra.as_mut_ptr()) }
 }

@@ -1,7 +1,7 @@
 //! Devices of NVIDIA and AMD, written once. `backends/cuda` and `backends/hip` are data for this crate: see [`driver`].
 //!
 //! From the outside in: [`GpuDriver`] opens a vendor's library (`probe`) and a `device` on it (`memory`: blocks; `kernel`: code). Its queues are streams:
-//! `queue` turns ids into addresses (`op`), `lane` puts operations into the stream or holds them back (`moves`, `upload`: copies), `flight` knows how far the
+//! Graphs are kept ready by `graph`, the driver's own by `native`. `queue` turns ids into addresses (`op`), `lane` puts operations into the stream or holds them back (`launch`: launches and replays; `moves`, `upload`: copies), `flight` knows how far the
 //! stream is. Events are recorded only when somebody wants to know. Bytes pass through pinned memory (`staging`). Two threads of each device do what
 //! has to happen while nobody calls: `attendant` for the queues, `reclaim` for what may wait when it is ended.
 //!
@@ -13,10 +13,14 @@ mod device;
 pub mod driver;
 mod exit;
 mod flight;
+mod graph;
 mod kernel;
 mod lane;
+mod launch;
 mod memory;
 mod moves;
+mod native;
+mod nodes;
 mod op;
 mod probe;
 mod queue;

@@ -3,7 +3,7 @@
 use compute_hal::DeviceError;
 
 use crate::api::{Inside, Object};
-use crate::driver::{Copy2d, Failure};
+use crate::driver::{Copy2d, Failure, FillNode};
 use crate::lane::Piece;
 use crate::op::Move;
 use crate::staging::Slice;
@@ -145,39 +145,64 @@ pub(crate) fn gather(slice: &Slice, from: &[u8], piece: &Piece, pitch: u64) -> R
     Ok(())
 }
 
+/// A fill that the driver does by itself: elements, and then the bytes of one that is cut short.
+pub(crate) struct Even<'a> {
+    pub(crate) value: u32,
+    /// Bytes of it: 1, 2 or 4.
+    pub(crate) element: u32,
+    pub(crate) count: usize,
+    end: u64,
+    pub(crate) rest: &'a [u8],
+}
+
+impl Even<'_> {
+    /// The elements as a node of a graph.
+    pub(crate) fn node(&self, to: u64) -> FillNode {
+        FillNode { to, value: self.value, element: self.element, count: self.count }
+    }
+
+    /// The bytes behind them likewise.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = FillNode> {
+        (self.end..).zip(self.rest).map(|(to, byte)| FillNode { to, value: (*byte).into(), element: 1, count: 1 })
+    }
+}
+
+/// A fill of bytes as the driver does it; `None`: it cannot, with this pattern at this address.
+pub(crate) fn even(to: u64, size: u64, pattern: &[u8]) -> Option<Even<'_>> {
+    let first = pattern.first().copied()?;
+    if pattern.iter().all(|byte| *byte == first) {
+        return Some(Even { value: first.into(), element: 1, count: bytes(size), end: to + size, rest: &[] });
+    }
+    let (element, value) = match pattern {
+        [low, high] => (2, u16::from_le_bytes([*low, *high]).into()),
+        // Longer ones may repeat within themselves.
+        [a, b, c, d, ..] if pattern.chunks(4).all(|word| word == [*a, *b, *c, *d]) => (4, u32::from_le_bytes([*a, *b, *c, *d])),
+        _ => return None,
+    };
+    let step = u64::from(element);
+    let rest = pattern.get(..bytes(size % step))?;
+    to.is_multiple_of(step).then(|| Even { value, element, count: bytes(size / step), end: to + size / step * step, rest })
+}
+
 /// Fills where the driver can with this pattern at this address; false: it cannot, and nothing has happened.
 pub(crate) fn fill(calls: &Inside<'_>, stream: Object, to: u64, size: u64, pattern: &[u8]) -> Result<bool, Failure> {
     if size == 0 {
         return Ok(true);
     }
-    let Some(first) = pattern.first().copied() else { return Ok(false) };
-    if pattern.iter().all(|byte| *byte == first) {
-        // SAFETY: inside the region.
-        return unsafe { calls.fill_8_async(to, first, bytes(size), stream.0) }.map(|()| true);
-    }
-    let step = match pattern.len() {
-        2 => 2,
-        // Longer ones may repeat within themselves.
-        _ if pattern.chunks(4).all(|word| word == pattern.get(..4).unwrap_or_default()) => 4,
-        _ => return Ok(false),
-    };
-    if !to.is_multiple_of(step) {
-        return Ok(false);
-    }
-    let (count, end) = (bytes(size / step), to + size / step * step);
-    let word = pattern.get(..4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
-    let half = pattern.get(..2).and_then(|half| half.try_into().ok()).map_or(0, u16::from_le_bytes);
+    let Some(even) = even(to, size, pattern) else { return Ok(false) };
+    let Even { value, element, count, .. } = even;
+    let [low, high, ..] = value.to_le_bytes();
     if count > 0 {
         // SAFETY: inside the region, and aligned.
         unsafe {
-            if step == 2 {
-                calls.fill_16_async(to, half, count, stream.0)?;
-            } else {
-                calls.fill_32_async(to, word, count, stream.0)?;
+            match element {
+                1 => calls.fill_8_async(to, low, count, stream.0),
+                2 => calls.fill_16_async(to, u16::from_le_bytes([low, high]), count, stream.0),
+                _ => calls.fill_32_async(to, value, count, stream.0),
             }
-        }
+        }?;
     }
-    for (at, byte) in (end..to + size).zip(pattern) {
+    for (at, byte) in (even.end..).zip(even.rest) {
         // SAFETY: as above.
         unsafe { calls.fill_8_async(at, *byte, 1, stream.0) }?;
     }

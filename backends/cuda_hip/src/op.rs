@@ -8,6 +8,7 @@ use compute_hal::{Binding, DeviceError, Grid, HostRows, HostSource, HostTarget, 
 use smallvec::SmallVec;
 
 use crate::device::Shared;
+use crate::graph::Replay;
 use crate::kernel::Kernel;
 use crate::memory::Span;
 
@@ -77,6 +78,7 @@ pub(crate) struct Call<'a> {
 pub(crate) enum Op<'a> {
     Mark,
     Launch(Call<'a>),
+    Replay(Replay),
     Move(Move),
     Fill {
         to: u64,
@@ -103,6 +105,7 @@ impl Op<'_> {
                 let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
                 Op::Launch(Call { kernel, groups, arguments, inline, record })
             }
+            Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
             Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),

@@ -353,7 +353,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         row_alignment: api.vendor.row_alignment,
         binding_granule: 1,
         timestamps: true,
-        native_graphs: false,
+        native_graphs: api.vendor.has_graphs(&api.calls),
         peer_copy: false,
         collectives: false,
         tracks_blocks: false,

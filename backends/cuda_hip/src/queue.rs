@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compute_hal::{
-    DeviceError, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
-    Waited,
+    DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
+    Region, Waited,
 };
 
 use crate::lane::{Lane, wake_all};
@@ -118,6 +118,11 @@ impl Queue for GpuQueue {
 
     fn read_2d(&self, at: Position, rows: &HostRows, into: HostTarget) -> Result<(), DeviceError> {
         self.run(at, op::read_2d(&self.lane.shared, rows, into))
+    }
+
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        let lane = &self.lane;
+        lane.run(at, lane.shared.graph(graph)?.replay(lane, at))
     }
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {

@@ -14,6 +14,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 /// Chunks that are kept while nothing uses them.
 const KEPT: usize = 64;
 
+/// Slices are aligned to this.
+pub(crate) const ALIGNMENT: usize = 256;
+
 /// Pinned memory; given back by the reclaim thread.
 pub(crate) struct Pinned {
     pointer: *mut u8,

@@ -3,17 +3,18 @@
 
 mod mock;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compute_hal::conformance::{Subject, run};
-use compute_hal::{Driver, OpenOptions};
+use compute_hal::{Device, DeviceError, Driver, GraphId, GraphRequest, HostTarget, Node, NodeWork, OpenOptions, Region};
 
 /// Waits until a device that was dropped has given everything back.
 fn assert_nothing_left(mock: &mock::Mock) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while mock.left() != [0; 5] {
-        assert!(Instant::now() < deadline, "left behind: {:?} blocks, streams, events, pools, contexts", mock.left());
+    while mock.left() != [0; 6] {
+        assert!(Instant::now() < deadline, "left behind: {:?} blocks, streams, events, pools, contexts, graphs", mock.left());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -79,4 +80,81 @@ fn invocations_of_a_launch_are_fewer_than_two_to_the_32() {
     let limits = device.limits();
     let most = u64::from(limits.grid[0]) * u64::from(limits.workgroup_invocations);
     assert!(most <= u64::from(u32::MAX) && limits.grid[0] == (1 << 22) - 1, "{limits:?}");
+}
+
+/// The bytes of a block, by a queue of its own.
+fn bytes(device: &Arc<dyn Device>, from: Region) -> Vec<u8> {
+    let (queue, target) = (device.create_queue().unwrap(), HostTarget::staging(from.size as usize).unwrap());
+    queue.read(1, from, target.clone()).unwrap();
+    queue.wait(1, None).unwrap();
+    // SAFETY: the read is over.
+    unsafe { std::slice::from_raw_parts(target.pointer(), from.size as usize) }.to_vec()
+}
+
+/// A device and a block of so many bytes.
+fn with_block(mock: &mock::Mock, size: u64) -> (Arc<dyn Device>, Region) {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let device = Driver::open(&mock.driver, 0, &OpenOptions::default()).unwrap();
+    let memory = device.allocate(size).unwrap();
+    (device, Region { memory, offset: 0, size })
+}
+
+fn instantiate(device: &Arc<dyn Device>, nodes: &[Node<'_>], timed: bool) -> GraphId {
+    device.instantiate(&GraphRequest { nodes, timed, label: "mock" }).unwrap()
+}
+
+#[test]
+fn g6_a_replay_that_is_held_back_does_what_the_graph_did_when_it_was_asked_for() {
+    let mock = mock::Mock::new();
+    {
+        let (device, all) = with_block(&mock, 256);
+        let (ahead, queue) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+        let fill = |pattern| NodeWork::Fill { to: all, pattern };
+        for timed in [false, true] {
+            let graph = instantiate(&device, &[Node { work: fill(&[7]), after: &[] }], timed);
+            let first = ahead.completed() + 1;
+            // Not enqueued yet, so the replay cannot be either.
+            queue.wait_for(ahead.id(), first).unwrap();
+            queue.replay(first, graph).unwrap();
+            let updated = device.update_graph(graph, 0, &fill(&[9]));
+            // A list keeps the old one for the replay; a graph of the driver's has to be made anew.
+            assert_eq!(matches!(updated, Err(DeviceError::Unsupported(_))), !timed, "{updated:?}");
+            ahead.fill(first, all, &[1]).unwrap();
+            queue.wait(first, None).unwrap();
+            assert_eq!(bytes(&device, all), [7; 256]);
+            device.update_graph(graph, 0, &fill(&[11])).unwrap();
+            queue.replay(first + 1, graph).unwrap();
+            queue.wait(first + 1, None).unwrap();
+            assert_eq!(bytes(&device, all), [11; 256]);
+            ahead.mark(first + 1);
+            ahead.wait(first + 1, None).unwrap();
+            device.drop_graph(graph);
+        }
+    }
+    assert_nothing_left(&mock);
+}
+
+#[test]
+fn g6_nodes_of_a_graph_run_as_their_edges_say() {
+    let mock = mock::Mock::new();
+    {
+        let (device, all) = with_block(&mock, 16 * 64);
+        let slot = |n: u64| Region { offset: n * 64, size: 64, ..all };
+        let queue = device.create_queue().unwrap();
+        let mut nodes = vec![Node { work: NodeWork::Fill { to: slot(0), pattern: &[5] }, after: &[] }];
+        let after: Vec<[u32; 1]> = (0..15).map(|n| [n]).collect();
+        nodes.extend(after.iter().zip(0..).map(|(after, n)| {
+            let work = NodeWork::Copy { from: slot(n), to: slot(n + 1) };
+            Node { work, after }
+        }));
+        for at in 1..=20 {
+            queue.fill(2 * at - 1, all, &[0]).unwrap();
+            let graph = instantiate(&device, &nodes, false);
+            queue.replay(2 * at, graph).unwrap();
+            queue.wait(2 * at, None).unwrap();
+            assert_eq!(bytes(&device, all), [5; 16 * 64]);
+            device.drop_graph(graph);
+        }
+    }
+    assert_nothing_left(&mock);
 }

@@ -269,7 +269,7 @@ fn pinned_memory_outlives_the_device_that_gave_it_out() {
     assert_eq!(mock.left()[4], 1, "the context, and with it the memory, is gone");
     drop(pinned);
     let deadline = Instant::now() + PATIENCE;
-    while mock.left() != [0; 5] {
+    while mock.left() != [0; 6] {
         assert!(Instant::now() < deadline, "left behind: {:?}", mock.left());
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -83,6 +83,7 @@ impl Common {
             }),
             Some(How::OutOfMemory) => Err(DeviceError::OutOfMemory { asked: 0, free: 0 }),
             Some(How::Lost) => Err(DeviceError::Lost(self.lose(name))),
+            Some(How::Unsupported) => Err(DeviceError::Unsupported(name)),
             Some(How::Panic) => panic_in(name),
         }
     }

@@ -21,6 +21,8 @@ pub enum How {
     Late,
     /// As [`How::Late`], but the work has been done: right bytes that nobody may trust.
     LateDone,
+    /// The device cannot do this: `DeviceError::Unsupported`.
+    Unsupported,
     /// The call panics.
     Panic,
 }

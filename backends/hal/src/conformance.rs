@@ -141,6 +141,9 @@ table! {
         g4_a_graph_dropped_after_its_replays_leaves_others_alone,
         g6_a_timed_graph_tells_the_time_of_its_last_replay,
         t13_a_violation_in_a_node_has_the_position_of_its_replay,
+        t13_of_several_violations_in_a_replay_the_first_node_is_told,
+        g6_inline_bytes_of_an_update_are_for_replays_that_are_enqueued_after_it,
+        m7_fills_that_are_nodes_repeat_patterns_of_every_size,
     ;
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,

@@ -330,7 +330,8 @@ pub trait Device: Send + Sync {
     fn fault(&self) -> Option<FaultCause>;
 
     /// Makes a graph ready to be replayed, when [`Capabilities::native_graphs`] says so. Everything that its replays need is allocated here: a replay asks the
-    /// device for no memory. What its nodes name lives at least as long as the graph.
+    /// device for no memory. What its nodes name lives at least as long as the graph. [`DeviceError::Unsupported`]: not with such nodes; the runtime plays this
+    /// graph back.
     fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         let _ = graph;
         Err(DeviceError::Unsupported("graphs"))

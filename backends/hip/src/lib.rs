@@ -8,7 +8,9 @@ mod symbols;
 use std::ffi::c_int;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Vendor};
+use compute_cuda_hip::driver::{
+    Attributes, Calls, DeviceNumber, Errors, Failure, FillNode, Flags, KernelNode, NodeParameters, Vendor,
+};
 use compute_hal::{Features, NativeKind};
 use compute_kernel::cxx;
 use hip_sys::*;
@@ -45,6 +47,10 @@ pub static VENDOR: Vendor = Vendor {
     target,
     compile_options,
     features,
+    // What came before has been changed since in how it treats nodes.
+    graphs: 50_600_000,
+    kernel_node,
+    fill_node,
 };
 
 /// A number of HIP's, which all fit.
@@ -153,6 +159,29 @@ fn target(calls: &Calls, _: &Attributes, device: DeviceNumber) -> Result<String,
     let places = [DeviceProperties::R0600_ARCHITECTURE, DeviceProperties::FIRST_ARCHITECTURE];
     let found = places.into_iter().map(|at| properties.architecture(at)).find(|name| name.starts_with("gfx"));
     found.ok_or(Failure { call: "hipGetDeviceProperties", code: plain(hipErrorNotSupported.0) })
+}
+
+fn kernel_node(node: &KernelNode) -> NodeParameters {
+    let axes = |[x, y, z]: [u32; 3]| dim3 { x, y, z };
+    NodeParameters::of(hipKernelNodeParams {
+        blockDim: axes(node.size),
+        extra: node.extra,
+        func: node.function,
+        gridDim: axes(node.groups),
+        kernelParams: std::ptr::null_mut(),
+        sharedMemBytes: node.shared,
+    })
+}
+
+fn fill_node(node: &FillNode) -> NodeParameters {
+    NodeParameters::of(hipMemsetParams {
+        dst: std::ptr::with_exposed_provenance_mut(usize::try_from(node.to).unwrap_or(0)),
+        elementSize: node.element,
+        height: 1,
+        pitch: node.count.saturating_mul(node.element as usize),
+        value: node.value,
+        width: node.count,
+    })
 }
 
 /// Families whose code hiprtc has been made to produce or clang has: of an architecture that it does not know, the compiler inside AMD's library ends the process.

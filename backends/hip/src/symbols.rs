@@ -22,6 +22,10 @@ pub(crate) static RUNTIME: Names = Names {
     stream_create: &["hipStreamCreateWithFlags"],
     event_create: &["hipEventCreateWithFlags"],
     launch: &["hipModuleLaunchKernel"],
+    graph_add_fill: &["hipGraphAddMemsetNode"],
+    graph_set_fill: &["hipGraphExecMemsetNodeSetParams"],
+    graph_add_copy: &["hipGraphAddMemcpyNode1D"],
+    graph_set_copy: &["hipGraphExecMemcpyNodeSetParams1D"],
     // HIP's names of errors are answers rather than arguments; pools cannot be relied on before HIP 6.
     ..compute_cuda_hip::shared_names!("hip")
 };

@@ -8,12 +8,13 @@ namespace {
 
 std::atomic<int> sticky{0};
 std::atomic<long> calls{0}, mistakes{0}, living[KINDS];
-// The call that fails: its number among those that count, what it answers, and whether that shows at once.
+// The call that fails: how many more of those that count there are until then, what it answers, and whether that shows at once.
 std::mutex plan_lock;
 long planned = 0;
 int planned_code = 0;
 bool planned_late = false;
 auto& planned_name = *new std::string;
+auto& planned_only = *new std::string;
 
 unsigned long number(const char* name, unsigned long otherwise) {
   const char* text = getenv(name);
@@ -47,9 +48,9 @@ Call::Call(const char* name, bool device) {
     error = (Error)code;
     return;
   }
-  long mine = ++calls;
+  ++calls;
   std::lock_guard<std::mutex> lock(plan_lock);
-  if (planned == 0 || mine != planned) return;
+  if (planned == 0 || std::string(name).rfind(planned_only, 0) != 0 || --planned > 0) return;
   planned_name = name;
   if (planned_late) late = planned_code;
   else error = (Error)planned_code;
@@ -79,10 +80,15 @@ void count(Kind kind, int by) { living[kind] += by; }
 // The n-th call from now on answers `code`, or with `late` succeeds, and what it enqueues ends the device with `code` when its turn comes. 0: none.
 EXPORT void hip_test_fail(long n, int code, int late) {
   std::lock_guard<std::mutex> lock(plan_lock);
-  planned = n > 0 ? calls + n : 0;
+  planned = n > 0 ? n : 0;
   planned_code = code;
   planned_late = late != 0;
   planned_name.clear();
+}
+// Only calls whose name begins like that count for `hip_test_fail`. An empty text: all.
+EXPORT void hip_test_only(const char* name) {
+  std::lock_guard<std::mutex> lock(plan_lock);
+  planned_only = name;
 }
 // The name of the call that failed, or an empty text.
 EXPORT const char* hip_test_failed(void) {

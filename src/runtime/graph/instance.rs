@@ -183,6 +183,8 @@ impl Plan {
         let made = native_graph(self, device, label, timed);
         match made {
             Ok(id) => Ok(Some(Native { device: Arc::clone(device), id })),
+            // It does not keep graphs with such nodes. A timed one has to be refused: only the device can measure.
+            Err(DeviceError::Unsupported(_)) if !timed => Ok(None),
             Err(failed) => Err(device.broken(failed)),
         }
     }

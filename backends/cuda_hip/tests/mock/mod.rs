@@ -10,7 +10,10 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{Attributes, CompilerNames, Copy2d, Errors, Flags, Handle, Names, PoolProperties, Status, Vendor};
+use compute_cuda_hip::driver::{
+    Attributes, CompilerNames, Copy2d, Copy3d, Errors, FillNode, Flags, Handle, Names, NodeParameters, PoolProperties, Status,
+    Vendor,
+};
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) const OUT_OF_MEMORY: Status = 2;
@@ -30,6 +33,24 @@ enum Work {
     Free(u64),
     /// The one kernel: from the two first addresses of its arguments 16 bytes each to the third.
     Launch([u64; 3]),
+    /// Nodes of a graph that have not run.
+    Graph(Vec<Node>),
+}
+
+/// What a node of a graph does; it follows others.
+#[derive(Clone)]
+struct Node {
+    id: usize,
+    after: Vec<usize>,
+    work: NodeWork,
+}
+
+#[derive(Clone)]
+enum NodeWork {
+    Nothing,
+    /// To, from, size.
+    Copy(u64, u64, usize),
+    Fill(FillNode),
 }
 
 #[derive(Default)]
@@ -51,6 +72,8 @@ pub(crate) struct State {
     blocks: BTreeMap<u64, Block>,
     streams: HashMap<usize, VecDeque<Work>>,
     events: HashMap<usize, Event>,
+    graphs: HashMap<usize, Vec<Node>>,
+    executables: HashMap<usize, Vec<Node>>,
     pools: usize,
     retained: usize,
     current: HashMap<std::thread::ThreadId, Vec<usize>>,
@@ -58,7 +81,6 @@ pub(crate) struct State {
     dice: u64,
     clock: u64,
     calls: u64,
-    fail: Option<(u64, Status)>,
     fail_named: Option<(&'static str, Status)>,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
@@ -70,6 +92,8 @@ pub(crate) struct State {
     broken: Vec<c_int>,
     /// The program of the runtime compiler's that there is.
     program: bool,
+    /// The beginning of names, how many more calls with such names there are until one fails, and what that answers.
+    fail: Option<(&'static str, u64, Status)>,
     /// Whether the failure has come.
     pub(crate) failed: Option<&'static str>,
     dead: bool,
@@ -106,12 +130,17 @@ impl Mock {
         Self { driver, _user: user }
     }
 
-    /// Fails the `call`-th call from now.
-    pub(crate) fn arm(&self, call: u64, code: Status) {
+    /// Fails the `call`-th call from now whose name begins like that.
+    pub(crate) fn arm(&self, only: &'static str, call: u64, code: Status) {
         with(|state| {
-            state.fail = Some((state.calls + call, code));
+            state.fail = Some((only, call, code));
             state.failed = None;
         });
+    }
+
+    /// What failed so far.
+    pub(crate) fn failed(&self) -> Option<&'static str> {
+        with(|state| state.failed)
     }
 
     /// Fails the next call of that name.
@@ -159,9 +188,12 @@ impl Mock {
         with(|state| state.calls)
     }
 
-    /// What has not been given back: blocks, streams, events, pools, contexts.
-    pub(crate) fn left(&self) -> [usize; 5] {
-        with(|state| [state.blocks.len(), state.streams.len(), state.events.len(), state.pools, state.retained])
+    /// What has not been given back: blocks, streams, events, pools, contexts, graphs of both kinds.
+    pub(crate) fn left(&self) -> [usize; 6] {
+        with(|state| {
+            let graphs = state.graphs.len() + state.executables.len();
+            [state.blocks.len(), state.streams.len(), state.events.len(), state.pools, state.retained, graphs]
+        })
     }
 
     /// The context that this thread has.
@@ -210,9 +242,14 @@ fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
         if state.dead {
             return STICKY;
         }
-        if let Some((at, code)) = state.fail
-            && at == state.calls
+        if let Some((only, left, code)) = &mut state.fail
+            && name.starts_with(*only)
         {
+            let code = *code;
+            *left = left.wrapping_sub(1);
+            if *left != 0 {
+                return body(state);
+            }
             state.failed = Some(name);
             state.dead = code == STICKY;
             return code;
@@ -311,6 +348,17 @@ impl State {
                     unsafe { std::ptr::copy(from, to.add(16 * n), 16) }
                 }
             }
+            Work::Graph(mut nodes) => {
+                // One that nothing which is left has to come before, whichever the dice say.
+                let begun = |node: &Node| !node.after.iter().any(|before| nodes.iter().any(|other| other.id == *before));
+                let free: Vec<usize> = (0..nodes.len()).filter(|index| begun(&nodes[*index])).collect();
+                if let Some(index) = free.get(self.roll(free.len())) {
+                    self.run_node(&nodes.remove(*index).work);
+                }
+                if !nodes.is_empty() {
+                    self.streams.get_mut(&stream).unwrap().push_front(Work::Graph(nodes));
+                }
+            }
             Work::Ready(address) => self.blocks.get_mut(&address).unwrap().ready = true,
             Work::Free(address) => {
                 let mut gone = self.blocks.remove(&address).expect("freed twice");
@@ -318,6 +366,44 @@ impl State {
             }
         }
         true
+    }
+
+    fn run_node(&mut self, work: &NodeWork) {
+        match *work {
+            NodeWork::Nothing => {}
+            NodeWork::Copy(to, from, size) => {
+                let (to, from) = (self.place(to, size, false), self.place(from, size, false));
+                // SAFETY: both were looked up.
+                unsafe { std::ptr::copy(from, to, size) }
+            }
+            NodeWork::Fill(FillNode { to, value, element, count }) => {
+                assert!(matches!(element, 1 | 2 | 4) && to.is_multiple_of(element.into()), "a fill of {element} at {to:#x}");
+                let bytes = value.to_le_bytes()[..element as usize].repeat(count);
+                let place = self.place(to, bytes.len(), true);
+                // SAFETY: the place has room for all.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) }
+            }
+        }
+    }
+
+    fn add_node(&mut self, node: *mut Handle, graph: Handle, after: *const Handle, count: usize, work: NodeWork) -> Status {
+        let id = self.id();
+        assert_eq!(after.is_null(), count == 0);
+        // SAFETY: as many as the caller says.
+        let after = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(after, count) } };
+        let after: Vec<usize> = after.iter().map(|before| *before as usize).collect();
+        let nodes = self.graphs.get_mut(&(graph as usize)).expect("a graph that lives");
+        assert!(after.iter().all(|before| nodes.iter().any(|other| other.id == *before)), "an edge from another graph's node");
+        nodes.push(Node { id, after, work });
+        give(node, id as Handle)
+    }
+
+    fn set_node(&mut self, executable: Handle, node: Handle, work: NodeWork) -> Status {
+        let id = node as usize;
+        assert!(self.graphs.values().flatten().any(|known| known.id == id), "a node whose graph is gone");
+        let nodes = self.executables.get_mut(&(executable as usize)).expect("what was made ready");
+        nodes.iter_mut().find(|known| known.id == id).expect("a node of it").work = work;
+        0
     }
 
     /// Some work of some streams.
@@ -530,6 +616,58 @@ mock! {
     code_size(_state, _program: Handle, size: *mut usize) { give(size, 1) }
     code(_state, _program: Handle, code: *mut c_char) { give(code, 1) }
     destroy(state, _program: *mut Handle) { state.program = false; 0 }
+    graph_create(state, graph: *mut Handle, _flags: u32) {
+        let id = state.id();
+        state.graphs.insert(id, Vec::new());
+        give(graph, id as Handle)
+    }
+    graph_destroy(state, graph: Handle) { state.graphs.remove(&(graph as usize)).expect("destroyed twice"); 0 }
+    graph_instantiate(state, executable: *mut Handle, graph: Handle, _flags: u64) {
+        let (id, nodes) = (state.id(), state.graphs.get(&(graph as usize)).expect("a graph that lives").clone());
+        state.executables.insert(id, nodes);
+        give(executable, id as Handle)
+    }
+    graph_launch(state, executable: Handle, stream: Handle) {
+        let nodes = state.executables.get(&(executable as usize)).expect("what was made ready").clone();
+        state.push(stream, Work::Graph(nodes))
+    }
+    graph_executable_destroy(state, executable: Handle) {
+        state.executables.remove(&(executable as usize)).expect("destroyed twice");
+        0
+    }
+    graph_add_empty(state, node: *mut Handle, graph: Handle, after: *const Handle, count: usize) {
+        state.add_node(node, graph, after, count, NodeWork::Nothing)
+    }
+    graph_add_kernel(_state, _node: *mut Handle, _graph: Handle, _after: *const Handle, _count: usize, _launch: *const c_void) {
+        REFUSED
+    }
+    graph_add_fill_in(state, node: *mut Handle, graph: Handle, after: *const Handle, count: usize, fill: *const c_void, context: Handle) {
+        assert_eq!(context as usize, 0x1000);
+        state.add_node(node, graph, after, count, filled(fill))
+    }
+    graph_add_copy_in(state, node: *mut Handle, graph: Handle, after: *const Handle, count: usize, copy: *const Copy3d, context: Handle) {
+        assert_eq!(context as usize, 0x1000);
+        state.add_node(node, graph, after, count, copied(copy))
+    }
+    graph_set_fill_in(state, executable: Handle, node: Handle, fill: *const c_void, _context: Handle) {
+        state.set_node(executable, node, filled(fill))
+    }
+    graph_set_copy_in(state, executable: Handle, node: Handle, copy: *const Copy3d, _context: Handle) {
+        state.set_node(executable, node, copied(copy))
+    }
+}
+
+fn copied(copy: *const Copy3d) -> NodeWork {
+    // SAFETY: the caller's structure.
+    let copy = unsafe { *copy };
+    assert_eq!((copy.size[1..].to_vec(), copy.to_kind), (vec![1, 1], 2));
+    let from = if copy.from_kind == 1 { copy.from_host as u64 } else { copy.from_device };
+    NodeWork::Copy(copy.to_device, from, copy.size[0])
+}
+
+fn filled(fill: *const c_void) -> NodeWork {
+    // SAFETY: what the vendor's `fill_node` below makes.
+    NodeWork::Fill(unsafe { *fill.cast::<FillNode>() })
 }
 
 /// Whether the next device has pools.
@@ -599,4 +737,7 @@ const DATA: Vendor = Vendor {
     target: |_, _, _| Ok("mock".into()),
     compile_options: |_| Err("a mock runs nothing".into()),
     features: |_| compute_hal::Features::default(),
+    graphs: 0,
+    kernel_node: |node| NodeParameters::of(*node),
+    fill_node: |node| NodeParameters::of(*node),
 };

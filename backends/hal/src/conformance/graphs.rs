@@ -273,3 +273,100 @@ pub(super) fn t13_a_violation_in_a_node_has_the_position_of_its_replay(subject: 
     bench.device.drop_graph(graph);
     Ok(())
 }
+
+pub(super) fn g6_inline_bytes_of_an_update_are_for_replays_that_are_enqueued_after_it(subject: &Subject<'_>) -> Outcome {
+    let Some(world) = World::new(subject, 2)? else { return Ok(()) };
+    let bench = &world.bench;
+    let kernel = bench.compile(
+        "@group(0) @binding(0) var<uniform> word: vec4<u32>;
+        @group(0) @binding(1) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(64) fn put(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] = word.y + id.x; }",
+    )?;
+    let sum = bench.words(&[0; 64])?;
+    let bytes = |round: u32| [round, 1000 * round, 0, 0].map(u32::to_le_bytes).concat();
+    let grid = Grid::Direct([1, 1, 1]);
+    let at_first = bytes(7);
+    let bindings = [Binding::Inline(&at_first), Binding::Buffer(world.slot(0))];
+    let launch = Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 };
+    let nodes = [
+        Node { work: NodeWork::Launch(launch), after: &[] },
+        Node { work: NodeWork::Copy { from: world.slot(0), to: world.slot(1) }, after: &[0] },
+    ];
+    let graph = bench.device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "inline" })?;
+    for round in 0..60_u32 {
+        // The first replays have what the graph was made with.
+        if round >= 3 {
+            let now = bytes(round);
+            let bindings = [Binding::Inline(&now), Binding::Buffer(world.slot(0))];
+            match bench.device.update_graph(graph, 0, &NodeWork::Launch(Launch { bindings: &bindings, ..launch })) {
+                Err(crate::DeviceError::Unsupported(_)) => return Ok(()),
+                other => other?,
+            }
+        }
+        world.replay(graph)?;
+        bench.queue.copy(bench.at(), part(world.slot(1), 8, 4), part(sum, u64::from(round) * 4, 4))?;
+    }
+    let found = bench.read_words(sum)?;
+    let expected: Vec<u32> = (0..60).map(|round| 1000 * if round < 3 { 7 } else { round } + 2).collect();
+    ensure!(found.get(..60) == Some(&expected[..]), "the replays left {found:?}");
+    bench.device.drop_graph(graph);
+    Ok(())
+}
+
+pub(super) fn m7_fills_that_are_nodes_repeat_patterns_of_every_size(subject: &Subject<'_>) -> Outcome {
+    let Some(world) = World::new(subject, 2)? else { return Ok(()) };
+    let bench = &world.bench;
+    let whole: Vec<u8> = (1..=16).collect();
+    for size in [1, 2, 4, 8, 16] {
+        let pattern = &whole[..size];
+        for (offset, count) in [(0, 64), (16, 50_003), (4, 4097), (3, 1), (5, 9_999)] {
+            let mut expected = vec![0xEE_u8; 60_000];
+            let block = bench.block(&expected)?;
+            let node = Node { work: NodeWork::Fill { to: part(block, offset, count), pattern }, after: &[] };
+            let graph = bench.device.instantiate(&GraphRequest { nodes: &[node], timed: false, label: "fill" })?;
+            world.replay(graph)?;
+            let place = expected.iter_mut().skip(offset as usize).take(count as usize);
+            place.zip(pattern.iter().cycle()).for_each(|(byte, new)| *byte = *new);
+            super::bench::same(&bench.read(block)?, &expected, &format!("{count} bytes from {offset} on, {size} of them new"))?;
+            bench.device.drop_graph(graph);
+            bench.device.free(block.memory);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn t13_of_several_violations_in_a_replay_the_first_node_is_told(subject: &Subject<'_>) -> Outcome {
+    let Some(world) = World::new(subject, 2)? else { return Ok(()) };
+    let bench = &world.bench;
+    if !bench.device.capabilities().validate {
+        return Ok(());
+    }
+    let source = "@group(0) @binding(0) var<uniform> i: u32;
+        @group(0) @binding(1) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn stray() { o[i] = 1u; }";
+    let kernel = compile(&*bench.device, source, Bounds::Validate, false)?;
+    let indices = [3_u32, 2000, 1000, 5].map(u32::to_le_bytes);
+    let bindings: Vec<[Binding<'_>; 2]> =
+        indices.iter().map(|index| [Binding::Inline(index), Binding::Buffer(world.slot(1))]).collect();
+    let after = [vec![], vec![0], vec![1], vec![2]];
+    let nodes: Vec<Node<'_>> = bindings
+        .iter()
+        .zip(&after)
+        .map(|(bindings, after)| {
+            let launch = Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 };
+            Node { work: NodeWork::Launch(launch), after }
+        })
+        .collect();
+    let graph = bench.device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "" })?;
+    let positions = [bench.at(), bench.at()];
+    for at in positions {
+        bench.queue.replay(at, graph)?;
+    }
+    bench.wait()?;
+    let late = bench.queue.take_late();
+    let first = |failure: &crate::LateFailure| matches!(failure.cause, LateCause::OutOfBounds { index: 2000, .. });
+    let right = late.iter().map(|failure| failure.position).eq(positions) && late.iter().all(first);
+    ensure!(right, "told: {late:?}, the violations were at {positions:?}");
+    bench.device.drop_graph(graph);
+    Ok(())
+}

@@ -96,6 +96,14 @@ impl Control {
         unsafe { fail(n as c_long, code, late.into()) }
     }
 
+    /// Only calls whose name begins like that count for [`Self::fail`].
+    pub(crate) fn only(&self, name: &str) {
+        let name = CString::new(name).unwrap();
+        let only: unsafe extern "C" fn(*const c_char) = self.function(c"hip_test_only");
+        // SAFETY: the name ends with a zero.
+        unsafe { only(name.as_ptr()) }
+    }
+
     /// The call that failed, if any has.
     pub(crate) fn failed(&self) -> Option<String> {
         let failed: unsafe extern "C" fn() -> *const c_char = self.function(c"hip_test_failed");

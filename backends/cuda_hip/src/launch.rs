@@ -1,0 +1,138 @@
+//! Launches and replays of graphs as they go into a queue's stream.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use compute_hal::{DeviceError, Position};
+
+use crate::api::{Inside, Object};
+use crate::driver::{Failure, Flags};
+use crate::flight::{Laps, Told};
+use crate::graph::{Listed, Replay, Step};
+use crate::kernel::Kernel;
+use crate::lane::{Lane, Submit};
+use crate::op::{Call, Groups, Inline, put};
+use crate::staging::{ALIGNMENT, Slice};
+
+/// Bytes of pinned memory for a launch's uniform bytes.
+pub(crate) fn inline_size(inline: &Inline<'_>) -> usize {
+    inline.iter().map(|(_, bytes)| bytes.len().max(1).next_multiple_of(ALIGNMENT)).sum()
+}
+
+/// Puts uniform bytes to their place, and where that is among the arguments.
+pub(crate) fn place_inline(inline: &Inline<'_>, room: Slice, arguments: &mut [u8]) -> Result<(), DeviceError> {
+    let mut start = 0;
+    for (offset, bytes) in inline {
+        room.put(start, bytes);
+        put(arguments, *offset, &(room.address + start as u64).to_le_bytes())?;
+        start += bytes.len().max(1).next_multiple_of(ALIGNMENT);
+    }
+    Ok(())
+}
+
+/// Calls `use_it` with a block of arguments in the form of a launch's `extra`.
+pub(crate) fn with_extra<R>(flags: &Flags, arguments: &[u8], use_it: impl FnOnce(*mut *mut c_void) -> R) -> R {
+    let [pointer, size, end] = flags.launch_markers.map(std::ptr::without_provenance_mut);
+    let mut bytes = arguments.len();
+    let block = arguments.as_ptr().cast_mut().cast();
+    let mut extra = [pointer, block, size, (&raw mut bytes).cast(), end];
+    use_it(extra.as_mut_ptr())
+}
+
+/// Hands a launch to the driver.
+fn launch_now(calls: &Inside<'_>, kernel: &Kernel, arguments: &[u8], groups: [u32; 3], stream: Object) -> Result<(), Failure> {
+    let ([x, y, z], [bx, by, bz]) = (groups, kernel.workgroup_size);
+    let none = std::ptr::null_mut();
+    with_extra(&calls.api.vendor.flags, arguments, |extra| {
+        // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, which the driver copies before it returns.
+        unsafe { calls.launch(kernel.function.0, x, y, z, bx, by, bz, kernel.shared, stream.0, none, extra) }
+    })
+}
+
+impl Lane {
+    /// A launch whose counts are known. `arguments`: its own, or a copy of them.
+    pub(crate) fn launch_direct(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        at: Position,
+        (call, groups): (&Call<'_>, [u32; 3]),
+        arguments: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let inline = inline_size(&call.inline);
+        let record = call.record.zip(call.kernel.reports.record().map(|record| record.size as usize));
+        let size = inline + record.map_or(0, |(_, size)| size);
+        let mut told = None;
+        if size > 0 {
+            // One for all: a chunk that was left for another would be given back with a marker that lies before this launch.
+            let slice = self.slice(submit, calls, size)?;
+            place_inline(&call.inline, slice, arguments)?;
+            if let Some((offset, size)) = record {
+                let record = slice.part(inline, size);
+                record.clear();
+                put(arguments, offset, &record.address.to_le_bytes())?;
+                told = Some(Told { position: at, record, reports: Arc::clone(&call.kernel.reports) });
+            }
+        }
+        launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
+        submit.load.told.extend(told);
+        Ok(())
+    }
+
+    /// Puts a graph into the stream.
+    pub(crate) fn replay(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        at: Position,
+        replay: &Replay,
+    ) -> Result<(), DeviceError> {
+        let Some(Listed { steps, times }) = &replay.list else {
+            return replay.launch(calls, self.stream).map_err(|f| self.shared.fail(f));
+        };
+        let Some(times) = times else {
+            return steps.iter().try_for_each(|step| self.step(submit, calls, at, step));
+        };
+        let mut laps = Laps { times: Arc::clone(times), nodes: steps.len(), marks: Vec::new(), whole: false };
+        let outcome = self.measure(submit, calls, at, steps, &mut laps);
+        laps.whole = outcome.is_ok();
+        submit.load.laps.push(laps);
+        outcome
+    }
+
+    /// Puts a graph's nodes into the stream with an event before the first and behind each.
+    fn measure(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        at: Position,
+        steps: &[Arc<Step>],
+        laps: &mut Laps,
+    ) -> Result<(), DeviceError> {
+        let mut mark = |node| self.progress.lap(calls, self.stream, node, laps).map_err(|f| self.shared.fail(f));
+        mark(None)?;
+        for (node, step) in steps.iter().enumerate() {
+            if !matches!(**step, Step::Nothing) {
+                self.step(submit, calls, at, step)?;
+                mark(Some(node))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, step: &Step) -> Result<(), DeviceError> {
+        match step {
+            Step::Nothing => Ok(()),
+            Step::Fill { to, size, pattern } => self.fill(submit, calls, *to, *size, pattern),
+            Step::Copy(rows) => crate::moves::rows(calls, self.stream, rows, self.shared.pitch).map_err(|f| self.shared.fail(f)),
+            Step::Launch(call) => {
+                let Groups::Direct(groups) = call.groups else {
+                    return Err(DeviceError::Internal("a node whose counts are not known".into()));
+                };
+                // Later replays start from the same.
+                let mut arguments = call.arguments.clone();
+                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)
+            }
+        }
+    }
+}
