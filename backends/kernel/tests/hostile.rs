@@ -118,6 +118,21 @@ fn long_chains_of_declarations_are_answered() {
 }
 
 #[test]
+fn types_that_need_themselves_or_are_many_are_answered() {
+    let main = "@compute @workgroup_size(1) fn main() {}";
+    for types in [
+        "struct S { a: array<u32, u32(S())> }",
+        "struct S { a: array<u32, T()> } struct T { b: array<u32, S().a[0]> }",
+        "alias A = array<u32, A()[0]>; const c = A();",
+    ] {
+        refused(&format!("{types} {main}"));
+    }
+    let members = |of: usize| (0..12).map(|m| format!("m{m}: S{of},")).collect::<String>();
+    let types: String = (1..15).map(|n| format!("struct S{n} {{ {} }}\n", members(n - 1))).collect();
+    let _ = answer(&format!("struct S0 {{ m: u32 }}\n{types}const c = S14().m0; {main}"));
+}
+
+#[test]
 fn sizes_that_could_exhaust_memory_are_refused() {
     refused(&in_main("let a = -array<u32, 4294967295>();"));
     refused(&in_main("let a = array<u32, 1u << 31>() == array<u32, 1u << 31>();"));

@@ -1,6 +1,6 @@
 //! What the names of a source stand for while its tokens are walked: constants and types of the module, and whatever hides them locally.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -44,6 +44,8 @@ pub(super) struct Scope<'a> {
 pub(super) struct Names<'a> {
     globals: HashMap<&'a str, Global>,
     known: HashMap<&'a str, Result<Value>>,
+    /// Types that are being made: one that needs itself, as in a size of an array, is none.
+    open: HashSet<&'a str>,
     pub(super) scopes: Vec<Scope<'a>>,
     chain: u32,
     made: usize,
@@ -51,7 +53,8 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(super) fn of(scanned: &Scanned<'a>) -> Self {
-        let mut names = Self { globals: HashMap::new(), known: HashMap::new(), scopes: Vec::new(), chain: 0, made: 0 };
+        let mut names =
+            Self { globals: HashMap::new(), known: HashMap::new(), open: HashSet::new(), scopes: Vec::new(), chain: 0, made: 0 };
         let mut depth = 0u32;
         for at in 0..scanned.len() {
             match scanned.kind(at) {
@@ -142,10 +145,18 @@ impl<'a> Names<'a> {
             Some(Global::Struct(tokens)) => (tokens.clone(), true),
             _ => return Err(No::Unknown),
         };
+        // Each time that it is named: types inside types could be many.
+        self.spend(1)?;
+        if self.chain >= MAX_CHAIN || !self.open.insert(name) {
+            return Err(No::Unknown);
+        }
+        self.chain += 1;
         let scopes = std::mem::take(&mut self.scopes);
         let mut eval = Eval { scanned, names: self, at: tokens.start, end: tokens.end };
         let found = if structure { members(&mut eval, name, depth) } else { eval.ty(depth) };
         self.scopes = scopes;
+        self.chain -= 1;
+        self.open.remove(name);
         found
     }
 
