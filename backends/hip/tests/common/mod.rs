@@ -1,25 +1,8 @@
-//! The stand-in for AMD's driver (`test_driver/`), built when it is not there yet.
+//! The libraries that stand in for AMD's (`test_driver/`, `forward_driver/`), built when they are not there yet, and what tests ask of the first.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-const SOURCES: &[(&str, &str)] = &[
-    ("build.sh", include_str!("../../test_driver/build.sh")),
-    ("compiler.cpp", include_str!("../../test_driver/compiler.cpp")),
-    ("compiler.h", include_str!("../../test_driver/compiler.h")),
-    ("control.cpp", include_str!("../../test_driver/control.cpp")),
-    ("copy.cpp", include_str!("../../test_driver/copy.cpp")),
-    ("device.cpp", include_str!("../../test_driver/device.cpp")),
-    ("driver.h", include_str!("../../test_driver/driver.h")),
-    ("execute.cpp", include_str!("../../test_driver/execute.cpp")),
-    ("graph.cpp", include_str!("../../test_driver/graph.cpp")),
-    ("kernel.h", include_str!("../../test_driver/kernel.h")),
-    ("kernel_interface.h", include_str!("../../test_driver/kernel_interface.h")),
-    ("memory.cpp", include_str!("../../test_driver/memory.cpp")),
-    ("module.cpp", include_str!("../../test_driver/module.cpp")),
-    ("stream.cpp", include_str!("../../test_driver/stream.cpp")),
-];
 
 /// What lives in the stand-in, by the numbers of `hip_test_living`.
 pub(crate) const KINDS: [&str; 10] = [
@@ -35,28 +18,35 @@ pub(crate) const KINDS: [&str; 10] = [
     "retained contexts",
 ];
 
-/// The library, built now or before. `None`, said aloud: there is no compiler for it.
+/// The stand-in, built now or before. `None`, said aloud: there is no compiler for it.
 pub(crate) fn library() -> Option<PathBuf> {
     if !Command::new("clang++-19").arg("--version").output().is_ok_and(|output| output.status.success()) {
         println!("NOT TESTED: clang++-19 is not installed, so there is no stand-in for AMD's driver");
         return None;
     }
+    Some(built("test_driver"))
+}
+
+/// The library that `build.sh` of a folder here makes, built now or before from what is in that folder.
+pub(crate) fn built(folder: &str) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&sources).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort_unstable();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in SOURCES.iter().flat_map(|(_, text)| text.bytes()) {
+    for byte in files.iter().flat_map(|file| std::fs::read(file).unwrap()) {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hip-driver-{hash:016x}"));
-    std::fs::create_dir_all(&folder).unwrap();
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hip-{folder}-{hash:016x}"));
+    std::fs::create_dir_all(&made).unwrap();
     // Other test processes want it at the same time.
-    let lock = std::fs::File::create(folder.join("lock")).unwrap();
+    let lock = std::fs::File::create(made.join("lock")).unwrap();
     lock.lock().unwrap();
-    let library = folder.join("libamdhip64.so");
+    let library = made.join("libamdhip64.so");
     if !library.exists() {
-        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_driver/build.sh");
-        let output = Command::new(build).arg(&folder).output().unwrap();
+        let output = Command::new(sources.join("build.sh")).arg(&made).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    Some(library)
+    library
 }
 
 /// The functions of the stand-in that are for tests.
