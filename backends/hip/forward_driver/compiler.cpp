@@ -22,7 +22,8 @@ std::string target() {
   if (const char* asked = getenv("HIP_FORWARD_TARGET")) return asked;
   int major = 0, minor = 0;
   const Cuda* cu = cuda();
-  if (!cu || cu->device_attribute(&major, MAJOR, current_device()) || cu->device_attribute(&minor, MINOR, current_device())) return "";
+  // Whoever only compiles has started no driver.
+  if (!cu || cu->init(0) || cu->device_attribute(&major, MAJOR, current_device()) || cu->device_attribute(&minor, MINOR, current_device())) return "";
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 
