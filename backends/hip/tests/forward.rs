@@ -148,7 +148,8 @@ fn nvrtc_takes_every_kernel_as_hip_behind_the_forwarders_words() {
         let modes = [(Bounds::Checked, false), (Bounds::Validate, name != "own"), (Bounds::Unchecked, false)];
         for (bounds, strict) in modes.into_iter().take(if n % 4 == 0 { 3 } else { 1 }) {
             let text = text(&entry, bounds, strict);
-            let options: Vec<&str> = ["--offload-arch=gfx1100", "-O3", "-w"].into_iter().chain(text.options.iter().copied()).collect();
+            let options: Vec<&str> =
+                ["--offload-arch=gfx1100", "-O3", "-w"].into_iter().chain(text.options.iter().copied()).collect();
             count += 1;
             match compile(&calls, &text.source, &options) {
                 Ok(size) => assert!(size > 0, "{name}: no code"),
