@@ -10,18 +10,22 @@
     reason = "a benchmark ends at the first thing that is wrong"
 )]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+mod common;
+
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compute_cuda_hip::driver::{Calls, CompilerCalls, Handle, Status};
+use common::{Function, Raw, median};
+use compute_cuda_hip::driver::{Handle, Status};
+use compute_hal::kernel::cxx::{self, Options, Parameter};
+use compute_hal::kernel::lower::Lowering;
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::kernel::{Module, Source};
+use compute_hal::kernel::{EntryPoint, Module, Source};
 use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, Driver, GraphRequest, Grid, HostSource, KernelId, Launch, Node, NodeWork,
     OpenOptions, Queue, Region, Waited,
 };
-use libloading::Library;
 
 const LAUNCHES: u64 = 20_000;
 const ROUNDS: usize = 7;
@@ -30,84 +34,43 @@ const THREADS: usize = 8;
 const NODES: usize = 1000;
 const BYTES: usize = 256 << 20;
 
-/// The driver without us.
-struct Raw {
-    calls: Calls,
-    compiler: CompilerCalls,
-    library: Library,
-    context: usize,
+/// The kernel that everything here launches, in a form that the driver takes from us as well: the text that the device compiles, and its one parameter.
+struct Tiny {
+    entry: Arc<EntryPoint>,
+    function: Function,
 }
 
-fn find(library: &Library, symbol: &CStr) -> Option<*mut c_void> {
-    // SAFETY: only the address is taken.
-    unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok().map(|address| *address)
+/// As the device lays it out: an address, the number of elements, and nothing.
+type Parameters = [u64; 2];
+
+impl Tiny {
+    fn new(raw: &Raw, target: &str) -> Self {
+        let source =
+            "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @compute @workgroup_size(1) fn one() { o[0] = 1u; }";
+        let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+        let lowered = entry.lower(&Lowering { bounds: Bounds::Checked, deferred: true, print_room: 0, names: None }).unwrap();
+        let options = Options { dialect: &cxx::CUDA, checked: true, strict: false, subgroup_size: Some(32) };
+        let text = cxx::translate(&lowered, &options).unwrap();
+        let fields = &text.parameters.fields;
+        assert!(fields[0].offset == 0 && matches!(fields[0].parameter, Parameter::Address { .. }) && text.parameters.size == 16);
+        Self { entry, function: raw.function(&text.source, &text.entry, target, &text.options) }
+    }
+
+    fn compile(&self, device: &dyn Device) -> KernelId {
+        let source = CompileSource::Portable(&self.entry);
+        device
+            .compile(&CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "one" })
+            .unwrap()
+    }
 }
 
 impl Raw {
-    fn open() -> Self {
-        let vendor = &compute_cuda::VENDOR;
-        // SAFETY: these are the vendor's libraries, and stay loaded.
-        let (library, compiler) = unsafe {
-            let first = |names: &[&str]| names.iter().find_map(|name| Library::new(name).ok()).unwrap();
-            (first(vendor.libraries), &*Box::leak(Box::new(first(vendor.compilers))))
-        };
-        let mut context: Handle = std::ptr::null_mut();
-        // SAFETY: the tables are those of these libraries; the places are ours.
-        let (calls, compiler) = unsafe {
-            let calls = Calls::load(vendor.names, &|symbol| find(&library, symbol)).unwrap();
-            calls.init(0).unwrap();
-            calls.primary_retain(&mut context, 0).unwrap();
-            (calls, CompilerCalls::load(vendor.compiler_names, &|symbol| find(compiler, symbol)).unwrap())
-        };
-        let raw = Self { calls, compiler, library, context: context as usize };
-        raw.enter();
-        raw
-    }
-
-    fn enter(&self) {
-        // SAFETY: the context was retained.
-        unsafe { self.calls.context_push(self.context as Handle).unwrap() }
-    }
-
-    /// A function of the driver that the table does not have.
-    fn more<F: Copy>(&self, symbol: &str) -> F {
-        // SAFETY: the caller names the type that the driver documents.
-        unsafe { *self.library.get::<F>(symbol.as_bytes()).unwrap() }
-    }
-
-    fn stream(&self) -> usize {
-        let mut stream = std::ptr::null_mut();
-        // SAFETY: the place is ours.
-        unsafe { self.calls.stream_create(&mut stream, 1).unwrap() }
-        stream as usize
-    }
-
-    fn function(&self, text: &str, name: &str, target: &str) -> usize {
-        let (source, name) = (CString::new(text).unwrap(), CString::new(name).unwrap());
-        let option = CString::new(format!("--gpu-architecture={target}")).unwrap();
-        let options: [*const c_char; 1] = [option.as_ptr()];
-        let (mut program, mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        let (mut size, none) = (0, std::ptr::null());
-        // SAFETY: texts end with zeros, places are ours and as long as said.
-        unsafe {
-            self.compiler.create(&mut program, source.as_ptr(), c"raw".as_ptr(), 0, none, none).unwrap();
-            self.compiler.compile(program, 1, options.as_ptr()).unwrap();
-            self.compiler.code_size(program, &mut size).unwrap();
-            let mut code = vec![0_u8; size];
-            self.compiler.code(program, code.as_mut_ptr().cast()).unwrap();
-            let none = std::ptr::null_mut();
-            self.calls.module_load(&mut module, code.as_ptr().cast(), 0, none, none.cast()).unwrap();
-            self.calls.module_function(&mut function, module, name.as_ptr()).unwrap();
-        }
-        function as usize
-    }
-
-    /// A chain of launches, ready to run.
-    fn chain(&self, function: usize, mut address: u64) -> usize {
-        let mut arguments = [(&raw mut address).cast::<c_void>()];
+    /// A chain of launches made of nodes, ready to run.
+    fn chain(&self, function: Function, mut parameters: Parameters) -> usize {
+        let mut arguments = [(&raw mut parameters).cast::<c_void>()];
         let none: Handle = std::ptr::null_mut();
         let launch = compute_cuda::nodes::KernelParameters {
-            function: function as Handle,
+            function: function.handle(),
             grid: [1; 3],
             block: [1; 3],
             shared: 0,
@@ -117,7 +80,7 @@ impl Raw {
             context: none,
         };
         let (mut graph, mut executable, mut last) = (none, none, none);
-        // SAFETY: the function has one parameter, an address; the places are ours, and nodes are of the graph.
+        // SAFETY: the function has one parameter, as given; the places are ours, and nodes are of the graph.
         unsafe {
             self.calls.graph_create(&mut graph, 0).unwrap();
             for n in 0..NODES {
@@ -125,37 +88,51 @@ impl Raw {
                 self.calls.graph_add_kernel(&mut last, graph, &before, n.min(1), (&raw const launch).cast()).unwrap();
             }
             self.calls.graph_instantiate(&mut executable, graph, 0).unwrap();
+            self.calls.graph_destroy(graph).unwrap();
         }
         executable as usize
     }
 
-    fn launch(&self, function: usize, stream: usize, mut address: u64) {
-        let mut arguments = [(&raw mut address).cast::<c_void>()];
-        let none = std::ptr::null_mut();
-        // SAFETY: the function has one parameter, an address.
+    /// The same by capture.
+    fn captured(&self, function: Function, parameters: Parameters, stream: usize) -> usize {
+        let begin: unsafe extern "C" fn(Handle, c_int) -> Status = self.more("cuStreamBeginCapture_v2");
+        let end: unsafe extern "C" fn(Handle, *mut Handle) -> Status = self.more("cuStreamEndCapture");
+        let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the stream lives and nobody else uses it; the places are ours.
         unsafe {
-            self.calls.launch(function as Handle, 1, 1, 1, 1, 1, 1, 0, stream as Handle, arguments.as_mut_ptr(), none).unwrap()
+            assert_eq!(begin(stream as Handle, 1), 0);
+            (0..NODES).for_each(|_| self.launch_one(function, stream, parameters));
+            assert_eq!(end(stream as Handle, &mut graph), 0);
+            self.calls.graph_instantiate(&mut executable, graph, 0).unwrap();
+            self.calls.graph_destroy(graph).unwrap();
         }
+        executable as usize
+    }
+
+    fn end_chain(&self, executable: usize) {
+        // SAFETY: it was made by one of the above, and nothing of it runs.
+        unsafe { self.calls.graph_executable_destroy(executable as Handle).unwrap() }
     }
 }
 
-/// The median of so many runs.
-fn median(mut run: impl FnMut() -> Duration) -> Duration {
-    let mut times: Vec<Duration> = (0..ROUNDS).map(|_| run()).collect();
-    times.sort_unstable();
-    times[ROUNDS / 2]
+/// The medians of so many runs of two things that are compared, in turns.
+fn both(mut ours: impl FnMut() -> Duration, mut theirs: impl FnMut() -> Duration) -> (Duration, Duration) {
+    let (mut mine, mut raws) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        mine.push(ours());
+        raws.push(theirs());
+    }
+    (median(mine), median(raws))
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
 }
 
 fn line(what: &str, ours: f64, raw: f64, unit: &str, ratio: f64) {
     println!("| {what} | {ours:.2} {unit} | {raw:.2} {unit} | {ratio:.2} |");
-}
-
-fn compile(device: &dyn Device) -> KernelId {
-    let source =
-        "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @compute @workgroup_size(1) fn one() { o[0] = 1u; }";
-    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
-    let source = CompileSource::Portable(&entry);
-    device.compile(&CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "one" }).unwrap()
 }
 
 fn launches(queue: &dyn Queue, kernel: KernelId, region: Region, first: u64) {
@@ -182,139 +159,173 @@ fn main() {
     println!("| | libcompute's device | driver | ratio |\n|---|---|---|---|");
     let device = driver.open(0, &OpenOptions::default()).unwrap();
     let raw = Raw::open();
-    let text = "extern \"C\" __global__ void one(unsigned* o) { o[0] = 1u; }";
-    let function = raw.function(text, "one", &properties.target);
-    launch_costs(&raw, &device, function);
-    graphs(&raw, &*device, function);
-    threads(&raw, &device, function);
+    let tiny = Tiny::new(&raw, &properties.target);
+    launch_costs(&raw, &device, &tiny);
+    graphs(&raw, &*device, &tiny);
+    threads(&raw, &device, &tiny);
     copies(&raw, &*device);
+    calls(&raw, &*device, &tiny);
 }
 
-fn launch_costs(raw: &Raw, device: &Arc<dyn Device>, function: usize) {
-    let synchronize: unsafe extern "C" fn(Handle) -> Status = raw.more("cuStreamSynchronize");
-    let (queue, stream, kernel) = (device.create_queue().unwrap(), raw.stream(), compile(&**device));
+const MICRO: f64 = 1e6;
+
+fn row(what: &str, times: (Duration, Duration), count: f64) {
+    let (ours, raw) = (times.0.as_secs_f64() * MICRO / count, times.1.as_secs_f64() * MICRO / count);
+    line(what, ours, raw, "us", ours / raw);
+}
+
+fn launch_costs(raw: &Raw, device: &Arc<dyn Device>, tiny: &Tiny) {
+    let rest = raw.synchronize();
+    let (queue, stream, kernel) = (device.create_queue().unwrap(), raw.stream(), tiny.compile(&**device));
     let region = Region { memory: device.allocate(256).unwrap(), offset: 0, size: 256 };
-    let address = device.export(region.memory).unwrap();
-    // SAFETY: the stream lives.
-    let rest = || unsafe { assert_eq!(synchronize(stream as Handle), 0) };
+    let parameters = [device.export(region.memory).unwrap(), 64];
     let mut at = 1;
-    let mut enqueue = |current: bool| {
-        median(|| {
-            let start = Instant::now();
-            launches(&*queue, kernel, region, at);
-            let took = start.elapsed();
+    for (what, current) in
+        [("launch, enqueued; the device's context is current", true), ("launch, enqueued; no context is current", false)]
+    {
+        let ours = || {
+            if !current {
+                raw.leave();
+            }
+            let took = timed(|| launches(&*queue, kernel, region, at));
             at += LAUNCHES;
             wait(&*queue, at - 1);
-            let _ = current;
+            if !current {
+                raw.enter();
+            }
             took
+        };
+        let theirs = || {
+            let took = timed(|| (0..LAUNCHES).for_each(|_| raw.launch_one(tiny.function, stream, parameters)));
+            rest(stream);
+            took
+        };
+        row(what, both(ours, theirs), LAUNCHES as f64);
+    }
+    let bindings = [Binding::Buffer(region)];
+    let ours = || {
+        raw.leave();
+        let took = timed(|| {
+            for _ in 0..2000 {
+                let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+                queue.launch(at, &launch).unwrap();
+                wait(&*queue, at);
+                at += 1;
+            }
+        });
+        raw.enter();
+        took
+    };
+    let theirs = || {
+        timed(|| {
+            for _ in 0..2000 {
+                raw.launch_one(tiny.function, stream, parameters);
+                rest(stream);
+            }
         })
     };
-    let ours_current = enqueue(true);
-    let theirs = median(|| {
-        let start = Instant::now();
-        (0..LAUNCHES).for_each(|_| raw.launch(function, stream, address));
-        let took = start.elapsed();
-        rest();
-        took
-    });
-    let mut none: Handle = std::ptr::null_mut();
-    // SAFETY: the place is ours.
-    unsafe { raw.calls.context_pop(&mut none).unwrap() };
-    let ours = enqueue(false);
-    raw.enter();
-    let each = |time: Duration| time.as_secs_f64() * 1e6 / LAUNCHES as f64;
-    line(
-        "launch, enqueued; the device's context is current",
-        each(ours_current),
-        each(theirs),
-        "us",
-        each(ours_current) / each(theirs),
-    );
-    line("launch, enqueued; no context is current", each(ours), each(theirs), "us", each(ours) / each(theirs));
-    let bindings = [Binding::Buffer(region)];
-    let ours = median(|| {
-        let start = Instant::now();
-        for _ in 0..2000 {
-            let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
-            queue.launch(at, &launch).unwrap();
-            wait(&*queue, at);
-            at += 1;
-        }
-        start.elapsed() / 2000
-    });
-    let theirs = median(|| {
-        let start = Instant::now();
-        for _ in 0..2000 {
-            raw.launch(function, stream, address);
-            rest();
-        }
-        start.elapsed() / 2000
-    });
-    let each = |time: Duration| time.as_secs_f64() * 1e6;
-    line("launch and wait", each(ours), each(theirs), "us", each(ours) / each(theirs));
+    row("launch and wait", both(ours, theirs), 2000.0);
 }
 
-/// Replays of a chain of launches, against the same chain made with the driver's calls.
-fn graphs(raw: &Raw, device: &dyn Device, function: usize) {
-    let synchronize: unsafe extern "C" fn(Handle) -> Status = raw.more("cuStreamSynchronize");
-    let (queue, stream, kernel) = (device.create_queue().unwrap(), raw.stream(), compile(device));
+/// Replays of a chain of launches, against the same chain of the same kernel made with the driver's calls.
+fn graphs(raw: &Raw, device: &dyn Device, tiny: &Tiny) {
+    let rest = raw.synchronize();
+    let (queue, stream, kernel) = (device.create_queue().unwrap(), raw.stream(), tiny.compile(device));
     let region = Region { memory: device.allocate(256).unwrap(), offset: 0, size: 256 };
-    let address = device.export(region.memory).unwrap();
+    let parameters = [device.export(region.memory).unwrap(), 64];
     let bindings = [Binding::Buffer(region)];
     let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
     let before: Vec<[u32; 1]> = (0..NODES as u32).map(|n| [n]).collect();
     let after = |n: usize| n.checked_sub(1).map_or(&[][..], |last| &before[last]);
     let nodes: Vec<Node<'_>> = (0..NODES).map(|n| Node { work: NodeWork::Launch(launch), after: after(n) }).collect();
-    let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "chain" }).unwrap();
-    let executable = raw.chain(function, address);
+    let instantiate = || device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "chain" }).unwrap();
+    let (graph, executable) = (instantiate(), raw.chain(tiny.function, parameters));
     // SAFETY: graph and stream live.
     let theirs = || unsafe { raw.calls.graph_launch(executable as Handle, stream as Handle).unwrap() };
-    // SAFETY: the stream lives.
-    let rest = || unsafe { assert_eq!(synchronize(stream as Handle), 0) };
     let mut at = 0;
     let mut ours = || {
         at += 1;
         queue.replay(at, graph).unwrap();
         at
     };
-    // The first one of each uploads it.
-    wait(&*queue, ours());
-    theirs();
-    rest();
-    let each = |time: Duration| time.as_secs_f64() * 1e6;
-    let mine = median(|| {
-        let start = Instant::now();
+    // The first ones upload it.
+    for _ in 0..3 {
         wait(&*queue, ours());
-        start.elapsed()
-    });
-    let raws = median(|| {
-        let start = Instant::now();
         theirs();
-        rest();
-        start.elapsed()
-    });
-    line("a graph of 1000 launches in a chain, replayed and waited for", each(mine), each(raws), "us", each(mine) / each(raws));
-    let mine = median(|| {
-        let start = Instant::now();
-        let at = ours();
-        let took = start.elapsed();
-        wait(&*queue, at);
-        took
-    });
-    let raws = median(|| {
-        let start = Instant::now();
-        theirs();
-        let took = start.elapsed();
-        rest();
-        took
-    });
-    line("the same, enqueued", each(mine), each(raws), "us", each(mine) / each(raws));
+        rest(stream);
+    }
+    let whole = both(
+        || timed(|| wait(&*queue, ours())),
+        || {
+            timed(|| {
+                theirs();
+                rest(stream);
+            })
+        },
+    );
+    row("a graph of 1000 launches in a chain, replayed and waited for", whole, 1.0);
+    let enqueued = both(
+        || {
+            let start = Instant::now();
+            let at = ours();
+            let took = start.elapsed();
+            wait(&*queue, at);
+            took
+        },
+        || {
+            let took = timed(theirs);
+            rest(stream);
+            took
+        },
+    );
+    row("the same, enqueued", enqueued, 1.0);
+    let event = raw.event(false);
+    let looked_for = both(
+        || Duration::ZERO,
+        || {
+            let took = timed(theirs);
+            raw.record(event, stream);
+            // SAFETY: the event lives.
+            while unsafe { raw.calls.event_query(event as Handle) }.is_err() {}
+            took
+        },
+    );
+    println!("(the driver's alone where an event is looked for after it: {:.2} us)", looked_for.1.as_secs_f64() * MICRO);
+    let made = both(
+        || {
+            let start = Instant::now();
+            let graph = instantiate();
+            let took = start.elapsed();
+            device.drop_graph(graph);
+            took
+        },
+        || {
+            let start = Instant::now();
+            let executable = raw.chain(tiny.function, parameters);
+            let took = start.elapsed();
+            raw.end_chain(executable);
+            took
+        },
+    );
+    row("a graph of 1000 launches made of nodes until it is ready", made, 1.0);
+    let captured = both(
+        || made.0,
+        || {
+            let start = Instant::now();
+            let executable = raw.captured(tiny.function, parameters, stream);
+            let took = start.elapsed();
+            raw.end_chain(executable);
+            took
+        },
+    );
+    row("the same; the driver captures it", captured, 1.0);
     device.drop_graph(graph);
+    raw.end_chain(executable);
 }
 
-fn threads(raw: &Raw, device: &Arc<dyn Device>, function: usize) {
-    let synchronize: unsafe extern "C" fn(Handle) -> Status = raw.more("cuStreamSynchronize");
-    let kernel = compile(&**device);
+fn threads(raw: &Raw, device: &Arc<dyn Device>, tiny: &Tiny) {
+    let rest = raw.synchronize();
+    let kernel = tiny.compile(&**device);
     let lanes: Vec<_> = (0..THREADS)
         .map(|_| {
             (device.create_queue().unwrap(), raw.stream(), Region { memory: device.allocate(256).unwrap(), offset: 0, size: 256 })
@@ -322,93 +333,141 @@ fn threads(raw: &Raw, device: &Arc<dyn Device>, function: usize) {
         .collect();
     let mut first = 1;
     let together = |work: &(dyn Fn(usize) + Sync)| {
-        let start = Instant::now();
-        std::thread::scope(|scope| (0..THREADS).for_each(|n| _ = scope.spawn(move || work(n))));
-        start.elapsed()
+        timed(|| std::thread::scope(|scope| (0..THREADS).for_each(|n| _ = scope.spawn(move || work(n)))))
     };
-    let ours = median(|| {
-        let took = together(&|n| {
-            let (queue, _, region) = &lanes[n];
-            launches(&**queue, kernel, *region, first);
-            wait(&**queue, first + LAUNCHES - 1);
-        });
-        first += LAUNCHES;
-        took
-    });
-    let theirs = median(|| {
-        together(&|n| {
-            raw.enter();
-            let (_, stream, region) = &lanes[n];
-            let address = device.export(region.memory).unwrap();
-            (0..LAUNCHES).for_each(|_| raw.launch(function, *stream, address));
-            // SAFETY: the stream lives.
-            unsafe { assert_eq!(synchronize(*stream as Handle), 0) };
-        })
-    });
-    let rate = |time: Duration| (LAUNCHES * THREADS as u64) as f64 / time.as_secs_f64() / 1e6;
-    line("launches from 8 threads on 8 queues", rate(ours), rate(theirs), "M/s", rate(ours) / rate(theirs));
+    let times = both(
+        || {
+            let took = together(&|n| {
+                let (queue, _, region) = &lanes[n];
+                launches(&**queue, kernel, *region, first);
+                wait(&**queue, first + LAUNCHES - 1);
+            });
+            first += LAUNCHES;
+            took
+        },
+        || {
+            together(&|n| {
+                raw.enter();
+                let (_, stream, region) = &lanes[n];
+                let parameters = [device.export(region.memory).unwrap(), 64];
+                (0..LAUNCHES).for_each(|_| raw.launch_one(tiny.function, *stream, parameters));
+                rest(*stream);
+            })
+        },
+    );
+    let rate = |time: Duration| (LAUNCHES * THREADS as u64) as f64 / time.as_secs_f64() / MICRO;
+    line("launches from 8 threads on 8 queues", rate(times.0), rate(times.1), "M/s", rate(times.0) / rate(times.1));
 }
 
 fn copies(raw: &Raw, device: &dyn Device) {
-    let synchronize: unsafe extern "C" fn(Handle) -> Status = raw.more("cuStreamSynchronize");
+    let rest = raw.synchronize();
     let write: unsafe extern "C" fn(u64, *const c_void, usize) -> c_int = raw.more("cuMemcpyHtoD_v2");
     let read: unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int = raw.more("cuMemcpyDtoH_v2");
     let (queue, stream) = (device.create_queue().unwrap(), raw.stream());
     let region = Region { memory: device.allocate(BYTES as u64).unwrap(), offset: 0, size: BYTES as u64 };
     let address = device.export(region.memory).unwrap();
-    let bytes: Vec<u8> = (0..BYTES).map(|n| n as u8).collect();
-    let mut landed = vec![0_u8; BYTES];
+    let bytes: Vec<u8> = (0..BYTES).map(|n| (n ^ n >> 8) as u8).collect();
+    let (mut landed, mut other) = (vec![1_u8; BYTES], vec![1_u8; BYTES]);
     let pinned = device.allocate_staging(BYTES).unwrap();
-    let mut at = 1;
-    let mut ours = |enqueue: &mut dyn FnMut(u64)| {
-        median(|| {
-            let start = Instant::now();
-            enqueue(at);
-            wait(&*queue, at);
-            at += 1;
-            start.elapsed()
-        })
+    let mut at = 0;
+    let mut compare = |what, enqueue: &mut dyn FnMut(u64), call: &mut dyn FnMut()| {
+        let (ours, theirs) = both(
+            || {
+                at += 1;
+                timed(|| {
+                    enqueue(at);
+                    wait(&*queue, at);
+                })
+            },
+            || {
+                timed(|| {
+                    call();
+                    rest(stream);
+                })
+            },
+        );
+        let rate = |time: Duration| BYTES as f64 / time.as_secs_f64() / 1e9;
+        line(what, rate(ours), rate(theirs), "GB/s", rate(ours) / rate(theirs));
     };
-    let theirs = |call: &mut dyn FnMut()| {
-        median(|| {
-            let start = Instant::now();
-            call();
-            // SAFETY: the stream lives.
-            unsafe { assert_eq!(synchronize(stream as Handle), 0) };
-            start.elapsed()
-        })
-    };
-    let rate = |time: Duration| BYTES as f64 / time.as_secs_f64() / 1e9;
-    let row = |what, ours, theirs| line(what, rate(ours), rate(theirs), "GB/s", rate(ours) / rate(theirs));
     // SAFETY: all of this memory is that long and lives until the end, and each copy is waited for.
     unsafe {
-        let mine = ours(&mut |at| queue.write(at, region, &bytes).unwrap());
-        row(
-            "write 256 MiB from ordinary memory",
-            mine,
-            theirs(&mut || assert_eq!(write(address, bytes.as_ptr().cast(), BYTES), 0)),
-        );
+        compare("write 256 MiB from ordinary memory", &mut |at| queue.write(at, region, &bytes).unwrap(), &mut || {
+            assert_eq!(write(address, bytes.as_ptr().cast(), BYTES), 0);
+        });
         let target = compute_hal::HostTarget::new(landed.as_mut_ptr(), BYTES);
-        let mine = ours(&mut |at| queue.read(at, region, target.clone()).unwrap());
+        let into = other.as_mut_ptr().cast();
+        compare("read 256 MiB into ordinary memory", &mut |at| queue.read(at, region, target.clone()).unwrap(), &mut || {
+            assert_eq!(read(into, address, BYTES), 0);
+        });
         assert!(landed == bytes, "what was read is not what was written");
-        row(
-            "read 256 MiB into ordinary memory",
-            mine,
-            theirs(&mut || assert_eq!(read(landed.as_mut_ptr().cast(), address, BYTES), 0)),
-        );
+        let fresh = |at| {
+            // Pages that nobody has touched: the system makes them while bytes arrive.
+            let mut fresh = Vec::<u8>::with_capacity(BYTES);
+            queue.read(at, region, compute_hal::HostTarget::new(fresh.as_mut_ptr(), BYTES)).unwrap();
+            wait(&*queue, at);
+            fresh.set_len(BYTES);
+            assert!(fresh[BYTES - 4096..] == bytes[BYTES - 4096..]);
+        };
+        compare("read 256 MiB into memory that is touched for the first time", &mut |at| fresh(at), &mut || {
+            let mut fresh = Vec::<u8>::with_capacity(BYTES);
+            assert_eq!(read(fresh.as_mut_ptr().cast(), address, BYTES), 0);
+        });
         let source = HostSource::new(pinned.pointer(), BYTES);
-        let mine = ours(&mut |at| queue.write_borrowed(at, region, source).unwrap());
-        let (pointer, stream) = (pinned.pointer().cast::<c_void>(), stream as Handle);
-        row(
-            "write 256 MiB from pinned memory",
-            mine,
-            theirs(&mut || raw.calls.write_async(address, pointer, BYTES, stream).unwrap()),
-        );
-        let mine = ours(&mut |at| queue.read(at, region, pinned.clone()).unwrap());
-        row(
-            "read 256 MiB into pinned memory",
-            mine,
-            theirs(&mut || raw.calls.read_async(pointer, address, BYTES, stream).unwrap()),
-        );
+        let (pointer, lane) = (pinned.pointer().cast::<c_void>(), stream as Handle);
+        compare("write 256 MiB from pinned memory", &mut |at| queue.write_borrowed(at, region, source).unwrap(), &mut || {
+            raw.calls.write_async(address, pointer, BYTES, lane).unwrap();
+        });
+        compare("read 256 MiB into pinned memory", &mut |at| queue.read(at, region, pinned.clone()).unwrap(), &mut || {
+            raw.calls.read_async(pointer, address, BYTES, lane).unwrap();
+        });
     }
+}
+
+/// What single calls of the driver cost on the host, to see where a launch's time goes.
+fn calls(raw: &Raw, device: &dyn Device, tiny: &Tiny) {
+    let rest = raw.synchronize();
+    let (stream, event) = (raw.stream(), raw.event(false));
+    let parameters: Parameters = [device.export(device.allocate(256).unwrap()).unwrap(), 64];
+    let bytes: Vec<u8> = parameters.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let calls = &raw.calls;
+    let each = |what: &str, count: u32, call: &mut dyn FnMut()| {
+        let times = (0..ROUNDS).map(|_| {
+            let took = timed(|| (0..count).for_each(|_| call()));
+            rest(stream);
+            took
+        });
+        println!("| {what} | {:.0} ns |", median(times.collect()).as_secs_f64() * 1e9 / f64::from(count));
+    };
+    println!("\n| one call of the driver | |\n|---|---|");
+    let mut handle: Handle = std::ptr::null_mut();
+    // SAFETY: the places are ours.
+    unsafe {
+        each("ask which context is current", 100_000, &mut || calls.context_current(&mut handle).unwrap());
+        let mut mode = 2;
+        each("exchange the mode of captures", 100_000, &mut || calls.capture_mode(&mut mode).unwrap());
+    }
+    each("push and pop the context that is current", 100_000, &mut || {
+        raw.enter();
+        raw.leave();
+    });
+    raw.leave();
+    each("push and pop the context where none is current", 100_000, &mut || {
+        raw.enter();
+        raw.leave();
+    });
+    let shape = ([1; 3], [1; 3]);
+    let taken = raw.try_launch(tiny.function, shape, stream, &bytes);
+    println!("| a launch where no context is current | {} |", if taken { "is taken" } else { "is refused" });
+    if taken {
+        each("such a launch", 20_000, &mut || raw.launch(tiny.function, shape, stream, &bytes));
+    }
+    // SAFETY: event and stream live.
+    let recorded = unsafe { calls.event_record(event as Handle, stream as Handle) };
+    println!("| an event recorded where no context is current | {recorded:?} |");
+    raw.enter();
+    each("a launch, arguments as a list", 20_000, &mut || raw.launch_one(tiny.function, stream, parameters));
+    each("a launch, arguments as a block", 20_000, &mut || raw.launch(tiny.function, shape, stream, &bytes));
+    each("record an event", 20_000, &mut || raw.record(event, stream));
+    // SAFETY: event and stream live.
+    each("look whether an event is reached", 100_000, &mut || unsafe { calls.event_query(event as Handle).unwrap() });
 }

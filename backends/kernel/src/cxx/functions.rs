@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use naga::valid::{FunctionInfo, ModuleInfo};
-use naga::{Binding, BuiltIn, EntryPoint, Expression, Function, Handle, LocalVariable, Module, TypeInner};
+use naga::{AddressSpace, Binding, BuiltIn, EntryPoint, Expression, Function, Handle, LocalVariable, Module, TypeInner};
 
 use super::dialect::Part;
 use super::globals::Globals;
@@ -22,6 +22,14 @@ pub(super) struct Context<'a> {
     pub(super) types: &'a Types<'a>,
     pub(super) globals: &'a Globals<'a>,
     pub(super) ranges: &'a ModuleRanges<'a>,
+}
+
+impl Context<'_> {
+    /// Whether a function, or what it calls, touches private variables. Whoever does not is not passed them: their address alone keeps them out of registers.
+    fn uses_private(&self, info: &FunctionInfo) -> bool {
+        let mut variables = self.module.global_variables.iter();
+        variables.any(|(handle, variable)| variable.space == AddressSpace::Private && !info[handle].is_empty())
+    }
 }
 
 /// The code of a kernel.
@@ -212,9 +220,9 @@ impl<'a> Writer<'a> {
         types::name("f", handle.index(), self.context.module.functions[handle].name.as_deref())
     }
 
-    /// What every function is passed before its own arguments.
-    pub(super) fn hidden_arguments(&self) -> Vec<String> {
-        let private = (!self.context.globals.private.is_empty()).then(|| "p".to_owned());
+    /// What a function is passed before its own arguments.
+    pub(super) fn hidden_arguments(&self, callee: Handle<Function>) -> Vec<String> {
+        let private = self.context.uses_private(&self.context.info[callee]).then(|| "p".to_owned());
         std::iter::once("c".to_owned()).chain(private).collect()
     }
 
@@ -241,7 +249,8 @@ impl<'a> Writer<'a> {
 
     fn function(&mut self, handle: Handle<Function>, cold: bool) -> Result<String> {
         let mut parameters = vec!["const Parameters& c".to_owned()];
-        if !self.context.globals.private.is_empty() {
+        let private = self.context.uses_private(self.info);
+        if private {
             parameters.push("Private& p".to_owned());
         }
         for (argument, name) in self.function.arguments.iter().zip(&self.arguments) {
@@ -253,7 +262,12 @@ impl<'a> Writer<'a> {
         };
         self.locals()?;
         self.block(&self.function.body)?;
-        let qualifier = if cold { "C_COLD" } else { "C_FUNCTION" };
+        let qualifier = match (cold, private) {
+            // What it keeps is only kept in registers where nobody has its address.
+            (true, true) => "C_FN",
+            (true, false) => "C_COLD",
+            (false, _) => "C_FUNCTION",
+        };
         let head = format!("{qualifier} {result} {}({}) {{\n", self.function_name(handle), parameters.join(", "));
         Ok(format!("{head}{}}}\n", std::mem::take(&mut self.out)))
     }

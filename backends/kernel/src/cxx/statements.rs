@@ -197,7 +197,7 @@ impl Writer<'_> {
         arguments: &[Handle<Expression>],
         result: Option<Handle<Expression>>,
     ) -> Result<()> {
-        let mut passed = self.hidden_arguments();
+        let mut passed = self.hidden_arguments(function);
         for argument in arguments {
             passed.push(if self.is_pointer(*argument) { self.address(*argument)? } else { self.value(*argument)? });
         }

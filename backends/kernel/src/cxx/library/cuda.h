@@ -47,6 +47,8 @@ C_FN f32 c_round(f32 x) { return rintf(x); }
 C_FN f64 c_round(f64 x) { return rint(x); }
 C_FN f32 c_sqrt(f32 x) { return __fsqrt_rn(x); }
 C_FN f64 c_sqrt(f64 x) { return __dsqrt_rn(x); }
+// Within 2 units of the last place, as the language allows, at a third of the time of a root and a division.
+#define C_INVERSE_SQRT(x) rsqrtf(x)
 C_FN f32 c_fma(f32 x, f32 y, f32 z) { return __fmaf_rn(x, y, z); }
 C_FN f64 c_fma(f64 x, f64 y, f64 z) { return __fma_rn(x, y, z); }
 C_FN f32 c_fmod(f32 x, f32 y) { return fmodf(x, y); }

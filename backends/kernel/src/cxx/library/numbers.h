@@ -17,6 +17,9 @@ template<class T> C_FN T c_saturate(T x) { return c_clamp(x, c_number<T>(0.0), c
 C_HALF1(c_floor) C_HALF1(c_ceil) C_HALF1(c_trunc) C_HALF1(c_round) C_HALF1(c_sqrt)
 template<class T> C_FN T c_fract(T x) { return x - c_floor(x); }
 template<class T> C_FN T c_inverse_sqrt(T x) { return c_number<T>(1.0) / c_sqrt(x); }
+#if !C_STRICT && defined(C_INVERSE_SQRT)
+C_FN f32 c_inverse_sqrt(f32 x) { return C_INVERSE_SQRT(x); }
+#endif
 // As for f32 before it is rounded: the root is not rounded on its own.
 C_FN f16 c_inverse_sqrt(f16 x) { return c_f16(1.0f / c_sqrt(c_f32(x))); }
 // The factor has the precision of f32 at least.

@@ -19,7 +19,7 @@ static_assert(C_OFFSET(Parameters, n0_input) == 16, "offset of n0_input");
 static_assert(C_OFFSET(Parameters, n1_out) == 20, "offset of n1_out");
 static_assert(sizeof(Parameters) == 32, "size of the parameters");
 struct Private { A5 p2_state; u32 p3_seed; };
-C_FUNCTION u32 f0_bump(const Parameters& c, Private& p, u32* a0_p, u32 a1_by) {
+C_FUNCTION u32 f0_bump(const Parameters& c, u32* a0_p, u32 a1_by) {
   const u32 e2 = a0_p != 0 ? (*a0_p) : u32{};
   const u32 e3 = e2 + a1_by;
   if (a0_p != 0) (*a0_p) = e3;
@@ -60,7 +60,7 @@ C_KERNEL(1) kernel_main(C_PARAMETER Parameters c) {
         const u32 e19 = l1_i;
         const u32 e20 = 4u * e19;
         const u32 e23 = l1_i;
-        const u32 e24 = f0_bump(c, p, e16 < 4u ? &l0_local.e[e16] : 0, e23);
+        const u32 e24 = f0_bump(c, e16 < 4u ? &l0_local.e[e16] : 0, e23);
         if (e20 < c.n1_out) c.b1_out[e20] = e24;
         const u32 e27 = l1_i;
         const u32 e28 = 4u * e27;

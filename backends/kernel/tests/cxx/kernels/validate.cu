@@ -20,7 +20,7 @@ static_assert(C_OFFSET(Parameters, n0_input) == 24, "offset of n0_input");
 static_assert(C_OFFSET(Parameters, n1_out) == 28, "offset of n1_out");
 static_assert(sizeof(Parameters) == 32, "size of the parameters");
 struct Private { vec<u32, 4> p3_compute_kept; };
-C_FUNCTION void f0_compute_violation(const Parameters& c, Private& p, u32 a0_site, u32 a1_index_low, u32 a2_index_high, u32 a3_length, vec<u32, 3> a4_invocation) {
+C_FUNCTION void f0_compute_violation(const Parameters& c, u32 a0_site, u32 a1_index_low, u32 a2_index_high, u32 a3_length, vec<u32, 3> a4_invocation) {
   const u32 e3 = c_atomic_load(&(*c.b2_compute_record).m0_taken);
   const bool e4 = e3 == 0u;
   if (e4) {
@@ -40,7 +40,7 @@ C_FUNCTION void f0_compute_violation(const Parameters& c, Private& p, u32 a0_sit
     }
   }
 }
-C_COLD void f1_compute_keep(const Parameters& c, Private& p, u32 a0_site, u32 a1_index_low, u32 a2_index_high, u32 a3_length) {
+C_FN void f1_compute_keep(const Parameters& c, Private& p, u32 a0_site, u32 a1_index_low, u32 a2_index_high, u32 a3_length) {
   const u32 e2 = p.p3_compute_kept.x;
   const bool e4 = e2 == 0u;
   if (e4) {
@@ -77,7 +77,7 @@ C_KERNEL(8) kernel_main(C_PARAMETER Parameters c) {
     const u32 e28 = e23.y;
     const u32 e29 = e23.z;
     const u32 e30 = e23.w;
-    f0_compute_violation(c, p, e27, e28, e29, e30, a0_id);
+    f0_compute_violation(c, e27, e28, e29, e30, a0_id);
   }
   return;
 }
