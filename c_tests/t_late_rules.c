@@ -282,6 +282,34 @@ TEST(t13_a_kernel_that_keeps_its_time_limit_is_right)
     for (int i = 0; i < WORDS; i++) CHECK_EQ(get_word(stream, out, i), 8);
 }
 
+TEST(t13_a_kernel_that_is_stopped_between_barriers_leaves_its_neighbours_alone)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_TIME_LIMIT)) return;
+    compute_kernel_desc desc = kernel_desc(IO "var<workgroup> w: array<u32, 64>;\nvar<workgroup> stop: u32;\n"
+        "fn step(li: u32) { w[li] += w[(li + 1u) % 64u]; }\n"
+        "@compute @workgroup_size(64) fn endless(" ID ", @builtin(local_invocation_index) li: u32) {\n"
+        "  w[li] = li; if li == 0u { stop = I[0] - 7u; }\n"
+        "  loop { workgroupBarrier(); step(li); if workgroupUniformLoad(&stop) != 0u { break; } }\n  O[id.x] = w[li]; }", "endless");
+    desc.time_limit = 50 * MILLISECONDS;
+    compute_kernel endless = make_kernel_from(device, &desc);
+    desc = kernel_desc(INCREMENT, "quick");
+    desc.time_limit = 30 * SECONDS;
+    compute_kernel quick = make_kernel_from(device, &desc);
+    compute_stream other = make_stream(device);
+    compute_buffer beside = make_buffer(device, BYTES, "beside"), behind = make_buffer(device, BYTES, "behind");
+    OK(launch_io(stream, endless, "endless", in, out, WORDS / 64));
+    OK(launch_io(other, quick, "beside", in, beside, WORDS / 64));
+    OK(launch_io(stream, quick, "behind", in, behind, WORDS / 64));
+    uint32_t word;
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, BYTES - 4, &word, 4));
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_TIME_LIMIT);
+    CHECK_EQ(last_info().chain_count, 0);
+    for (uint32_t i = 0; i < WORDS; i++) CHECK_EQ(get_word(other, beside, i), 8);
+    for (uint32_t i = 0; i < WORDS; i++) CHECK_EQ(get_word(stream, behind, i), 8);
+    OK(compute_device_status(device, E));
+}
+
 TEST(t13_validate_mode_turns_an_access_out_of_bounds_into_a_failure_that_tells_the_place)
 {
     set_up();
@@ -356,6 +384,7 @@ int main(int argc, char **argv)
     RUN(t13_a_whole_write_that_came_later_stays);
     RUN(t13_a_kernel_that_runs_past_its_time_limit_is_stopped_and_its_outputs_fail);
     RUN(t13_a_kernel_that_keeps_its_time_limit_is_right);
+    RUN(t13_a_kernel_that_is_stopped_between_barriers_leaves_its_neighbours_alone);
     RUN(t13_validate_mode_turns_an_access_out_of_bounds_into_a_failure_that_tells_the_place);
     RUN(t13_validate_mode_lets_a_good_kernel_pass);
     RUN(t13_launches_after_a_known_late_failure_are_skipped);

@@ -38,6 +38,8 @@ pub static VENDOR: Vendor = Vendor {
     formats: &["cubin", "ptx"],
     // More share the same few channels anyway.
     queues: 32,
+    // `%globaltimer` counts nanoseconds.
+    clock: 1_000_000,
     native: NativeKind::CudaPointer,
     // What the driver's own pitched allocations have.
     row_alignment: 512,
@@ -56,6 +58,7 @@ const ATTRIBUTES: Attributes = Attributes {
     grid: [5, 6, 7],
     workgroup_memory: 8,
     workgroup_memory_most: Some(97),
+    clock: None,
     warp_size: 10,
     pitch: 11,
     units: 16,

@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// Bytes from row to row in a copy at most.
     pub(crate) pitch: u64,
+    /// Kilohertz of the clock that kernels look at.
+    pub(crate) clock: u32,
     target: String,
     subgroup: u32,
     pub(crate) memory: Memory,
@@ -137,7 +139,17 @@ impl Shared {
         })
     }
 
-    fn relieve(&self) -> bool {
+    /// Gives a block back, behind everything that was enqueued.
+    pub(crate) fn free(&self, memory: MemoryId) {
+        let Ok(calls) = self.enter() else { return };
+        match self.memory.free(&calls, memory) {
+            Ok(Some(address)) => self.reclaim.throw(Garbage::Memory(address)),
+            Ok(None) => {}
+            Err(failure) => _ = self.fail(failure),
+        }
+    }
+
+    pub(crate) fn relieve(&self) -> bool {
         self.chunks.clear();
         self.reclaim.flush()
     }
@@ -176,7 +188,7 @@ impl Drop for Staged {
 
 impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description) -> Result<Self, DeviceError> {
-        let Description { number, properties, limits, capabilities, pitch, pools } = description;
+        let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
         let home = retained.home;
@@ -193,6 +205,7 @@ impl GpuDevice {
             number,
             limits,
             pitch,
+            clock,
             target: properties.target.clone(),
             subgroup,
             memory: Memory::new(pool),
@@ -239,12 +252,7 @@ impl Device for GpuDevice {
     }
 
     fn free(&self, memory: MemoryId) {
-        let Ok(calls) = self.shared.enter() else { return };
-        match self.shared.memory.free(&calls, memory) {
-            Ok(Some(address)) => self.shared.reclaim.throw(Garbage::Memory(address)),
-            Ok(None) => {}
-            Err(failure) => _ = self.shared.fail(failure),
-        }
+        self.shared.free(memory);
     }
 
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {

@@ -483,6 +483,8 @@ pub struct Attributes {
     pub workgroup_memory: c_int,
     /// Bytes of it that a kernel may ask for; `None`: no more than that.
     pub workgroup_memory_most: Option<c_int>,
+    /// Kilohertz of the clock that kernels look at; `None`: it has one rate, [`Vendor::clock`].
+    pub clock: Option<c_int>,
     /// Invocations of a subgroup.
     pub warp_size: c_int,
     /// Bytes from row to row in a copy at most.
@@ -603,6 +605,8 @@ pub struct Vendor {
     pub formats: &'static [&'static str],
     /// Streams that exist at once.
     pub queues: u32,
+    /// Kilohertz of the clock that kernels look at, where no attribute tells.
+    pub clock: u32,
     /// What an exported address is for the vendor's own programs.
     pub native: NativeKind,
     /// Multiple of bytes that rows begin at.

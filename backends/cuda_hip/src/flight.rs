@@ -68,8 +68,10 @@ pub(crate) enum Landing {
 /// What a launch reports into.
 pub(crate) struct Told {
     pub(crate) position: Position,
-    pub(crate) record: Slice,
+    pub(crate) record: Option<Slice>,
     pub(crate) reports: Arc<Reports>,
+    /// The word that says that it was stopped, and its limit in nanoseconds.
+    pub(crate) stopped: Option<(Slice, u64)>,
 }
 
 /// Events of a replay whose nodes are measured: one before the first, and one behind each that does something.
@@ -379,8 +381,14 @@ impl Progress {
         let Load { landings, told, mut late, stamps, laps, chunks } = load;
         drop(landings);
         for told in &told {
-            // SAFETY: the launch is over, and the record is its own until its chunk is given back below.
-            let bytes = unsafe { told.record.bytes() };
+            if let Some((word, limit)) = told.stopped {
+                // SAFETY: the launch is over, and the word is its own until its chunk is given back below.
+                let stopped = unsafe { word.bytes() }.iter().any(|byte| *byte != 0);
+                late.extend(stopped.then_some(LateFailure { position: told.position, cause: LateCause::TimeLimit { limit } }));
+            }
+            let Some(record) = told.record else { continue };
+            // SAFETY: as of the word.
+            let bytes = unsafe { record.bytes() };
             if let Some(violation) = told.reports.violation(bytes) {
                 late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
             }

@@ -3,7 +3,7 @@
 //! | | what a replay is |
 //! |---|---|
 //! | a graph of the driver's (`native`) | one call |
-//! | a list, where kernels report or nodes are measured | its nodes one after another in the queue's stream, at one position |
+//! | a list, where kernels report or may be stopped, or nodes are measured | its nodes one after another in the queue's stream, at one position |
 //!
 //! So each launch that reports has a record of its own, and an event lies between any two nodes that are measured. Nothing is enqueued here: see `launch`.
 
@@ -139,7 +139,8 @@ impl Step {
     }
 
     fn reports(&self) -> bool {
-        matches!(self, Self::Launch(call) if call.record.is_some() && call.kernel.reports.record().is_some())
+        let Self::Launch(call) = self else { return false };
+        call.limit.is_some() || call.record.is_some() && call.kernel.reports.record().is_some()
     }
 }
 

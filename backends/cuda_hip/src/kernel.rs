@@ -32,6 +32,8 @@ pub(crate) struct Kernel {
     /// Bytes of workgroup memory that a launch asks for.
     pub(crate) shared: u32,
     pub(crate) reports: Arc<Reports>,
+    /// Whether it can be stopped.
+    pub(crate) cancellable: bool,
     facts: KernelFacts,
     reclaim: Arc<Reclaim>,
 }
@@ -86,12 +88,13 @@ impl Compiler<'_> {
             dialect: self.api.vendor.dialect,
             checked: request.bounds != Bounds::Unchecked,
             strict: false,
+            cancellable: request.cancellable,
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
         let code = self.machine_code(&text, request.label)?;
         let calls = enter()?;
-        self.load(&calls, &code, text, Arc::clone(lowered.reports()))
+        self.load(&calls, &code, text, request.cancellable, Arc::clone(lowered.reports()))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -125,7 +128,14 @@ impl Compiler<'_> {
         Ok(code)
     }
 
-    fn load(&self, calls: &Inside<'_>, code: &[u8], text: Text, reports: Arc<Reports>) -> Result<Kernel, DeviceError> {
+    fn load(
+        &self,
+        calls: &Inside<'_>,
+        code: &[u8],
+        text: Text,
+        cancellable: bool,
+        reports: Arc<Reports>,
+    ) -> Result<Kernel, DeviceError> {
         let module = load_module(calls, code)?;
         let function = find_function(calls, module, &text.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
         let mut kernel = Kernel {
@@ -135,6 +145,7 @@ impl Compiler<'_> {
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
             reports,
+            cancellable,
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
         };

@@ -24,7 +24,8 @@ use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
 use crate::flight::{Counts, Landing, Load, Progress, Wake};
-use crate::launch::inline_size;
+use crate::launch::pinned_size;
+use crate::limit::Began;
 use crate::op::{Call, Groups, Op, Ready, Rect};
 use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
@@ -73,6 +74,8 @@ pub(crate) struct Submit {
     chunk: Option<(Pinned, usize)>,
     /// Blocks that the stream has waited for.
     ready: u64,
+    /// Where launches with a time limit note when they began; made for the first.
+    pub(crate) began: Option<Began>,
     held: VecDeque<Held>,
     /// Somebody is at the held ones; `again`: somebody else wanted to be.
     draining: bool,
@@ -259,6 +262,11 @@ impl Lane {
     fn begin(&self, submit: &mut Submit, calls: &Inside<'_>, ready: u64) -> Result<(), DeviceError> {
         // Also when it fails: a part of it may be in the stream.
         submit.operations += 1;
+        self.follow(submit, calls, ready)
+    }
+
+    /// Has the stream wait for the making of blocks up to `ready`.
+    pub(crate) fn follow(&self, submit: &mut Submit, calls: &Inside<'_>, ready: u64) -> Result<(), DeviceError> {
         if ready > submit.ready {
             submit.ready = self.shared.memory.order(calls, self.stream).map_err(|f| self.shared.fail(f))?;
         }
@@ -785,9 +793,12 @@ const NO_MEMORY: DeviceError = DeviceError::OutOfMemory { asked: 0, free: 0 };
 impl Drop for Lane {
     fn drop(&mut self) {
         // All of it while the device still takes things back: a field would be dropped after it.
-        let Submit { load, chunk, held, .. } = std::mem::take(self.submit.get_mut());
+        let Submit { load, chunk, held, began, .. } = std::mem::take(self.submit.get_mut());
         for event in self.progress.take_events().into_iter().chain(load.timed()) {
             self.shared.reclaim.throw(Garbage::Event(event));
+        }
+        if let Some(began) = began {
+            self.shared.free(began.memory);
         }
         self.shared.reclaim.throw(Garbage::Stream(self.stream));
         if let Some((chunk, _)) = chunk {
@@ -854,20 +865,14 @@ impl Reading {
     }
 }
 
-/// Bytes of pinned memory for a launch's uniforms and record.
-fn pinned_arguments(call: &Call<'_>) -> usize {
-    let record = call.record.and(call.kernel.reports.record());
-    inline_size(&call.inline) + record.map_or(0, |record| record.size as usize)
-}
-
 /// Bytes of pinned memory for an operation, or for its first piece.
 fn pinned(op: &Op<'_>) -> usize {
     let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
     match op {
         Op::Mark | Op::Move(_) | Op::Send(..) => 0,
         Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
-        Op::Launch(call) => pinned_arguments(call),
-        Op::Replay(replay) => replay.launches().map(pinned_arguments).max().unwrap_or(0),
+        Op::Launch(call) => pinned_size(call),
+        Op::Replay(replay) => replay.launches().map(pinned_size).max().unwrap_or(0),
         Op::Fill { .. } => FILL,
         Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),
     }

@@ -11,12 +11,21 @@ use crate::flight::{Laps, Told};
 use crate::graph::{Listed, Replay, Step};
 use crate::kernel::Kernel;
 use crate::lane::{Lane, Submit};
+use crate::limit::STOPPED;
 use crate::op::{Call, Groups, Inline, put};
 use crate::staging::{ALIGNMENT, Slice};
 
 /// Bytes of pinned memory for a launch's uniform bytes.
 pub(crate) fn inline_size(inline: &Inline<'_>) -> usize {
     inline.iter().map(|(_, bytes)| bytes.len().max(1).next_multiple_of(ALIGNMENT)).sum()
+}
+
+/// Bytes of pinned memory for a launch: uniform bytes, then what it reports into.
+pub(crate) fn pinned_size(call: &Call<'_>) -> usize {
+    let record = call.record.and(call.kernel.reports.record()).map_or(0, |record| record.size as usize);
+    let stopped = call.limit.map_or(0, |_| STOPPED);
+    let reports = if stopped > 0 { record.next_multiple_of(ALIGNMENT) + stopped } else { record };
+    inline_size(&call.inline) + reports
 }
 
 /// Puts uniform bytes to their place, and where that is among the arguments.
@@ -59,24 +68,45 @@ impl Lane {
         (call, groups): (&Call<'_>, [u32; 3]),
         arguments: &mut [u8],
     ) -> Result<(), DeviceError> {
-        let inline = inline_size(&call.inline);
-        let record = call.record.zip(call.kernel.reports.record().map(|record| record.size as usize));
-        let size = inline + record.map_or(0, |(_, size)| size);
+        let size = pinned_size(call);
         let mut told = None;
         if size > 0 {
             // One for all: a chunk that was left for another would be given back with a marker that lies before this launch.
             let slice = self.slice(submit, calls, size)?;
             place_inline(&call.inline, slice, arguments)?;
-            if let Some((offset, size)) = record {
-                let record = slice.part(inline, size);
-                record.clear();
-                put(arguments, offset, &record.address.to_le_bytes())?;
-                told = Some(Told { position: at, record, reports: Arc::clone(&call.kernel.reports) });
-            }
+            told = self.place_reports(submit, calls, at, call, slice, arguments)?;
         }
         launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
         submit.load.told.extend(told);
         Ok(())
+    }
+
+    /// Makes what a launch reports into, behind its uniform bytes.
+    fn place_reports(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        at: Position,
+        call: &Call<'_>,
+        slice: Slice,
+        arguments: &mut [u8],
+    ) -> Result<Option<Told>, DeviceError> {
+        let mut told = Told { position: at, record: None, reports: Arc::clone(&call.kernel.reports), stopped: None };
+        let mut start = inline_size(&call.inline);
+        if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
+            let record = slice.part(start, record.size as usize);
+            record.clear();
+            put(arguments, offset, &record.address.to_le_bytes())?;
+            told.record = Some(record);
+            start = (start + record.size).next_multiple_of(ALIGNMENT);
+        }
+        if let Some((offset, limit)) = call.limit {
+            let stopped = slice.part(start, STOPPED);
+            stopped.clear();
+            put(arguments, offset, &self.time_limit(submit, calls, stopped, limit)?)?;
+            told.stopped = Some((stopped, limit));
+        }
+        Ok((told.record.is_some() || told.stopped.is_some()).then_some(told))
     }
 
     /// Puts a graph into the stream.

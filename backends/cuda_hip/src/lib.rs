@@ -17,6 +17,7 @@ mod graph;
 mod kernel;
 mod lane;
 mod launch;
+mod limit;
 mod memory;
 mod moves;
 mod native;

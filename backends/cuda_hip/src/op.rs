@@ -71,6 +71,8 @@ pub(crate) struct Call<'a> {
     pub(crate) inline: Inline<'a>,
     /// Where the record's address goes.
     pub(crate) record: Option<u32>,
+    /// Where what stops it goes, and after how many nanoseconds that is; 0: never.
+    pub(crate) limit: Option<(u32, u64)>,
 }
 
 /// One operation.
@@ -101,9 +103,9 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,
-            Self::Launch(Call { kernel, groups, arguments, inline, record }) => {
+            Self::Launch(Call { kernel, groups, arguments, inline, record, limit }) => {
                 let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-                Op::Launch(Call { kernel, groups, arguments, inline, record })
+                Op::Launch(Call { kernel, groups, arguments, inline, record, limit })
             }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
@@ -204,8 +206,11 @@ pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(),
 
 pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'a>, DeviceError> {
     let kernel = shared.kernel(launch.kernel)?;
+    if launch.time_limit != 0 && !kernel.cancellable {
+        return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
+    }
     let mut arguments: SmallVec<[u8; 256]> = SmallVec::from_elem(0, kernel.parameters.size as usize);
-    let (mut inline, mut record, mut ready) = (Inline::new(), None, 0);
+    let (mut inline, mut record, mut limit, mut ready) = (Inline::new(), None, None, 0);
     for field in &kernel.parameters.fields {
         match field.parameter {
             Parameter::Address { binding } => match launch.bindings.get(binding) {
@@ -227,6 +232,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
                 put(&mut arguments, field.offset, &count.to_le_bytes())?;
             }
             Parameter::Record => record = Some(field.offset),
+            Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),
             Parameter::Immediates { size } => {
                 let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
                 put(&mut arguments, field.offset, bytes)?;
@@ -241,7 +247,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
             Groups::At(span.address)
         }
     };
-    Ok(Ready { op: Op::Launch(Call { kernel, groups, arguments, inline, record }), ready })
+    Ok(Ready { op: Op::Launch(Call { kernel, groups, arguments, inline, record, limit }), ready })
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct Description {
     pub(crate) capabilities: Capabilities,
     /// Bytes from row to row in a copy at most.
     pub(crate) pitch: u64,
+    /// Kilohertz of the clock that kernels look at.
+    pub(crate) clock: u32,
     pub(crate) pools: bool,
 }
 
@@ -264,7 +266,9 @@ fn describe(api: &Api, device: DeviceNumber) -> Result<Description, Failure> {
         && api.calls.pool_allocate.is_some();
     let pitch = number(api, attributes.pitch, device)?.into();
     let capabilities = capabilities(api, &properties.target);
-    Ok(Description { number: device, properties, limits, capabilities, pitch, pools })
+    let asked = attributes.clock.and_then(|clock| number(api, clock, device).ok());
+    let clock = asked.filter(|rate| *rate > 0).unwrap_or(api.vendor.clock);
+    Ok(Description { number: device, properties, limits, capabilities, pitch, clock, pools })
 }
 
 fn properties(api: &Api, device: DeviceNumber) -> Result<Properties, Failure> {
@@ -340,13 +344,14 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
 }
 
 fn capabilities(api: &Api, target: &str) -> Capabilities {
+    let portable = api.compiler.is_ok() && (api.vendor.compile_options)(target).is_ok();
     Capabilities {
-        portable: api.compiler.is_ok() && (api.vendor.compile_options)(target).is_ok(),
+        portable,
         // By reading the counts back first: see docs/device-interface.md.
         indirect: true,
         indirect_reports: true,
         validate: true,
-        time_limit: false,
+        time_limit: portable,
         fails_late: false,
         host_visible: false,
         pitched: true,

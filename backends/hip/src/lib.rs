@@ -42,6 +42,8 @@ pub static VENDOR: Vendor = Vendor {
     formats: &["hsaco"],
     // The hardware's queues are few, and changing between more costs.
     queues: 4,
+    // That of all architectures so far.
+    clock: 100_000,
     native: NativeKind::HipPointer,
     row_alignment: 256,
     target,
@@ -68,6 +70,8 @@ const ATTRIBUTES: Attributes = Attributes {
     grid: [plain(hipDeviceAttributeMaxGridDimX), plain(hipDeviceAttributeMaxGridDimY), plain(hipDeviceAttributeMaxGridDimZ)],
     workgroup_memory: plain(hipDeviceAttributeMaxSharedMemoryPerBlock),
     workgroup_memory_most: None,
+    // hipDeviceAttributeWallClockRate, which HIP has from 5.4 on; earlier ones refuse the number.
+    clock: Some(10_017),
     warp_size: plain(hipDeviceAttributeWarpSize),
     pitch: plain(hipDeviceAttributeMaxPitch),
     units: plain(hipDeviceAttributeMultiprocessorCount),

@@ -159,6 +159,20 @@ extern "C" void hip_meet(int whom) {
   hip_switch(&hip_lane->stack, runner.scheduler);
 }
 
+extern "C" void hip_leave() {
+  unsigned wave = settings().wave, first = hip_lane->index / wave * wave;
+  HipGroup& group = *hip_lane->group;
+  for (unsigned n = first; n < group.count && n < first + wave; n++) group.lanes[n].state = HIP_DONE;
+  hip_switch(&hip_lane->stack, runner.scheduler);
+  __builtin_trap();
+}
+
+extern "C" unsigned long hip_clock() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (unsigned long)now.tv_sec * 100000000ul + (unsigned long)now.tv_nsec / 10ul;
+}
+
 void execute(const Launch& launch) {
   Runner& r = runner;
   r.launch = &launch;

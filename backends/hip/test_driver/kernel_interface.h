@@ -33,3 +33,7 @@ enum { HIP_RUNS, HIP_MEETS_SUBGROUP, HIP_MEETS_GROUP, HIP_DONE };
 extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) __thread HipLane* hip_lane;
 // Goes on when the others are there, too.
 extern "C" __attribute__((visibility("default"))) void hip_meet(int whom);
+// Ends this invocation's subgroup.
+extern "C" __attribute__((visibility("default"), noreturn)) void hip_leave();
+// A clock of 100 MHz.
+extern "C" __attribute__((visibility("default"))) unsigned long hip_clock();

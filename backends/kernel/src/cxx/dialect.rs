@@ -76,6 +76,7 @@ pub(super) enum Part {
     Bits,
     Atomic,
     Subgroup,
+    Limit,
 }
 
 impl Part {
@@ -87,6 +88,7 @@ impl Part {
             Self::Bits => include_str!("library/bits.h"),
             Self::Atomic => include_str!("library/atomic.h"),
             Self::Subgroup => include_str!("library/subgroup.h"),
+            Self::Limit => include_str!("library/limit.h"),
         }
     }
 }

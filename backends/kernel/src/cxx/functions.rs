@@ -223,7 +223,8 @@ impl<'a> Writer<'a> {
     /// What a function is passed before its own arguments.
     pub(super) fn hidden_arguments(&self, callee: Handle<Function>) -> Vec<String> {
         let private = self.context.uses_private(&self.context.info[callee]).then(|| "p".to_owned());
-        std::iter::once("c".to_owned()).chain(private).collect()
+        let passes = self.context.options.cancellable.then(|| "t".to_owned());
+        std::iter::once("c".to_owned()).chain(private).chain(passes).collect()
     }
 
     /// The type of a parameter.
@@ -253,6 +254,9 @@ impl<'a> Writer<'a> {
         if private {
             parameters.push("Private& p".to_owned());
         }
+        if self.context.options.cancellable {
+            parameters.push("u32& t".to_owned());
+        }
         for (argument, name) in self.function.arguments.iter().zip(&self.arguments) {
             parameters.push(format!("{} {name}", self.parameter_type(argument.ty)?));
         }
@@ -274,6 +278,11 @@ impl<'a> Writer<'a> {
 
     fn entry_point(&mut self) -> Result<String> {
         let globals = self.context.globals;
+        if self.context.options.cancellable {
+            self.parts.insert(Part::Limit);
+            self.line("u32 t = 0u;");
+            self.line("c_keep_time(c.limit, c_local_index() == 0u);");
+        }
         if globals.workgroup_blocks > 0 {
             let blocks = globals.workgroup_blocks;
             let start = if globals.dynamic_memory() > 0 { "w" } else { "&w" };

@@ -46,12 +46,20 @@ pub enum Parameter {
     },
     /// The device address of the record, in 8 bytes.
     Record,
+    /// What stops a launch of a kernel that is [`super::Options::cancellable`], in [`TIME_LIMIT_SIZE`] bytes: the device addresses of the word where the queue's
+    /// launches note when they began and of the word that is set when this one is stopped, the limit in 256 ticks of the device's clock, each in 8 bytes,
+    /// and in 2 bytes a number that is another than that of the launch before on the queue. The first word is of the queue's alone, and launches in which
+    /// it is used follow one another.
+    TimeLimit,
     /// The immediate block, in so many bytes.
     Immediates {
         /// Its size.
         size: u32,
     },
 }
+
+/// Bytes of [`Parameter::TimeLimit`].
+pub const TIME_LIMIT_SIZE: u32 = 32;
 
 /// A variable as the code of functions sees it.
 #[derive(Clone, Debug)]
@@ -150,6 +158,9 @@ impl<'a> Globals<'a> {
                     variable.length = Some(format!("c.{name}"));
                 }
             }
+        }
+        if options.cancellable {
+            writer.add("TimeLimit limit;", "limit", TIME_LIMIT_SIZE, 8, Parameter::TimeLimit);
         }
         for (handle, variable) in used.iter().filter(|(_, variable)| variable.space == AddressSpace::Immediate) {
             let (size, align) = self.types.size(variable.ty)?;

@@ -27,7 +27,7 @@ mod uses;
 use naga::Span;
 
 pub use dialect::{CUDA, Dialect, HIP};
-pub use globals::{Field, Parameter, Parameters};
+pub use globals::{Field, Parameter, Parameters, TIME_LIMIT_SIZE};
 
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::lower::Lowered;
@@ -44,6 +44,8 @@ pub struct Options<'a> {
     /// Whether the kernel gives the same bits on every device: nothing is contracted, and functions are those of [`crate::math`]. Without it,
     /// products and sums may be fused and transcendental functions are the device's own, as the language allows.
     pub strict: bool,
+    /// Whether a launch may be stopped after a time: loops then look at the device's clock ([`Parameter::TimeLimit`]).
+    pub cancellable: bool,
     /// Invocations of a subgroup, where the device is known to have one size; otherwise the compiler's target says it. 32 or 64.
     pub subgroup_size: Option<u32>,
 }

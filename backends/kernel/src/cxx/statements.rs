@@ -148,6 +148,9 @@ impl Writer<'_> {
             if passes.is_none() {
                 writer.line("C_ENDLESS");
             }
+            if writer.context.options.cancellable && unrolled.is_none() {
+                writer.line("c_pass(c.limit, t);");
+            }
             writer.line("{");
             writer.inside(|writer| writer.block(body))?;
             writer.line("}");

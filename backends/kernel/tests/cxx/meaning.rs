@@ -25,6 +25,10 @@ const HOST: Dialect = Dialect {
     parameter_size: 4096,
 };
 
+/// Looks at the clock that a launch with a limit has time for behind the first, and its number.
+const LIMIT: u64 = 10;
+const NUMBER: u16 = 7;
+
 /// One launch: bytes of the bindings and of the immediate block.
 struct Case {
     name: String,
@@ -65,6 +69,12 @@ fn parameters(text: &Text, bindings: &[Vec<u8>], immediates: &[u8]) -> (Vec<u8>,
                 bytes[at..at + 4].copy_from_slice(&count.to_le_bytes());
             }
             Parameter::Record => addresses.push((field.offset, bindings.len())),
+            Parameter::TimeLimit => {
+                addresses.push((field.offset, bindings.len() + 1));
+                addresses.push((field.offset + 8, bindings.len() + 2));
+                bytes[at + 16..at + 24].copy_from_slice(&LIMIT.to_le_bytes());
+                bytes[at + 24..at + 26].copy_from_slice(&NUMBER.to_le_bytes());
+            }
             Parameter::Immediates { size } => bytes[at..at + size as usize].copy_from_slice(&immediates[..size as usize]),
         }
     }
@@ -73,8 +83,16 @@ fn parameters(text: &Text, bindings: &[Vec<u8>], immediates: &[u8]) -> (Vec<u8>,
 
 /// Runs a text; the bindings afterwards.
 fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<Vec<u8>> {
+    let options = Options { checked, strict: true, ..options(&HOST) };
+    let mut all = execute_with(folder, case, bounds, &options, &[]);
+    all.truncate(case.bindings.len());
+    all
+}
+
+/// As [`execute`], with further memory behind the record; all of it afterwards.
+fn execute_with(folder: &Folder, case: &Case, bounds: Bounds, options: &Options<'_>, more: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let entry = entry_with(&case.source, &case.constants);
-    let text = translate(&entry, bounds, &Options { checked, strict: true, ..options(&HOST) });
+    let text = translate(&entry, bounds, options);
     let main = include_str!("run.cpp").replace("ENTRY", &text.entry);
     let head = "#include <math.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n";
     let stem = format!("{}-{bounds:?}", case.name);
@@ -89,6 +107,7 @@ fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<V
     let mut all = case.bindings.clone();
     let (parameters, addresses) = parameters(&text, &case.bindings, &case.immediates);
     all.push(vec![0; 1 << 16]);
+    all.extend_from_slice(more);
     let mut input = Vec::new();
     let number = |input: &mut Vec<u8>, n: usize| input.extend_from_slice(&(n as u64).to_le_bytes());
     number(&mut input, all.len());
@@ -112,7 +131,7 @@ fn execute(folder: &Folder, case: &Case, bounds: Bounds, checked: bool) -> Vec<V
         rest = after;
         first.to_vec()
     };
-    case.bindings.iter().map(&mut take).collect()
+    all.iter().map(&mut take).collect()
 }
 
 /// Writes what `scripts/run_texts.py` runs on an NVIDIA device: the text, what it is launched with, and what has to come out.
@@ -357,4 +376,45 @@ fn determinants_and_inverses_follow_the_minors() {
     let got = written(source, [1, 1, 1], vec![vec![0; 8]]);
     // The sums over all permutations.
     assert_eq!(got.iter().map(|w| f32::from_bits(*w)).collect::<Vec<_>>(), [41.0, 10.0]);
+}
+
+/// A launch with a limit whose queue has this word: what was counted, the word afterwards, and whether it was stopped.
+fn limited(body: &str, groups: u32, word: u64) -> (Vec<u32>, u64, bool) {
+    let source = format!(
+        "@group(0) @binding(0) var<storage, read_write> out: array<atomic<u32>>;
+        fn count(at: u32) -> u32 {{ for (var i = 0u; i < 10000u; i += 1u) {{ if atomicAdd(&out[at], 1u) == 99999u {{ return i; }} }} return 7u; }}
+        @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) {{ {body} }}"
+    );
+    let (constants, bindings, immediates) = (vec![], vec![vec![0; 16]], vec![]);
+    let case = Case { name: "limited".into(), source, constants, grid: [groups, 1, 1], bindings, immediates };
+    let options = Options { cancellable: true, strict: true, ..options(&HOST) };
+    let more = [word.to_le_bytes().to_vec(), vec![0; 4]];
+    let all = execute_with(&Folder::new(), &case, Bounds::Checked, &options, &more);
+    let words = |bytes: &[u8]| bytes.chunks(4).map(|w| u32::from_le_bytes(w.try_into().expect("a word"))).collect::<Vec<_>>();
+    let word = u64::from_le_bytes(all[2].as_slice().try_into().expect("8 bytes"));
+    (words(&all[0]), word, words(&all[3]) != [0])
+}
+
+#[test]
+fn t13_an_invocation_leaves_when_the_time_of_its_launch_is_over() {
+    // It looks when it begins and every 256 passes; the eleventh look behind the first is too late, and finds the pass not counted yet.
+    let (counted, word, stopped) = limited("loop { atomicAdd(&out[0], 1u); }", 1, 0);
+    assert_eq!((counted[0], word & 0xffff, stopped), (11 * 256 - 1, u64::from(NUMBER), true));
+    // Also from within a function, whose passes count with the others; a later workgroup does not begin.
+    let (counted, _, stopped) = limited("loop { count(id.x); atomicAdd(&out[2], 1u); }", 2, 0);
+    assert_eq!((&counted[..3], stopped), (&[11 * 256 - 2, 0, 0][..], true));
+}
+
+#[test]
+fn t13_a_launch_that_keeps_its_time_is_not_touched_by_the_one_before() {
+    // Another number with whatever time: it is noted anew.
+    for before in [0, u64::MAX, 1 << 16 | 6, 0x7fff_ffff_ffff_0006] {
+        let (counted, word, stopped) = limited("for (var i = 0u; i < 2600u; i += 1u) { atomicAdd(&out[id.x], 1u); }", 1, before);
+        assert_eq!((counted[0], word & 0xffff, stopped), (2600, u64::from(NUMBER), false));
+        // 1000 ticks and one look.
+        assert_eq!(word >> 16, 1256 >> 8);
+    }
+    // A moment that is later than one's own look is no time at all.
+    let (counted, _, stopped) = limited("atomicAdd(&out[0], 1u);", 1, 50 << 16 | u64::from(NUMBER));
+    assert_eq!((counted[0], stopped), (1, false));
 }

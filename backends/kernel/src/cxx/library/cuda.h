@@ -9,6 +9,11 @@
 #define C_KERNEL(COUNT) extern "C" __global__ void __launch_bounds__(COUNT)
 #define C_PARAMETER const __grid_constant__
 #define C_UNROLL _Pragma("unroll")
+// Nanoseconds.
+C_FN u64 c_clock() { u64 now; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)); return now; }
+#define C_CLOCK() c_clock()
+// Barriers and the operations of a subgroup go on without those that have left.
+#define C_LEAVE asm volatile("exit;")
 // The compiler keeps loops that never end.
 #define C_ENDLESS
 #define C_THREAD_X threadIdx.x

@@ -9,6 +9,14 @@
 #define C_KERNEL(COUNT) extern "C" __attribute__((global, amdgpu_flat_work_group_size(COUNT, COUNT))) void
 #define C_PARAMETER const
 #define C_UNROLL _Pragma("unroll")
+// A clock of its own, which runs as fast whatever the processors do.
+#if __has_builtin(__builtin_readsteadycounter)
+#define C_CLOCK() ((u64)__builtin_readsteadycounter())
+#else
+#define C_CLOCK() ((u64)__builtin_amdgcn_s_memrealtime())
+#endif
+// All of the wavefront ends: in a launch that is stopped nobody is missed. Barriers go on without it.
+#define C_LEAVE __builtin_amdgcn_endpgm()
 // Or a loop that never ends would be taken for one that is never begun.
 #define C_ENDLESS asm volatile("");
 #define C_THREAD_X ((u32)__builtin_amdgcn_workitem_id_x())
