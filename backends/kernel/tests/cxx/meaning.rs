@@ -66,6 +66,7 @@ fn parameters(text: &Text, bindings: &[Vec<u8>], immediates: &[u8]) -> (Vec<u8>,
             }
             Parameter::Record => addresses.push((field.offset, bindings.len())),
             Parameter::Immediates { size } => bytes[at..at + size as usize].copy_from_slice(&immediates[..size as usize]),
+            Parameter::Value { .. } => panic!("no text of ours has such a parameter"),
         }
     }
     (bytes, addresses)
