@@ -419,12 +419,13 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     static const char TEXT[] =
         "extern __shared__ unsigned words[];\n"
         "extern \"C\" __global__ void sum(unsigned* out, unsigned count) {\n"
+        "  __shared__ char one;\n  if (threadIdx.x == 0) one = 1;\n"
         "  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) words[i] = 1;\n  __syncthreads();\n"
-        "  if (threadIdx.x == 0) { unsigned all = 0; for (unsigned i = 0; i < count; i++) all += words[i]; out[0] = all; } }\n";
+        "  if (threadIdx.x == 0) { unsigned all = one - 1u; for (unsigned i = 0; i < count; i++) all += words[i]; out[0] = all; } }\n";
     compute_native_source source = text_source(TEXT, "sum");
     compute_native_parameter parameters[2] = { parameter("out", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE_ALL), parameter("count", COMPUTE_PARAMETER_U32, 0) };
     compute_buffer out = make_buffer(device, 4, "out");
-    static const uint32_t sizes[] = { 4, 47, 48, 49, 100, 200, 4, 64 };
+    static const uint32_t sizes[] = { 4, 47, 48, 49, 100, 200, 4, 63 };
     uint64_t most = device_info(device).max_workgroup_memory;
     compute_kernel kernels[COUNT_OF(sizes)];
     for (size_t n = 0; n < COUNT_OF(sizes); n++) {
@@ -453,6 +454,57 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     snprintf(number, sizeof number, "%llu", (unsigned long long)most);
     CHECK(error_says("307200") && error_says(number));
     told();
+    /* All of it is one byte too many, as the code has one of its own. */
+    native.workgroup_memory = (uint32_t)most;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("needs 1 bytes") && error_says(number));
+}
+
+/* Launches a kernel of its own, over and over. */
+struct turns {
+    compute_stream stream;
+    compute_kernel kernel;
+    compute_buffer out;
+    uint32_t count;
+};
+static void *take_turns(void *of)
+{
+    struct turns *mine = of;
+    compute_binding bindings[2] = { bind(0, mine->out), bind_bytes(1, &mine->count, 4) };
+    compute_launch_desc desc = launch_desc(mine->kernel, 1, 1, 1, bindings, 2);
+    for (int n = 0; n < 1000; n++) {
+        if (compute_stream_launch(mine->stream, &desc, NULL) != COMPUTE_OK) return (void *)mine;
+    }
+    return NULL;
+}
+
+TEST(dl_07_threads_with_little_and_much_workgroup_memory_do_not_disturb_each_other)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    compute_native_source source = text_source(
+        "extern __shared__ unsigned words[];\n"
+        "extern \"C\" __global__ void last(unsigned* out, unsigned count) { words[count - 1] = count; out[0] = words[count - 1]; }\n", "last");
+    compute_native_parameter parameters[2] = { parameter("out", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE_ALL), parameter("count", COMPUTE_PARAMETER_U32, 0) };
+    struct turns turns[2];
+    pthread_t threads[2];
+    for (int n = 0; n < 2; n++) {
+        compute_native_desc native = native_of(&source, 1, parameters, 2);
+        native.workgroup_size[0] = 1;
+        native.workgroup_memory = n == 0 ? 4 : device_info(device).max_workgroup_memory >= 200 << 10 ? 200 << 10 : 60 << 10;
+        turns[n].stream = make_stream(device);
+        turns[n].out = make_buffer(device, 4, "out");
+        turns[n].count = native.workgroup_memory / 4;
+        turns[n].kernel = NULL;
+        OK(make(NULL, &native, 0, &turns[n].kernel));
+    }
+    for (int n = 0; n < 2; n++) CHECK_EQ(pthread_create(&threads[n], NULL, take_turns, &turns[n]), 0);
+    for (int n = 0; n < 2; n++) {
+        void *failed = NULL;
+        CHECK_EQ(pthread_join(threads[n], &failed), 0);
+        CHECK(failed == NULL);
+        CHECK_EQ(get_word(turns[n].stream, turns[n].out, 0), turns[n].count);
+    }
 }
 
 TEST(dl_08_arguments_are_compared_with_the_code_where_the_driver_tells)
@@ -526,6 +578,35 @@ TEST(pkg_03_headers_are_given_with_the_source_and_missed_by_name)
     source.header_count = 1;
     OK(make(NULL, &native, 0, &kernel));
     try_scale(kernel, 4);
+}
+
+TEST(pkg_03_cudas_own_headers_work_from_their_folder)
+{
+    if (!needs("cuda", "cuda")) return;
+    static char option[4096];
+    if (!getenv("NATIVE_INCLUDE")) {
+        printf("  not tried: NATIVE_INCLUDE names no folder with cuda_fp16.h\n");
+        return;
+    }
+    set_up();
+    snprintf(option, sizeof option, "--include-path=%s", getenv("NATIVE_INCLUDE"));
+    static const char *const options[] = { option };
+    compute_native_source source = source_of(COMPUTE_LANGUAGE_CUDA, "#include <cuda_fp16.h>\nextern \"C\" __global__ void twice(__half* o, __half x) { *o = x + x; }\n", "twice");
+    source.option_count = 0;
+    compute_native_parameter parameters[2] = { parameter("o", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE_ALL), parameter("x", COMPUTE_PARAMETER_F16, 0) };
+    compute_native_desc native = native_of(&source, 1, parameters, 2);
+    compute_kernel kernel = NULL;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("cuda_fp16.h"));
+    source.options = options;
+    source.option_count = 1;
+    OK(make(NULL, &native, 0, &kernel));
+    uint16_t x = 0x3e00, found = 0; /* 1.5 */
+    compute_buffer out = make_buffer(device, 2, "out");
+    compute_binding bindings[2] = { bind(0, out), bind_bytes(1, &x, 2) };
+    OK(launch(stream, kernel, 1, bindings, 2));
+    OK(get(stream, out, 0, &found, 2));
+    CHECK_EQ(found, 0x4200); /* 3.0 */
 }
 
 TEST(l11_ptx_goes_before_text_and_a_later_version_is_refused_by_number)
@@ -605,6 +686,19 @@ TEST(l11_spirv_goes_to_vulkan_as_it_is)
     sources[1].code_length -= 2;
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
     CHECK(error_says("SPIR-V") && error_says("does not begin as a module does"));
+    /* A view that ends within a word, of which the last bytes are not bound: nothing is claimed to be whole there. */
+    sources[1].code_length += 2;
+    scale_parameters[1].access = COMPUTE_ACCESS_WRITE_ALL;
+    OK(make(NULL, &native, 0, &kernel));
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 16, "out");
+    uint32_t factor = 1, one = 1;
+    compute_binding bindings[4] = { bind(0, in), bind_range(1, out, 0, 7), bind_bytes(2, &factor, 4), bind_bytes(3, &one, 4) };
+    IS(COMPUTE_ERROR_BINDING, launch(stream, kernel, 1, bindings, 2));
+    CHECK(claimed_by(out, 0, 7) != 0);
+    OK(launch(stream, kernel, 1, bindings, 4));
+    CHECK(claimed_by(out, 6, 1) != 0);
+    bindings[1] = bind_range(1, out, 0, 3);
+    IS(COMPUTE_ERROR_BINDING, launch(stream, kernel, 1, bindings, 4));
 }
 
 TEST(l3_a_workgroup_that_the_code_cannot_have_is_refused_with_numbers)
@@ -675,9 +769,11 @@ int main(int argc, char **argv)
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);
     RUN(l4_scalars_of_every_width_arrive_as_they_were_given);
     RUN(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told);
+    RUN(dl_07_threads_with_little_and_much_workgroup_memory_do_not_disturb_each_other);
     RUN(dl_08_arguments_are_compared_with_the_code_where_the_driver_tells);
     RUN(pkg_03_an_error_of_the_compiler_is_told_with_its_line);
     RUN(pkg_03_headers_are_given_with_the_source_and_missed_by_name);
+    RUN(pkg_03_cudas_own_headers_work_from_their_folder);
     RUN(l11_ptx_goes_before_text_and_a_later_version_is_refused_by_number);
     RUN(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere);
     RUN(l11_spirv_goes_to_vulkan_as_it_is);

@@ -198,11 +198,12 @@ fn check(native: &NativeOptions) -> Checked<()> {
 
 fn reflect(native: &NativeOptions) -> Reflection {
     let binding = |(index, parameter): (usize, &ParameterOptions)| {
-        let (kind, access, min_size, alignment) = match parameter.kind {
+        // Bytes are all that is known of a buffer: it may end anywhere, but where a device binds only multiples of some.
+        let (kind, access, min_size, alignment, tail_stride) = match parameter.kind {
             ParameterKind::Buffer { access, min_size, alignment, .. } => {
-                (BindingKind::Storage, access, min_size, alignment.max(1))
+                (BindingKind::Storage, access, min_size.max(1), alignment.max(1), 1)
             }
-            ParameterKind::Value { size, alignment } => (BindingKind::Value, Access::Read, size.into(), alignment),
+            ParameterKind::Value { size, alignment } => (BindingKind::Value, Access::Read, size.into(), alignment, 0),
         };
         let slot = u32::try_from(index).unwrap_or(u32::MAX);
         BindingInfo {
@@ -213,7 +214,7 @@ fn reflect(native: &NativeOptions) -> Reflection {
             access,
             min_size,
             alignment,
-            tail_stride: 0,
+            tail_stride,
             tail_offset: 0,
         }
     };
