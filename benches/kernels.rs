@@ -103,6 +103,7 @@ fn options(source: &str, bounds: Bounds) -> KernelOptions {
     KernelOptions {
         language: Some(Language::Wgsl),
         source: source.into(),
+        native: None,
         entry: None,
         label: String::new(),
         constants: Vec::new(),

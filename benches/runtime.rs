@@ -66,6 +66,7 @@ fn main() {
         print_size: 0,
         language: Some(Language::Wgsl),
         source: SOURCE.into(),
+        native: None,
         entry: None,
         label: String::new(),
         constants: Vec::new(),

@@ -155,6 +155,34 @@ void bytes_are_exported_and_said_to_be_written() {
     }
 }
 
+void native_sources_stand_beside_a_portable_one() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    compute::buffer in(device, 256), out(device, 256);
+    compute::native_sources native(64);
+    native.source(COMPUTE_LANGUAGE_CUDA, "#include \"mine.h\"\nextern \"C\" __global__ void add(const unsigned* i, unsigned* o, unsigned n) {}", "add", { "-DX" }, "sm_90")
+        .header("mine.h", "// nothing")
+        .buffer(COMPUTE_ACCESS_READ, "i", 4)
+        .buffer(COMPUTE_ACCESS_WRITE_ALL, "o", 4)
+        .value(COMPUTE_PARAMETER_U32, "n");
+    const compute::kernel kernel(device, native,
+                                 "@group(0) @binding(0) var<storage, read> i: array<u32>; @group(0) @binding(1) var<storage, read_write> o: array<u32>;"
+                                 "@group(0) @binding(2) var<uniform> n: u32;"
+                                 "@compute @workgroup_size(64) fn add(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] = i[id.x] + n; }");
+    CHECK(kernel.info().native_source == COMPUTE_NATIVE_NONE && kernel.binding("n").kind == COMPUTE_BINDING_VALUE);
+    stream.fill(in, std::uint32_t{ 4 });
+    compute::launch add(kernel);
+    add.grid(1).bind(0, in).bind(1, out).bind_value(2, std::uint32_t{ 3 });
+    add.on(stream);
+    CHECK(stream.read<std::uint32_t>(out)[63] == 7);
+    try {
+        const compute::kernel alone(device, native);
+        CHECK(!"CUDA C++ on the cpu device");
+    } catch (const compute::error &failed) {
+        CHECK(failed.status() == COMPUTE_ERROR_COMPILE && failed.is_refusal());
+    }
+}
+
 void graphs_are_captured_made_and_replayed() {
     compute::device device("cpu");
     compute::stream stream(device);
@@ -238,6 +266,7 @@ int main() {
     run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);
     run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
     run("bytes_are_exported_and_said_to_be_written", bytes_are_exported_and_said_to_be_written);
+    run("native_sources_stand_beside_a_portable_one", native_sources_stand_beside_a_portable_one);
     run("graphs_are_captured_made_and_replayed", graphs_are_captured_made_and_replayed);
     run("handles_move_and_release_once", handles_move_and_release_once);
     std::printf("%d passed, %d failed\n", passed, failed);

@@ -320,6 +320,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(kernel_desc, KERNEL_DESC);
     AGREE(launch_desc, LAUNCH_DESC);
     AGREE(include_desc, INCLUDE_DESC);
+    AGREE(native_desc, NATIVE_DESC);
     AGREE(graph_desc, GRAPH_DESC);
 }
 

@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 24] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
     "types/kernels.rs",
+    "types/natives.rs",
     "types/errors.rs",
     "graph_types.rs",
     "library.rs",
@@ -147,6 +148,7 @@ fn init_macros() -> String {
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
             "kind" if name == "compute_vulkan_desc" => "COMPUTE_CHAINED_VULKAN".into(),
             "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
+            "kind" if name == "compute_native_desc" => "COMPUTE_CHAINED_NATIVE".into(),
             _ => zero(ty),
         };
         let values: Vec<String> = fields.iter().map(value).collect();

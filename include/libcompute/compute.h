@@ -103,6 +103,9 @@
 /* `compute_vulkan_desc` */
 #define COMPUTE_CHAINED_VULKAN 3
 
+/* `compute_native_desc` */
+#define COMPUTE_CHAINED_NATIVE 4
+
 /* How an injected fault shows. `NONE` only counts calls. */
 #define COMPUTE_FAULT_NONE 0
 
@@ -243,6 +246,9 @@
 /* Uniform block. */
 #define COMPUTE_BINDING_UNIFORM 2
 
+/* Parameter of a native kernel by value: exactly `min_size` bytes, given inline. */
+#define COMPUTE_BINDING_VALUE 3
+
 /* Declared, never touched. */
 #define COMPUTE_ACCESS_UNUSED 0
 
@@ -296,6 +302,75 @@
 
 /* L6: queue the compilation; `compute_device_compile_queued` finishes all that is queued. */
 #define COMPUTE_LAUNCH_QUEUE_COMPILATION 2
+
+/* CUDA C++, compiled by NVRTC for the exact device (`cuda`). */
+#define COMPUTE_LANGUAGE_CUDA 16
+
+/* PTX, compiled by CUDA's driver (`cuda`). */
+#define COMPUTE_LANGUAGE_PTX 17
+
+/* Machine code of NVIDIA GPUs: a cubin, or a fat binary (`cuda`). */
+#define COMPUTE_LANGUAGE_CUBIN 18
+
+/* HIP C++, compiled by hiprtc for the exact device (`hip`). */
+#define COMPUTE_LANGUAGE_HIP 19
+
+/* Machine code of AMD GPUs: a code object, or a bundle of them (`hip`). */
+#define COMPUTE_LANGUAGE_CODE_OBJECT 20
+
+/* Metal's language. No device takes it yet. */
+#define COMPUTE_LANGUAGE_MSL 21
+
+/* HLSL. No device takes it yet. */
+#define COMPUTE_LANGUAGE_HLSL 22
+
+/* In a `compute_native_source`: SPIR-V, handed to Vulkan as it is, without being understood (`wgpu` on Vulkan). */
+#define COMPUTE_LANGUAGE_NATIVE_SPIRV 23
+
+/* In `compute_kernel_info.native_source`: the kernel runs its portable source. */
+#define COMPUTE_NATIVE_NONE UINT32_MAX
+
+/* The address of a view's first byte. */
+#define COMPUTE_PARAMETER_BUFFER 1
+
+/* `int8_t`, by value. */
+#define COMPUTE_PARAMETER_I8 2
+
+/* `uint8_t`, by value. */
+#define COMPUTE_PARAMETER_U8 3
+
+/* `int16_t`, by value. */
+#define COMPUTE_PARAMETER_I16 4
+
+/* `uint16_t`, by value. */
+#define COMPUTE_PARAMETER_U16 5
+
+/* `int32_t`, by value. */
+#define COMPUTE_PARAMETER_I32 6
+
+/* `uint32_t`, by value. */
+#define COMPUTE_PARAMETER_U32 7
+
+/* `int64_t`, by value. */
+#define COMPUTE_PARAMETER_I64 8
+
+/* `uint64_t`, by value. */
+#define COMPUTE_PARAMETER_U64 9
+
+/* A float of 16 bits, by value. */
+#define COMPUTE_PARAMETER_F16 10
+
+/* `float`, by value. */
+#define COMPUTE_PARAMETER_F32 11
+
+/* `double`, by value. */
+#define COMPUTE_PARAMETER_F64 12
+
+/* A structure of `size` bytes with an `alignment`, by value. */
+#define COMPUTE_PARAMETER_BYTES 13
+
+/* In `compute_native_parameter.access`: written, and every launch writes every byte of the view (T6a), which the caller vouches for. */
+#define COMPUTE_ACCESS_WRITE_ALL 4
 
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
@@ -553,7 +628,7 @@ typedef struct compute_kernel_desc {
     uint32_t struct_size;
     /* `COMPUTE_LANGUAGE_...` */
     uint32_t language;
-    /* The source: text, or the words of a module. */
+    /* The portable source: text, or the words of a module; NULL where only native ones are given. */
     const void *source;
     /* Its length in bytes. */
     size_t source_length;
@@ -577,7 +652,7 @@ typedef struct compute_kernel_desc {
     uint32_t compile;
     /* Nanoseconds after which a launch is stopped and its outputs fail; 0: never. */
     uint64_t time_limit;
-    /* Where the text of `#include`s comes from: `compute_include_desc`; else NULL. */
+    /* Where the text of `#include`s comes from: `compute_include_desc`; native sources: `compute_native_desc`; else NULL. */
     const void *next;
     /* Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number. */
     uint64_t print_size;
@@ -639,6 +714,94 @@ typedef struct compute_include_desc {
     /* Handed to it. */
     void *user;
 } compute_include_desc;
+
+/* A file that a native source may include. */
+typedef struct compute_native_header {
+    /* The path as `#include` names it. */
+    const char *name;
+    /* Its length. */
+    size_t name_length;
+    /* Its text. */
+    const char *text;
+    /* Its length. */
+    size_t text_length;
+} compute_native_header;
+
+/* One form of a native kernel: code in a vendor's own language or format, which runs as it is. Nothing checks what it does. */
+typedef struct compute_native_source {
+    /* `COMPUTE_LANGUAGE_CUDA` and following. */
+    uint32_t language;
+    /* Zero. */
+    uint32_t reserved;
+    /* Text, or code. */
+    const void *code;
+    /* Its length in bytes; of text, `COMPUTE_NUL_TERMINATED` too. */
+    size_t code_length;
+    /* The function to launch, by its name in the code: of C++, declare it `extern "C"`. */
+    const char *entry;
+    /* Its length. */
+    size_t entry_length;
+    /* The architecture that it is for (`sm_90`, `gfx942`): it is passed over on others. NULL: any, or what the code says of itself. */
+    const char *target;
+    /* Its length. */
+    size_t target_length;
+    /* What its compiler is told besides the architecture: strings that end in a NUL byte. */
+    const char *const *options;
+    /* How many. */
+    size_t option_count;
+    /* Files that it includes, for C++. */
+    const struct compute_native_header *headers;
+    /* How many. */
+    size_t header_count;
+    /* Distance in bytes between them; 0: `sizeof(compute_native_header)`. */
+    size_t header_stride;
+} compute_native_source;
+
+/* One parameter of a native kernel: group 0, its index as the slot. */
+typedef struct compute_native_parameter {
+    /* For messages and `compute_kernel_find_binding`; may be NULL. */
+    const char *name;
+    /* Its length. */
+    size_t name_length;
+    /* `COMPUTE_PARAMETER_...` */
+    uint32_t kind;
+    /* What is done with a buffer: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed. Zero for values. */
+    uint32_t access;
+    /* The fewest bytes of a buffer's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero. */
+    uint64_t size;
+    /* What the offset of a buffer's view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two. */
+    uint32_t alignment;
+    /* Buffers with the same number but 0 may overlap although they are written (L9). Not beside a portable source. */
+    uint32_t alias;
+} compute_native_parameter;
+
+/* Chained to `compute_kernel_desc`: native sources, and what the caller declares of them. The declaration holds on every device and for every source, the portable
+ * one of the `compute_kernel_desc` included, if there is one; each device takes the source that suits it best (L11). Giving this struct is how the caller vouches that
+ * native code does what is declared: nothing checks its accesses, whatever `bounds` says. */
+typedef struct compute_native_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_NATIVE` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* The sources. */
+    const struct compute_native_source *sources;
+    /* How many. */
+    size_t source_count;
+    /* Distance in bytes between them; 0: `sizeof(compute_native_source)`. */
+    size_t source_stride;
+    /* The parameters, in order. */
+    const struct compute_native_parameter *parameters;
+    /* How many. */
+    size_t parameter_count;
+    /* Distance in bytes between them; 0: `sizeof(compute_native_parameter)`. */
+    size_t parameter_stride;
+    /* Invocations of a workgroup on each axis; 0 means 1 on the second and third. */
+    uint32_t workgroup_size[3];
+    /* Bytes of workgroup memory that launches ask for beyond what the code declares (`extern __shared__`); more than 48 KiB is asked for as CUDA wants it. */
+    uint32_t workgroup_memory;
+} compute_native_desc;
 
 /* One entry point, made for a device. */
 typedef struct compute_kernel_s *compute_kernel;
@@ -1009,6 +1172,10 @@ typedef struct compute_kernel_info {
     uint64_t workgroup_memory;
     /* How many override constants. */
     uint32_t override_count;
+    /* Which of the native sources the device has taken (L11), by its index; `COMPUTE_NATIVE_NONE`: the portable one. */
+    uint32_t native_source;
+    /* The native source's `COMPUTE_LANGUAGE_...`; 0: the portable one runs. */
+    uint32_t language;
     /* Zero. */
     uint32_t reserved;
 } compute_kernel_info;
@@ -1629,6 +1796,8 @@ typedef struct compute_table {
                                                const struct compute_strided_desc *desc,
                                                compute_readback *out,
                                                compute_error *out_error);
+    /* `compute_native_desc_init` */
+    void (*native_desc_init)(struct compute_native_desc *desc);
 } compute_table;
 
 /* Success. */
@@ -1789,10 +1958,11 @@ typedef struct compute_table {
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
-#define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0 }
+#define COMPUTE_KERNEL_INFO_INIT { sizeof(struct compute_kernel_info), 0, { 0 }, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BINDING_INFO_INIT { sizeof(struct compute_binding_info), 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 }, 0 }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
+#define COMPUTE_NATIVE_DESC_INIT { sizeof(struct compute_native_desc), COMPUTE_CHAINED_NATIVE, NULL, NULL, 0, 0, NULL, 0, 0, { 0, 0, 0 }, 0 }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 #define COMPUTE_GRAPH_DESC_INIT { sizeof(struct compute_graph_desc), 0, 0, NULL, 0, NULL }
@@ -1869,6 +2039,11 @@ void compute_kernel_desc_init(struct compute_kernel_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_include_desc_init(struct compute_include_desc *desc);
+
+/* Makes `*desc` a `compute_native_desc` of its kind without sources and parameters.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_native_desc_init(struct compute_native_desc *desc);
 
 /* Makes `*desc` a `compute_launch_desc` with every default and no kernel.
  *

@@ -359,6 +359,92 @@ inline void written(const view &of) {
     detail::run([&](compute_error *failed) { return compute_written(&of.get(), failed); });
 }
 
+/// Native sources of a kernel and what is declared of them, in order; keeps copies. Whoever gives them vouches that the code does what is declared.
+class native_sources {
+public:
+    explicit native_sources(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1) : size_{x, y, z} {}
+
+    /// `language`: COMPUTE_LANGUAGE_CUDA and following. `entry` is the name in the code, `target` the architecture that it is for, empty for any.
+    native_sources &source(std::uint32_t language, std::string_view code, std::string_view entry, std::vector<std::string> options = {},
+                           std::string_view target = {}) {
+        forms_.push_back({language, std::string(code), std::string(entry), std::string(target), std::move(options), {}});
+        return *this;
+    }
+    /// A file that the source given last may include.
+    native_sources &header(std::string_view name, std::string_view text) {
+        forms_.at(forms_.size() - 1).headers.emplace_back(name, text);
+        return *this;
+    }
+    /// `access`: COMPUTE_ACCESS_...
+    native_sources &buffer(std::uint32_t access, std::string_view name = {}, std::uint64_t least = 0, std::uint32_t alias = 0) {
+        return add(COMPUTE_PARAMETER_BUFFER, access, name, least, 0, alias);
+    }
+    /// `kind`: COMPUTE_PARAMETER_I8 to _F64.
+    native_sources &value(std::uint32_t kind, std::string_view name = {}) { return add(kind, 0, name, 0, 0, 0); }
+    /// A structure.
+    native_sources &bytes(std::uint64_t size, std::uint32_t alignment, std::string_view name = {}) {
+        return add(COMPUTE_PARAMETER_BYTES, 0, name, size, alignment, 0);
+    }
+    /// Bytes of workgroup memory that launches ask for.
+    native_sources &workgroup_memory(std::uint32_t size) {
+        memory_ = size;
+        return *this;
+    }
+
+    /// Calls `use` with the struct for the chain of a `compute_kernel_desc`, which lives for that call.
+    template <class Use>
+    void with(Use use) const {
+        std::vector<compute_native_source> sources;
+        std::vector<compute_native_parameter> parameters;
+        std::vector<std::vector<const char *>> options(forms_.size());
+        std::vector<std::vector<compute_native_header>> headers(forms_.size());
+        for (std::size_t n = 0; n < forms_.size(); n++) {
+            const form &from = forms_[n];
+            for (const std::string &option : from.options) options[n].push_back(option.c_str());
+            for (const auto &file : from.headers)
+                headers[n].push_back({file.first.data(), file.first.size(), file.second.data(), file.second.size()});
+            sources.push_back({from.language, 0, from.code.data(), from.code.size(), from.entry.data(), from.entry.size(), from.target.data(),
+                               from.target.size(), options[n].data(), options[n].size(), headers[n].data(), headers[n].size(), 0});
+        }
+        for (const parameter &from : parameters_) {
+            parameters.push_back(from.desc);
+            parameters.back().name = from.name.data();
+            parameters.back().name_length = from.name.size();
+        }
+        compute_native_desc desc = COMPUTE_NATIVE_DESC_INIT;
+        desc.sources = sources.data();
+        desc.source_count = sources.size();
+        desc.parameters = parameters.data();
+        desc.parameter_count = parameters.size();
+        for (int axis = 0; axis < 3; axis++) desc.workgroup_size[axis] = size_[axis];
+        desc.workgroup_memory = memory_;
+        use(desc);
+    }
+
+private:
+    struct form {
+        std::uint32_t language;
+        std::string code, entry, target;
+        std::vector<std::string> options;
+        std::vector<std::pair<std::string, std::string>> headers;
+    };
+    struct parameter {
+        std::string name;
+        compute_native_parameter desc;
+    };
+
+    native_sources &add(std::uint32_t kind, std::uint32_t access, std::string_view name, std::uint64_t size, std::uint32_t alignment,
+                        std::uint32_t alias) {
+        parameters_.push_back({std::string(name), {nullptr, 0, kind, access, size, alignment, alias}});
+        return *this;
+    }
+
+    std::uint32_t size_[3];
+    std::uint32_t memory_ = 0;
+    std::vector<form> forms_;
+    std::vector<parameter> parameters_;
+};
+
 /// One entry point, made for a device.
 class kernel : public detail::owned<compute_kernel, compute_kernel_release, compute_kernel_destroy> {
 public:
@@ -376,6 +462,18 @@ public:
         make(on, desc);
     }
     kernel(const device &on, const compute_kernel_desc &desc) { make(on, desc); }
+    /// With native sources; the portable `source` may be empty.
+    kernel(const device &on, const native_sources &native, std::string_view source = {}, std::string_view label = {}) {
+        native.with([&](const compute_native_desc &chained) {
+            compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+            desc.source = source.empty() ? nullptr : source.data();
+            desc.source_length = source.size();
+            desc.label = label.data();
+            desc.label_length = label.size();
+            desc.next = &chained;
+            make(on, desc);
+        });
+    }
     /// Takes a reference over.
     explicit kernel(compute_kernel handle) noexcept : owned(handle) {}
 

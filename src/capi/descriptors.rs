@@ -31,6 +31,7 @@ sized! {
     compute_buffer_desc up to size: u64;
     compute_kernel_desc up to source_length: usize;
     compute_include_desc up to user: *mut u8;
+    compute_native_desc up to workgroup_memory: u32;
     compute_launch_desc up to grid: [u32; 3];
     compute_device_info up to kind: u32;
     compute_kernel_info up to binding_count: u32;
@@ -154,6 +155,22 @@ pub unsafe extern "C" fn compute_include_desc_init(desc: *mut compute_include_de
         if !desc.is_null() {
             // SAFETY: as above; the place need not be aligned.
             unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_INCLUDE) };
+        }
+    });
+}
+
+/// Makes `*desc` a `compute_native_desc` of its kind without sources and parameters.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_native_desc_init(desc: *mut compute_native_desc) {
+    guard_void(|| {
+        // SAFETY: as our own caller says.
+        unsafe { init_struct(desc) };
+        if !desc.is_null() {
+            // SAFETY: as above; the place need not be aligned.
+            unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_NATIVE) };
         }
     });
 }

@@ -1,6 +1,6 @@
 //! Asking the caller for included files.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::ptr;
 
 use ::compute_kernel::{IncludeRequest, Included};
@@ -11,38 +11,6 @@ use super::types::*;
 
 /// Bytes of a file. The front ends have bounds of their own; more than this is garbage for a length.
 const MOST_TEXT: usize = 64 << 20;
-
-/// What the chain of a kernel's descriptor asks for.
-///
-/// # Safety
-/// `next` is NULL or the head of a chain of structs, each with its size, kind and next.
-pub(super) unsafe fn read_chain(mut next: *const c_void) -> Result<Option<compute_include_desc>, Complaint> {
-    /// A longer chain goes in circles.
-    const LONGEST: u32 = 16;
-    let mut found: Option<compute_include_desc> = None;
-    for _ in 0..LONGEST {
-        if next.is_null() {
-            return match &found {
-                Some(desc) if desc.callback.is_none() => {
-                    refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the callback of the compute_include_desc is NULL")
-                }
-                _ => Ok(found),
-            };
-        }
-        // SAFETY: every struct of a chain begins like this one, and says how much of it there is.
-        let head = unsafe { read_head(next.cast::<compute_chained>()) }?;
-        match head.kind {
-            COMPUTE_CHAINED_INCLUDE if found.is_some() => {
-                return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has two structs of kind {}", head.kind);
-            }
-            // SAFETY: its kind says what it is.
-            COMPUTE_CHAINED_INCLUDE => found = Some(unsafe { read_struct(next.cast::<compute_include_desc>()) }?),
-            kind => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "the chain has a struct of kind {kind}, which does not fit here"),
-        }
-        next = head.next;
-    }
-    refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has more than {LONGEST} structs")
-}
 
 fn terminated(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()

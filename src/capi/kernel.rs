@@ -10,13 +10,14 @@ use ::compute_kernel::{Constant, IncludeRequest, Language};
 use super::boundary::*;
 use super::includes;
 use super::objects::{add, destroy, find, release, retain};
+use super::sources::{self, language_of, read_chain};
 use super::status::*;
 use super::stream::timeout_of;
 use super::types::*;
 use crate::runtime::{Compile, Kernel, KernelOptions, Wait};
 
 /// Bytes of a source. The front ends have bounds of their own; more than this is garbage for a length.
-const MOST_SOURCE: usize = 64 << 20;
+pub(super) const MOST_SOURCE: usize = 64 << 20;
 const MOST_CONSTANTS: usize = 4096;
 
 /// Makes a kernel from a source. The caller releases it.
@@ -39,11 +40,11 @@ pub unsafe extern "C" fn compute_kernel_create(
         // SAFETY: as our own caller says.
         let desc = unsafe { read_struct(desc) }?;
         // SAFETY: as our own caller says.
-        let options = unsafe { read_options(&desc) }?;
+        let chain = unsafe { read_chain(desc.next) }?;
         // SAFETY: as our own caller says.
-        let includes = unsafe { includes::read_chain(desc.next) }?;
+        let options = unsafe { read_options(&desc, &chain) }?;
         let device = find(device)?.device.clone();
-        let ask = |request: &IncludeRequest<'_>| match &includes {
+        let ask = |request: &IncludeRequest<'_>| match &chain.includes {
             // SAFETY: the chain's callback may be called as its type says, for the length of this call.
             Some(includes) => unsafe { includes::ask(includes, request) },
             None => Err("the kernel's descriptor has no compute_include_desc in its chain".to_owned()),
@@ -54,8 +55,8 @@ pub unsafe extern "C" fn compute_kernel_create(
 }
 
 /// # Safety
-/// What `desc` points to is valid.
-unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Complaint> {
+/// What `desc` and the structs in its chain point to is valid.
+unsafe fn read_options(desc: &compute_kernel_desc, chain: &sources::Chain) -> Result<KernelOptions, Complaint> {
     let language = match desc.language {
         COMPUTE_LANGUAGE_AUTO => None,
         COMPUTE_LANGUAGE_WGSL => Some(Language::Wgsl),
@@ -84,12 +85,15 @@ unsafe fn read_options(desc: &compute_kernel_desc) -> Result<KernelOptions, Comp
             read_constants(desc)?,
         )
     };
-    let Some(source) = source else {
+    // SAFETY: as our own caller says.
+    let native = chain.native.as_ref().map(|native| unsafe { sources::read(native) }).transpose()?;
+    if source.is_none() && native.is_none() {
         return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "`source` is NULL; a kernel needs a source");
-    };
+    }
     Ok(KernelOptions {
         language,
-        source,
+        source: source.unwrap_or_default(),
+        native,
         entry: entry.map(copy).transpose()?,
         label: copy(label.unwrap_or_default())?,
         constants,
@@ -131,7 +135,7 @@ unsafe fn read_source(desc: &compute_kernel_desc, language: Option<Language>) ->
 }
 
 /// A copy of text that may be long.
-fn copy(text: &str) -> Result<String, Complaint> {
+pub(super) fn copy(text: &str) -> Result<String, Complaint> {
     let mut copy = String::new();
     copy.try_reserve_exact(text.len()).map_err(|_| Complaint::NoMemory)?;
     copy.push_str(text);
@@ -254,6 +258,8 @@ pub unsafe extern "C" fn compute_kernel_get_info(
             immediate_size: reflection.immediate_size,
             workgroup_memory: reflection.workgroup_memory,
             override_count: count(reflection.overrides.len()),
+            native_source: kernel.native_source().map_or(COMPUTE_NATIVE_NONE, |(index, _)| count(index)),
+            language: kernel.native_source().map_or(COMPUTE_LANGUAGE_AUTO, |(_, language)| language_of(language)),
             reserved: 0,
         });
         Ok(COMPUTE_OK)
@@ -265,6 +271,7 @@ fn binding_of(binding: &BindingInfo, device: &crate::runtime::Device) -> compute
     let (kind, alignment) = match binding.kind {
         BindingKind::Storage => (COMPUTE_BINDING_STORAGE, limits.storage_alignment),
         BindingKind::Uniform => (COMPUTE_BINDING_UNIFORM, limits.uniform_alignment),
+        BindingKind::Value => (COMPUTE_BINDING_VALUE, 1),
     };
     let access = match binding.access {
         Access::Unused => COMPUTE_ACCESS_UNUSED,

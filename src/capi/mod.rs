@@ -21,6 +21,7 @@ pub mod native;
 mod objects;
 pub mod plan;
 pub mod shared;
+mod sources;
 pub mod status;
 pub mod stream;
 pub mod table;

@@ -724,6 +724,8 @@ pub struct compute_table {
         out: *mut compute_readback,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_native_desc_init`
+    pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -879,6 +881,7 @@ static TABLE: compute_table = compute_table {
     vulkan_desc_init: descriptors::compute_vulkan_desc_init,
     stream_export: native::compute_stream_export,
     written: native::compute_written,
+    native_desc_init: descriptors::compute_native_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -13,10 +13,12 @@ use super::status::compute_status;
 mod buffers;
 mod errors;
 mod kernels;
+mod natives;
 
 pub use buffers::*;
 pub use errors::*;
 pub use kernels::*;
+pub use natives::*;
 
 #[doc(hidden)]
 pub struct compute_device_s {
@@ -252,6 +254,9 @@ pub const COMPUTE_CHAINED_INCLUDE: u32 = 2;
 
 /// `compute_vulkan_desc`
 pub const COMPUTE_CHAINED_VULKAN: u32 = 3;
+
+/// `compute_native_desc`
+pub const COMPUTE_CHAINED_NATIVE: u32 = 4;
 
 /// What every struct in a `next` chain begins with.
 #[repr(C)]

@@ -76,7 +76,7 @@ pub(super) fn check_on<'a>(device: &Arc<Device>, launch: &Launch<'a>, bound: &mu
     bind(device, reflection, launch.bindings, &mut bound.slots)?;
     check_immediates(reflection, launch.immediates)?;
     bound.indirect = check_grid(device, kernel, &launch.grid)?;
-    check_overlap(reflection, bound)?;
+    check_overlap(kernel, bound)?;
     Ok(kernel)
 }
 
@@ -135,6 +135,11 @@ fn bind_one<'a>(device: &Arc<Device>, info: &BindingInfo, binding: &Binding<'a>)
         Input::Inline(bytes) => bind_inline(info, bytes),
         Input::Place(place) => {
             let span = place.check(device, || describe(info))?;
+            if info.kind == BindingKind::Value {
+                return refusal(code::BINDING, || {
+                    format!("{} is a parameter by value: its {} bytes are given inline", describe(info), info.min_size)
+                });
+            }
             if info.access == Access::Unused {
                 return Ok(Given::Nothing);
             }
@@ -145,11 +150,14 @@ fn bind_one<'a>(device: &Arc<Device>, info: &BindingInfo, binding: &Binding<'a>)
 }
 
 fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> Checked<Given<'a>> {
+    let (size, least) = (bytes.len() as u64, info.min_size);
+    if info.kind == BindingKind::Value {
+        return if size == least { Ok(Given::Inline(bytes)) } else { wrong_value(info, size) };
+    }
     if info.kind != BindingKind::Uniform {
         let message = || format!("{} is a storage buffer; inline bytes go to uniform blocks only", describe(info));
         return refusal(code::BINDING, message);
     }
-    let (size, least) = (bytes.len() as u64, info.min_size);
     if size < least || size > least.next_multiple_of(16) {
         return refusal(code::BINDING, || {
             format!("{} has {least} bytes, {size} were given inline (padding up to a multiple of 16 is fine)", describe(info))
@@ -158,11 +166,20 @@ fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> Checked<Given<'a>> {
     Ok(if info.access == Access::Unused { Given::Nothing } else { Given::Inline(bytes) })
 }
 
+/// DL-08: a double where a float is expected gives nonsense, and no driver would say so.
+#[cold]
+fn wrong_value<T>(info: &BindingInfo, size: u64) -> Checked<T> {
+    refusal(code::BINDING, || {
+        let least = info.min_size;
+        format!("{} is a parameter of {least} bytes by value, which are given inline; {size} were given", describe(info))
+    })
+}
+
 fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<()> {
     let limits = device.limits();
     let (most, device_alignment) = match info.kind {
         BindingKind::Uniform => (limits.uniform_size, limits.uniform_alignment),
-        BindingKind::Storage => (limits.binding_size, limits.storage_alignment),
+        BindingKind::Storage | BindingKind::Value => (limits.binding_size, limits.storage_alignment),
     };
     if span.size < info.min_size {
         let message = || format!("{} needs at least {} bytes, the view has {}", describe(info), info.min_size, span.size);
@@ -252,15 +269,15 @@ fn check_counts(device: &Device, kernel: &Kernel, counts: &[u32; 3]) -> Checked<
     Ok(())
 }
 
-/// L9: views that overlap are fine when nobody writes there. The indirect grid counts as read.
-fn check_overlap(reflection: &Reflection, bound: &Bound<'_>) -> Checked<()> {
-    let infos = reflection.bindings.as_slice();
+/// L9: views that overlap are fine when nobody writes there, or when a native kernel declares them so. The indirect grid counts as read.
+fn check_overlap(kernel: &Kernel, bound: &Bound<'_>) -> Checked<()> {
+    let infos = kernel.reflection().bindings.as_slice();
     for (index, slot) in bound.slots.iter().enumerate() {
         let Given::View(span) = &slot.given else { continue };
         let writes = infos[index].access.writes();
         for (earlier, other) in bound.slots[..index].iter().enumerate() {
             let Given::View(other) = &other.given else { continue };
-            if (writes || infos[earlier].access.writes()) && span.overlaps(other) {
+            if (writes || infos[earlier].access.writes()) && span.overlaps(other) && !kernel.may_overlap(earlier, index) {
                 return refusal(code::OVERLAP, || {
                     let (one, two) = (describe(&infos[earlier]), describe(&infos[index]));
                     format!("{one} and {two} overlap in buffer `{}` and one of them is written", span.buffer.label())

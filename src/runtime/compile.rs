@@ -6,14 +6,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelId};
+use compute_hal::{CompileRequest, DeviceError, KernelId};
 use compute_kernel::reflection::Bounds;
-use compute_kernel::{Diagnostics, EntryPoint, Module, Source};
+use compute_kernel::{Diagnostics, Module, Source};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
 use super::device::{Device, Gone};
 use super::error::{Checked, Failed, Result, from_device};
+use super::native::Code;
 
 /// Compiled kernels that are kept although nothing uses them, for hosts that make the same kernel again (L7).
 const KEPT: usize = 64;
@@ -48,7 +49,7 @@ impl Drop for Slot {
 #[derive(Clone)]
 pub(super) struct Job {
     pub(super) slot: Arc<Slot>,
-    pub(super) entry: Arc<EntryPoint>,
+    pub(super) code: Code,
     pub(super) label: Arc<str>,
     pub(super) bounds: Bounds,
     pub(super) cancellable: bool,
@@ -219,7 +220,7 @@ impl Job {
         }
         let mut fresh = false;
         let made = self.slot.compiled.get_or_try_init(|| {
-            let source = CompileSource::Portable(&self.entry);
+            let source = self.code.source();
             let _guard = device.guard();
             let request = CompileRequest {
                 source,

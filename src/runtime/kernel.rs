@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_hal::KernelId;
+use compute_hal::{KernelId, NativeLanguage};
 use compute_kernel::lower::{MAX_PRINT_ROOM, PRINT_ROOM};
-use compute_kernel::reflection::{BindingKind, Bounds, Reflection};
+use compute_kernel::reflection::{BindingKind, Bounds, LinearStore, Reflection};
 use compute_kernel::{Constant, EntryPoint, Include, Language, Module, Source};
 
 use super::code;
@@ -14,6 +14,7 @@ use super::compile::{Job, Key};
 use super::device::Device;
 use super::error::{Checked, Failed, Result, fail, from_diagnostics, refusal};
 use super::log;
+use super::native::{Code, Declared, NativeOptions, declare};
 use super::stream::Wait;
 
 /// How to make a kernel.
@@ -21,8 +22,10 @@ use super::stream::Wait;
 pub struct KernelOptions {
     /// Language of the source; `None`: what it begins like.
     pub language: Option<Language>,
-    /// The source: text, or the words of a module.
+    /// The portable source: text, or the words of a module. Empty: there is none, if there are native ones.
     pub source: Vec<u8>,
+    /// Native sources and what is declared of them.
+    pub native: Option<NativeOptions>,
     /// The entry point; may be `None` when the source has just one.
     pub entry: Option<String>,
     /// For messages.
@@ -53,7 +56,7 @@ pub enum Compile {
 /// A kernel. Launches in flight keep the compiled code, not the kernel, so it may be dropped at any time (F7).
 pub struct Kernel {
     pub(crate) device: Arc<Device>,
-    pub(crate) entry: Arc<EntryPoint>,
+    form: Form,
     pub(crate) name: Arc<str>,
     pub(crate) label: Arc<str>,
     pub(crate) time_limit: u64,
@@ -62,7 +65,15 @@ pub struct Kernel {
     pub(crate) print_room: u32,
     job: Job,
     /// What it was made of, for the next kernel of the same source.
-    _module: Arc<Module>,
+    _module: Option<Arc<Module>>,
+}
+
+/// How it is known what a kernel does.
+enum Form {
+    /// By analysis.
+    Portable(Arc<EntryPoint>),
+    /// By declaration, whichever source runs.
+    Declared(Arc<Declared>),
 }
 
 impl Kernel {
@@ -78,39 +89,35 @@ impl Kernel {
 
     fn made(device: &Arc<Device>, options: &KernelOptions, include: Option<&Include<'_>>) -> Result<Arc<Self>> {
         device.check()?;
-        let source = Source { language: options.language, bytes: &options.source, name: &options.label, include };
-        let module = device.kernels.module(&source).map_err(|found| Failed::of(from_diagnostics(found)))?;
-        let entry = module
-            .entry_point(options.entry.as_deref(), &options.constants)
-            .map_err(|found| Failed::of(from_diagnostics(found)))?;
-        check_abilities(device, options)?;
-        check_limits(device, entry.reflection()).map_err(|made| Failed::of(*made))?;
-        let cancellable = options.time_limit != 0;
-        if options.print_size > MAX_PRINT_ROOM {
-            let message =
-                format!("room of {} bytes for prints was asked for; at most {MAX_PRINT_ROOM} are possible", options.print_size);
-            return fail(code::LIMIT, &message);
-        }
-        let print_room = match options.print_size {
-            _ if !entry.prints() || !log::hears_prints() => 0,
-            0 => PRINT_ROOM,
-            size => size,
+        let portable = parse(device, options, include)?;
+        let entry = portable.as_ref().map(|(_, entry)| entry);
+        let (form, code) = match (&options.native, entry) {
+            (Some(native), entry) => {
+                let (declared, code) = declare(device, options, native, entry).map_err(|made| Failed::of(*made))?;
+                (Form::Declared(declared), code)
+            }
+            (None, Some(entry)) => (Form::Portable(Arc::clone(entry)), Code::Portable(Arc::clone(entry))),
+            (None, None) => return fail(code::INVALID_ARGUMENT, "a kernel needs a source"),
         };
-        let key = Key { content: entry.hash(), bounds: options.bounds, cancellable, print_room };
+        check_abilities(device, options)?;
+        let reflection = form.reflection();
+        check_limits(device, reflection).map_err(|made| Failed::of(*made))?;
+        let cancellable = options.time_limit != 0;
+        let print_room = print_room(options, &code)?;
+        let key = Key { content: code.content(), bounds: options.bounds, cancellable, print_room };
         let label: Arc<str> = options.label.as_str().into();
         let slot = device.kernels.slot(key, device);
-        let job =
-            Job { slot, entry: Arc::clone(&entry), label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
+        let job = Job { slot, code, label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
         let kernel = Arc::new(Self {
             device: Arc::clone(device),
-            name: entry.reflection().entry.as_str().into(),
+            name: reflection.entry.as_str().into(),
             label,
             time_limit: options.time_limit,
             print_room,
             fails_late: cancellable || options.bounds == Bounds::Validate,
             job,
-            entry,
-            _module: module,
+            form,
+            _module: portable.map(|(module, _)| module),
         });
         match options.compile {
             Compile::Now => drop(kernel.compiled().map_err(|made| Failed::of(*made))?),
@@ -122,7 +129,33 @@ impl Kernel {
 
     /// What it is (L10).
     pub fn reflection(&self) -> &Reflection {
-        self.entry.reflection()
+        self.form.reflection()
+    }
+
+    /// Which of the native sources the device takes (L11); `None`: the portable one.
+    pub fn native_source(&self) -> Option<(usize, NativeLanguage)> {
+        match &self.form {
+            Form::Portable(_) => None,
+            Form::Declared(declared) => declared.taken,
+        }
+    }
+
+    /// Whether launches write every byte of a binding's view by declaration (T6).
+    pub(crate) fn writes_all(&self, index: usize) -> bool {
+        matches!(&self.form, Form::Declared(declared) if declared.writes_all(index))
+    }
+
+    /// The rule by which a grid is proven to write all of a binding. With a declaration nothing is proven, so that every source of a kernel leaves the same.
+    pub(crate) fn store(&self, index: usize) -> Option<&LinearStore> {
+        match &self.form {
+            Form::Portable(entry) => entry.coverage().stores.get(index)?.as_ref(),
+            Form::Declared(_) => None,
+        }
+    }
+
+    /// Whether the views of two bindings may overlap although they are written (L9).
+    pub(crate) fn may_overlap(&self, one: usize, two: usize) -> bool {
+        matches!(&self.form, Form::Declared(declared) if declared.may_overlap(one, two))
     }
 
     /// The device that it is for.
@@ -158,9 +191,49 @@ impl Kernel {
     }
 }
 
+impl Form {
+    fn reflection(&self) -> &Reflection {
+        match self {
+            Self::Portable(entry) => entry.reflection(),
+            Self::Declared(declared) => &declared.reflection,
+        }
+    }
+}
+
+/// The portable source, if there is one.
+fn parse(
+    device: &Device,
+    options: &KernelOptions,
+    include: Option<&Include<'_>>,
+) -> Result<Option<(Arc<Module>, Arc<EntryPoint>)>> {
+    if options.source.is_empty() && options.native.is_some() {
+        return Ok(None);
+    }
+    let source = Source { language: options.language, bytes: &options.source, name: &options.label, include };
+    let module = device.kernels.module(&source).map_err(|found| Failed::of(from_diagnostics(found)))?;
+    let entry =
+        module.entry_point(options.entry.as_deref(), &options.constants).map_err(|found| Failed::of(from_diagnostics(found)))?;
+    Ok(Some((module, entry)))
+}
+
+/// Bytes of room for what a launch prints.
+fn print_room(options: &KernelOptions, code: &Code) -> Result<u32> {
+    if options.print_size > MAX_PRINT_ROOM {
+        let message =
+            format!("room of {} bytes for prints was asked for; at most {MAX_PRINT_ROOM} are possible", options.print_size);
+        return fail(code::LIMIT, &message);
+    }
+    let prints = matches!(code, Code::Portable(entry) if entry.prints());
+    Ok(match options.print_size {
+        _ if !prints || !log::hears_prints() => 0,
+        0 => PRINT_ROOM,
+        size => size,
+    })
+}
+
 fn check_abilities(device: &Device, options: &KernelOptions) -> Result<()> {
     let can = device.capabilities();
-    if !can.portable {
+    if !can.portable && options.native.is_none() {
         return fail(code::UNSUPPORTED, "this device takes no portable kernels");
     }
     if options.bounds == Bounds::Validate && !can.validate {

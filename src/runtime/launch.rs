@@ -177,10 +177,10 @@ pub(super) fn is_whole(
     if kernel.reflection().bindings.get(index).is_none_or(|info| cuts_elements(&kernel.device, info, size)) {
         return false;
     }
-    if write_all {
+    if write_all || kernel.writes_all(index) {
         return true;
     }
-    let Some(Some(store)) = kernel.entry.coverage().stores.get(index) else { return false };
+    let Some(store) = kernel.store(index) else { return false };
     let inline = |binding: u32| match bound.slots.get(binding as usize)?.given {
         Given::Inline(bytes) => Some(bytes),
         _ => None,

@@ -24,6 +24,7 @@ mod launch;
 pub mod log;
 mod mapping;
 mod memory;
+mod native;
 mod place;
 mod prints;
 mod queue;
@@ -50,6 +51,7 @@ pub use mapping::{Access, Mapping};
 pub use memory::{
     AllocationMode, Budget, Compacted, LARGEST_KEPT, PoolKind, PoolLayout, PoolReport, PoolSpec, Seat, Usage, take_kept,
 };
+pub use native::{NativeOptions, ParameterKind, ParameterOptions};
 pub use place::Place;
 pub use readback::Readback;
 pub use section::Outcome;

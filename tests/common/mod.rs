@@ -60,6 +60,7 @@ pub(crate) fn options(source: &str) -> KernelOptions {
         print_size: 0,
         language: Some(Language::Wgsl),
         source: source.into(),
+        native: None,
         entry: None,
         label: String::new(),
         constants: Vec::new(),

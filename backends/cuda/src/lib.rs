@@ -6,8 +6,9 @@ mod symbols;
 use std::ffi::c_int;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Vendor};
-use compute_hal::{Features, NativeKind};
+use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
+use compute_cuda_hip::elf::sections;
+use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
 
 /// The driver, opened when somebody asks for devices.
@@ -34,8 +35,7 @@ pub static VENDOR: Vendor = Vendor {
     flags: FLAGS,
     errors: ERRORS,
     dialect: &cxx::CUDA,
-    language: "cuda",
-    formats: &["cubin", "ptx"],
+    forms: FORMS,
     // More share the same few channels anyway.
     queues: 32,
     // `%globaltimer` counts nanoseconds.
@@ -49,6 +49,19 @@ pub static VENDOR: Vendor = Vendor {
     graphs: 0,
     kernel_node: nodes::kernel,
     fill_node: nodes::fill,
+};
+
+const FORMS: Forms = Forms {
+    text: NativeLanguage::CudaCpp,
+    assembly: Some(NativeLanguage::Ptx),
+    code: NativeLanguage::Cubin,
+    // EM_CUDA
+    machine: 190,
+    architecture,
+    runs,
+    generation,
+    newest,
+    parameters,
 };
 
 /// `CU_DEVICE_ATTRIBUTE_*`, `CU_MEMPOOL_ATTR_*`, `CU_FUNC_ATTRIBUTE_*`, `CU_POINTER_ATTRIBUTE_*`.
@@ -107,6 +120,8 @@ const ERRORS: Errors = Errors {
     sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],
     // Read when the driver cannot be asked.
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
+    // Invalid image, no binary for the GPU, invalid PTX, PTX of an unsupported version, symbol not found.
+    image: &[200, 209, 218, 222, 500],
     compilation: 6,
 };
 
@@ -126,9 +141,59 @@ fn target(calls: &Calls, attributes: &Attributes, device: DeviceNumber) -> Resul
     Ok(format!("sm_{major}{minor}"))
 }
 
-/// Ten times what it can compute: 90 for `sm_90`.
+/// Ten times what it can compute: 90 for `sm_90`, and for `sm_90a`, whose code runs on that generation alone.
 fn generation(target: &str) -> u32 {
-    target.strip_prefix("sm_").and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    let digits = target.strip_prefix("sm_").unwrap_or_default().trim_end_matches(['a', 'f']);
+    digits.parse().unwrap_or(0)
+}
+
+/// Of machine code. Where it says what it is for has moved with version 8 of its format, which CUDA 12.8 began to write.
+fn architecture(flags: u32, version: u8) -> Option<String> {
+    let (generation, exact) = match version {
+        ..8 => (flags & 0xff, flags & 0x800 != 0),
+        8.. => (flags >> 8 & 0xff, flags & 0x8 != 0),
+    };
+    (20..=200).contains(&generation).then(|| format!("sm_{generation}{}", if exact { "a" } else { "" }))
+}
+
+/// Machine code runs on its generation and on later ones with the same first number.
+fn runs(code: &str, device: &str) -> bool {
+    let (made, there) = (generation(code), generation(device));
+    if code.ends_with('a') { made == there } else { made / 10 == there / 10 && made <= there }
+}
+
+/// Of a cubin: the entries of its kernel's information that describe parameters. NVIDIA does not document them; what is not as expected says nothing.
+fn parameters(code: &[u8], kernel: &str) -> Option<Vec<[u32; 2]>> {
+    const SIZED: u8 = 4;
+    const PARAMETER: u8 = 0x17;
+    let name = format!(".nv.info.{kernel}");
+    let section = sections(code).into_iter().find(|section| section.name == name.as_bytes())?;
+    let (mut rest, mut found) = (section.bytes, Vec::new());
+    while let Some(([form, attribute, low, high], after)) = rest.split_first_chunk::<4>() {
+        let size = if *form == SIZED { usize::from(u16::from_le_bytes([*low, *high])) } else { 0 };
+        let (value, after) = after.split_at_checked(size)?;
+        rest = after;
+        // Four bytes of an index, then ordinal and offset in two each, then bits of which the upper fourteen are the size.
+        if let (SIZED, PARAMETER, &[_, _, _, _, o0, o1, p0, p1, b0, b1, b2, b3]) = (*form, *attribute, value) {
+            let size = u32::from_le_bytes([b0, b1, b2, b3]) >> 18;
+            found.push((u16::from_le_bytes([o0, o1]), [u32::from(u16::from_le_bytes([p0, p1])), size]));
+        }
+    }
+    found.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+    let in_order = found.iter().enumerate().all(|(index, (ordinal, _))| usize::from(*ordinal) == index);
+    (in_order && !found.is_empty()).then(|| found.into_iter().map(|(_, parameter)| parameter).collect())
+}
+
+/// PTX's version by CUDA's: they went side by side until 12.5, and do again since 13.0.
+fn newest(driver: c_int) -> Option<[u32; 2]> {
+    let (major, minor) = (u32::try_from(driver / 1000).ok()?, u32::try_from(driver % 1000 / 10).ok()?);
+    match (major, minor) {
+        (11, minor) => Some([7, minor]),
+        (12, minor @ ..=5) => Some([8, minor]),
+        (12, minor) => Some([8, minor - 1]),
+        (13, minor) => Some([9, minor]),
+        _ => None,
+    }
 }
 
 fn compile_options(target: &str) -> Result<Vec<String>, String> {
@@ -156,5 +221,58 @@ mod tests {
         assert!(compile_options("sm_61").unwrap_err().contains("sm_70"));
         assert!((VENDOR.compiler_fits)(12, 12_080) && (VENDOR.compiler_fits)(11, 13_000) && !(VENDOR.compiler_fits)(13, 12_080));
         assert!(features("sm_80").f16 && !features("sm_52").f16);
+    }
+    #[test]
+    fn pkg_03_machine_code_says_what_it_is_for_in_both_versions_of_its_format() {
+        // As NVRTC 12.9 and 13.0 write them.
+        let told = [(0x460546, 7, "sm_70"), (0x5a055a, 7, "sm_90"), (0x5a0d5a, 7, "sm_90a"), (0x6005a04, 8, "sm_90")];
+        let later = [(0x6006402, 8, "sm_100"), (0x600640a, 8, "sm_100a"), (0x6007802, 8, "sm_120"), (0x6004b04, 8, "sm_75")];
+        for (flags, version, name) in told.into_iter().chain(later) {
+            assert_eq!(architecture(flags, version).as_deref(), Some(name));
+        }
+        assert_eq!((architecture(0, 7), architecture(u32::MAX, 9)), (None, None), "nothing is made up");
+        assert!(runs("sm_80", "sm_86") && runs("sm_90a", "sm_90") && runs("sm_90", "sm_90"));
+        assert!(!runs("sm_86", "sm_80") && !runs("sm_70", "sm_90") && !runs("sm_100a", "sm_103") && !runs("sm_90", "sm_120"));
+    }
+
+    #[test]
+    fn pkg_03_the_newest_ptx_that_a_driver_takes_follows_from_its_version() {
+        let known = [(11_080, [7, 8]), (12_050, [8, 5]), (12_060, [8, 5]), (12_080, [8, 7]), (12_090, [8, 8]), (13_000, [9, 0])];
+        for (driver, version) in known {
+            assert_eq!(newest(driver), Some(version), "{driver}");
+        }
+        assert_eq!(newest(99_000), None, "a driver of the future is asked itself");
+    }
+    /// A file with one section of that name, and the names.
+    fn file(name: &str, bytes: &[u8]) -> Vec<u8> {
+        let names = [&[0][..], name.as_bytes(), &[0]].concat();
+        let (table, places) = (64_u64, [192_u64, 192 + bytes.len() as u64]);
+        let mut file = [0; 192];
+        file[40..48].copy_from_slice(&table.to_le_bytes());
+        for (place, value) in [(58, 64_u16), (60, 2), (62, 1)] {
+            file[place..place + 2].copy_from_slice(&value.to_le_bytes());
+        }
+        for (entry, (place, size)) in [(64, (places[0], bytes.len())), (128, (places[1], names.len()))] {
+            file[entry..entry + 4].copy_from_slice(&u32::from(entry == 64).to_le_bytes());
+            file[entry + 24..entry + 32].copy_from_slice(&place.to_le_bytes());
+            file[entry + 32..entry + 40].copy_from_slice(&(size as u64).to_le_bytes());
+        }
+        [&file[..], bytes, &names].concat()
+    }
+
+    #[test]
+    fn dl_08_parameters_are_found_in_a_cubin() {
+        // As NVRTC 12.9 writes them for `k(float* o, float a, char c)` and sm_90, the last one first.
+        let mut information = vec![4, 0x37, 4, 0, 0x81, 0, 0, 0];
+        for (ordinal, offset, bits) in [(2_u8, 12_u8, 0x0005_f000_u32), (1, 8, 0x0011_f000), (0, 0, 0x0021_f000)] {
+            information.extend([4, 0x17, 12, 0, 0, 0, 0, 0, ordinal, 0, offset, 0]);
+            information.extend(bits.to_le_bytes());
+        }
+        information.extend([3, 0x50, 0, 0, 3, 0x1b, 0xff, 0]);
+        let code = file(".nv.info.k", &information);
+        assert_eq!(parameters(&code, "k"), Some(vec![[0, 8], [8, 4], [12, 1]]));
+        assert_eq!((parameters(&code, "l"), parameters(&code[..150], "k"), parameters(&[], "k")), (None, None, None));
+        let without_the_first = file(".nv.info.k", &information[..information.len() - 24]);
+        assert_eq!(parameters(&without_the_first, "k"), None, "a gap says that they are not understood");
     }
 }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeKind, NodeWork, Properties, Queue, QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
+    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
 };
 use parking_lot::{Mutex, RwLock};
 
 use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
+use crate::declared;
 use crate::driver::{Failure, Handle};
 use crate::exit;
 use crate::graph::Graph;
@@ -104,6 +105,16 @@ impl Shared {
         let text = self.api.vendor.error_text(&self.api.calls, failure.code);
         let message = format!("{} answered {name} ({text}) for work that was enqueued before", failure.call).into();
         self.end_by(FaultCause { code: failure.code.into(), name: name.into(), message, reopen: true });
+    }
+
+    fn compiler(&self) -> Compiler<'_> {
+        Compiler {
+            api: &self.api,
+            target: &self.target,
+            subgroup: self.subgroup,
+            workgroup_memory: self.limits.workgroup_memory,
+            reclaim: &self.reclaim,
+        }
     }
 
     pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
@@ -281,11 +292,14 @@ impl Device for GpuDevice {
         self.shared.api.vendor.native
     }
 
+    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+        declared::fit(&self.shared.compiler(), source)
+    }
+
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        let compiler = Compiler { api: &shared.api, target: &shared.target, subgroup: shared.subgroup, reclaim: &shared.reclaim };
-        let kernel = compiler.compile(request, || shared.enter()).inspect_err(|error| {
+        let kernel = shared.compiler().compile(request, || shared.enter()).inspect_err(|error| {
             if let DeviceError::Lost(cause) = error {
                 shared.end_by(cause.clone());
             }

@@ -9,7 +9,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 
-use compute_hal::NativeKind;
+use compute_hal::{NativeKind, NativeLanguage};
 use compute_kernel::cxx::Dialect;
 
 pub use crate::nodes::{Copy3d, FillNode, KernelNode, NodeParameters};
@@ -555,6 +555,8 @@ pub struct Errors {
     pub sticky: &'static [(Status, Status)],
     /// Code and name, for libraries that do not tell.
     pub names: &'static [(Status, &'static str)],
+    /// Of `module_load` and `module_function`: the code is none for this device, or has no such kernel.
+    pub image: &'static [Status],
     /// Of the runtime compiler: the source is wrong.
     pub compilation: Status,
 }
@@ -565,10 +567,41 @@ impl Errors {
         code == self.not_ready || (self.capturing.0..=self.capturing.1).contains(&code)
     }
 
+    /// Whether code was refused for what it is.
+    pub fn is_image(&self, code: i64) -> bool {
+        self.image.iter().any(|known| i64::from(*known) == code)
+    }
+
     /// Whether nothing works any more after this code.
     pub fn is_sticky(&self, code: Status) -> bool {
         self.sticky.iter().any(|(first, last)| (*first..=*last).contains(&code))
     }
+}
+
+/// Offset and size of each of a kernel's parameters, in order.
+pub type Places = Vec<[u32; 2]>;
+
+/// Native sources that a vendor's devices take, and how their code is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Forms {
+    /// What the runtime compiler reads.
+    pub text: NativeLanguage,
+    /// Code for an abstract machine, which the driver compiles.
+    pub assembly: Option<NativeLanguage>,
+    /// Machine code.
+    pub code: NativeLanguage,
+    /// Of an ELF file with it: `e_machine`.
+    pub machine: u16,
+    /// What such a file is for, from `e_flags` and the version in `e_ident`; `None`: not known here.
+    pub architecture: fn(flags: u32, version: u8) -> Option<String>,
+    /// Whether machine code for the first runs on the second.
+    pub runs: fn(code: &str, device: &str) -> bool,
+    /// Which of several that run is best: the greatest.
+    pub generation: fn(architecture: &str) -> u32,
+    /// The newest version of the assembly that a driver takes, by its own version; `None`: not known here.
+    pub newest: fn(driver: c_int) -> Option<[u32; 2]>,
+    /// What machine code says of a kernel's parameters, for drivers that do not: offset and size of each. It comes from the caller; `None`: nothing that could be read.
+    pub parameters: fn(code: &[u8], kernel: &str) -> Option<Places>,
 }
 
 /// One vendor: all in which the two differ.
@@ -599,10 +632,8 @@ pub struct Vendor {
     pub errors: Errors,
     /// The language that portable kernels are translated to.
     pub dialect: &'static Dialect,
-    /// The name of native sources' language, and of native code's formats, the runtime's words.
-    pub language: &'static str,
-    /// See there.
-    pub formats: &'static [&'static str],
+    /// The native sources that are taken.
+    pub forms: Forms,
     /// Streams that exist at once.
     pub queues: u32,
     /// Kilohertz of the clock that kernels look at, where no attribute tells.

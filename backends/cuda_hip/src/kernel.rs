@@ -9,7 +9,7 @@ use std::sync::Arc;
 use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
 use compute_hal::kernel::lower::{Lowering, Reports};
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
+use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts, NativeHeader};
 use parking_lot::Mutex;
 
 use crate::api::{Api, Garbage, Inside, Object};
@@ -64,22 +64,46 @@ pub(crate) struct Compiler<'a> {
     pub(crate) api: &'a Arc<Api>,
     pub(crate) target: &'a str,
     pub(crate) subgroup: u32,
+    /// Bytes of workgroup memory at most.
+    pub(crate) workgroup_memory: u64,
     pub(crate) reclaim: &'a Arc<Reclaim>,
 }
 
-fn refused(log: String, refusal: bool) -> DeviceError {
+/// What becomes a kernel once its code is loaded.
+pub(crate) struct Loading<'a> {
+    pub(crate) entry: &'a str,
+    pub(crate) parameters: Parameters,
+    pub(crate) workgroup_size: [u32; 3],
+    /// Bytes of workgroup memory that a launch asks for.
+    pub(crate) shared: u32,
+    /// Whether a launch passes it how long it may take.
+    pub(crate) cancellable: bool,
+    pub(crate) reports: Arc<Reports>,
+}
+
+/// What a runtime compiler reads.
+pub(crate) struct Input<'a> {
+    pub(crate) source: &'a [u8],
+    /// What it is called in messages.
+    pub(crate) name: &'a str,
+    pub(crate) headers: &'a [NativeHeader],
+    pub(crate) options: &'a [String],
+}
+
+pub(crate) fn refused(log: String, refusal: bool) -> DeviceError {
     DeviceError::Compile { log, location: None, refusal }
 }
 
 impl Compiler<'_> {
-    /// Makes a kernel of a portable one. What has to be done on the device is done inside `enter`.
+    /// Makes a kernel. What has to be done on the device is done inside `enter`.
     pub(crate) fn compile<'c>(
         &self,
         request: &CompileRequest<'_>,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        let CompileSource::Portable(entry) = &request.source else {
-            return Err(DeviceError::Unsupported("kernels other than portable ones"));
+        let entry = match request.source {
+            CompileSource::Portable(entry) => entry,
+            CompileSource::Native { source, interface } => return self.compile_native(source, interface, request.label, enter),
         };
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
@@ -94,7 +118,15 @@ impl Compiler<'_> {
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
         let code = self.machine_code(&text, request.label)?;
         let calls = enter()?;
-        self.load(&calls, &code, text, request.cancellable, Arc::clone(lowered.reports()))
+        let loading = Loading {
+            entry: &text.entry,
+            parameters: text.parameters,
+            workgroup_size: text.workgroup_size,
+            shared: text.dynamic_workgroup_memory,
+            cancellable: request.cancellable,
+            reports: Arc::clone(lowered.reports()),
+        };
+        self.load(&calls, &code, loading, |_| Ok(()))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -118,8 +150,8 @@ impl Compiler<'_> {
             .compiler
             .as_ref()
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
-        let code: Arc<[u8]> =
-            compile_text(calls, &text.source, &options).map_err(|why| explain(self.api, why, label, self.target))?.into();
+        let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options: &options };
+        let code: Arc<[u8]> = compile_text(calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
         let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
         if kept.len() > KEPT {
@@ -128,27 +160,28 @@ impl Compiler<'_> {
         Ok(code)
     }
 
-    fn load(
+    /// Loads code and finds its kernel; `check` may refuse it.
+    pub(crate) fn load(
         &self,
         calls: &Inside<'_>,
         code: &[u8],
-        text: Text,
-        cancellable: bool,
-        reports: Arc<Reports>,
+        loading: Loading<'_>,
+        check: impl FnOnce(Object) -> Result<(), DeviceError>,
     ) -> Result<Kernel, DeviceError> {
         let module = load_module(calls, code)?;
-        let function = find_function(calls, module, &text.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
+        let function = find_function(calls, module, loading.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
         let mut kernel = Kernel {
             function,
             module,
-            parameters: text.parameters,
-            workgroup_size: text.workgroup_size,
-            shared: text.dynamic_workgroup_memory,
-            reports,
-            cancellable,
+            parameters: loading.parameters,
+            workgroup_size: loading.workgroup_size,
+            shared: loading.shared,
+            reports: loading.reports,
+            cancellable: loading.cancellable,
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
         };
+        check(function)?;
         allow_memory(calls, function, kernel.shared).map_err(|failure| calls.api.error(failure, 0))?;
         kernel.facts = facts(calls, function, kernel.shared, code.len() as u64);
         Ok(kernel)
@@ -156,7 +189,7 @@ impl Compiler<'_> {
 }
 
 /// Why a text did not become machine code.
-enum Refused {
+pub(crate) enum Refused {
     /// The compiler's words.
     Text(String),
     Call(Failure),
@@ -192,21 +225,28 @@ impl Drop for Program<'_> {
     }
 }
 
-fn compile_text(calls: &CompilerCalls, source: &str, options: &[String]) -> Result<Vec<u8>, Refused> {
-    let text = |text: &str| CString::new(text).map_err(|_| Refused::Text("a zero byte in the source".into()));
-    let source = text(source)?;
-    let options: Vec<CString> = options.iter().map(|option| text(option)).collect::<Result<_, _>>()?;
-    let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
-    let count = i32::try_from(pointers.len()).map_err(|_| Refused::Text("too many options".into()))?;
+pub(crate) fn compile_text(calls: &CompilerCalls, input: &Input<'_>) -> Result<Vec<u8>, Refused> {
+    let text =
+        |text: &[u8]| CString::new(text).map_err(|_| Refused::Text("a zero byte in the source, a header or an option".into()));
+    let pointers = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).collect::<Vec<*const c_char>>();
+    let (source, name) = (text(input.source)?, text(input.name.as_bytes())?);
+    let options: Vec<CString> = input.options.iter().map(|option| text(option.as_bytes())).collect::<Result<_, _>>()?;
+    let headers: Vec<CString> = input.headers.iter().map(|header| text(header.text.as_bytes())).collect::<Result<_, _>>()?;
+    let paths: Vec<CString> = input.headers.iter().map(|header| text(header.name.as_bytes())).collect::<Result<_, _>>()?;
+    let count = |length| i32::try_from(length).map_err(|_| Refused::Text("too many options or headers".into()));
+    let (option_count, header_count) = (count(options.len())?, count(headers.len())?);
+    let (option_texts, header_texts, header_names) = (pointers(&options), pointers(&headers), pointers(&paths));
     let mut program = Program { calls, handle: std::ptr::null_mut() };
-    let none = std::ptr::null();
-    // SAFETY: the texts end with zeros and outlive the calls; the places are ours.
+    // Null where there are none, as the compilers' manuals have it.
+    let list = |texts: &[*const c_char]| if texts.is_empty() { std::ptr::null() } else { texts.as_ptr() };
+    let (texts, names) = (list(&header_texts), list(&header_names));
+    // SAFETY: the texts end with zeros and outlive the calls, the lists are as long as said; the places are ours.
     unsafe {
-        if let Err(failure) = calls.create(&mut program.handle, source.as_ptr(), c"kernel".as_ptr(), 0, none, none) {
+        if let Err(failure) = calls.create(&mut program.handle, source.as_ptr(), name.as_ptr(), header_count, texts, names) {
             std::mem::forget(program);
             return Err(Refused::Call(failure));
         }
-        if let Err(failure) = calls.compile(program.handle, count, pointers.as_ptr()) {
+        if let Err(failure) = calls.compile(program.handle, option_count, option_texts.as_ptr()) {
             let log = compiler_log(&program);
             return Err(if log.is_empty() { Refused::Call(failure) } else { Refused::Text(log) });
         }
@@ -254,8 +294,8 @@ fn load_module(calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
     answer.map(|()| Object(module)).map_err(|failure| {
         let words = log.split(|byte| *byte == 0).next().map(|words| String::from_utf8_lossy(words).trim().to_owned());
         match (words.filter(|words| !words.is_empty()), calls.api.error(failure, code.len() as u64)) {
-            (Some(words), DeviceError::Driver { name, .. }) => {
-                refused(format!("the driver did not load the code ({name}): {words}"), false)
+            (Some(words), DeviceError::Driver { name, code, .. }) => {
+                refused(format!("the driver did not load the code ({name}): {words}"), calls.api.vendor.errors.is_image(code))
             }
             (_, error) => error,
         }
@@ -266,8 +306,13 @@ fn find_function(calls: &Inside<'_>, module: Object, entry: &str) -> Result<Obje
     let name = CString::new(entry).map_err(|_| DeviceError::Internal("a zero byte in an entry's name".into()))?;
     let mut function: Handle = std::ptr::null_mut();
     // SAFETY: the module is loaded, the name ends with a zero.
-    unsafe { calls.module_function(&mut function, module.0, name.as_ptr()) }.map_err(|failure| calls.api.error(failure, 0))?;
-    Ok(Object(function))
+    let found = unsafe { calls.module_function(&mut function, module.0, name.as_ptr()) };
+    found.map(|()| Object(function)).map_err(|failure| match calls.api.error(failure, 0) {
+        DeviceError::Driver { code, .. } if calls.api.vendor.errors.is_image(code) => {
+            refused(format!("the code has no kernel `{entry}`; in C++ it has to be declared `extern \"C\"`"), true)
+        }
+        other => other,
+    })
 }
 
 /// Lets launches ask for more workgroup memory than a kernel has by itself.

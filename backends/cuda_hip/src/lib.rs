@@ -1,6 +1,6 @@
 //! Devices of NVIDIA and AMD, written once. `backends/cuda` and `backends/hip` are data for this crate: see [`driver`].
 //!
-//! From the outside in: [`GpuDriver`] opens a vendor's library (`probe`) and a `device` on it (`memory`: blocks; `kernel`: code). Its queues are streams:
+//! From the outside in: [`GpuDriver`] opens a vendor's library (`probe`) and a `device` on it (`memory`: blocks; `kernel`: code, native code in `declared`, which suits by `source`). Its queues are streams:
 //! Graphs are kept ready by `graph`, the driver's own by `native`. `queue` turns ids into addresses (`op`), `lane` puts operations into the stream or holds them back (`launch`: launches and replays; `moves`, `upload`: copies), `flight` knows how far the
 //! stream is. Events are recorded only when somebody wants to know. Bytes pass through pinned memory (`staging`). Two threads of each device do what
 //! has to happen while nobody calls: `attendant` for the queues, `reclaim` for what may wait when it is ended.
@@ -9,8 +9,10 @@
 
 mod api;
 mod attendant;
+mod declared;
 mod device;
 pub mod driver;
+pub mod elf;
 mod exit;
 mod flight;
 mod graph;
@@ -26,6 +28,7 @@ mod op;
 mod probe;
 mod queue;
 mod reclaim;
+mod source;
 mod staging;
 mod table;
 mod upload;

@@ -231,6 +231,10 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
                 let count = u32::try_from(count).unwrap_or(u32::MAX);
                 put(&mut arguments, field.offset, &count.to_le_bytes())?;
             }
+            Parameter::Value { binding, size } => match launch.bindings.get(binding) {
+                Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(&mut arguments, field.offset, bytes)?,
+                _ => return Err(wrong("a value of another size than its parameter")),
+            },
             Parameter::Record => record = Some(field.offset),
             Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),
             Parameter::Immediates { size } => {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, GraphId, GraphRequest, HostTarget,
-    KernelFacts, KernelId, Limits, MemoryId, NativeKind, NodeWork, OpenOptions, Probe, Properties, Queue,
+    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, GraphId, GraphRequest, HostTarget,
+    KernelFacts, KernelId, Limits, MemoryId, NativeKind, NativeSource, NodeWork, OpenOptions, Probe, Properties, Queue,
 };
 use parking_lot::Mutex;
 
@@ -165,6 +165,10 @@ impl Device for FaultDevice {
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {
         self.meet(Calls::SHARE, "export")?;
         self.inner.export(memory)
+    }
+
+    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+        self.inner.fit(source)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

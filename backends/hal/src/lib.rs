@@ -19,6 +19,7 @@
 mod error;
 mod graph;
 mod host;
+mod native;
 mod vulkan;
 mod work;
 
@@ -33,6 +34,7 @@ pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
+pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 pub use vulkan::{HostVulkan, VulkanFunction, VulkanHost, VulkanLoader};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
 
@@ -229,23 +231,12 @@ pub struct CompileRequest<'a> {
 pub enum CompileSource<'a> {
     /// A portable kernel, meaning fixed.
     Portable(&'a Arc<kernel::EntryPoint>),
-    /// Text in a language of the vendor.
-    Text {
-        /// `cuda`, `hip`, `msl`, ...
-        language: &'a str,
+    /// A source that the device has said suits it ([`Device::fit`]), and what is declared of it. Nothing of what the request says of bounds and prints is meant for it.
+    Native {
         /// The source.
-        text: &'a str,
-        /// The entry to launch.
-        entry: &'a str,
-    },
-    /// Code of the vendor.
-    Binary {
-        /// `cubin`, `ptx`, `hsaco`, ...
-        format: &'a str,
-        /// The bytes.
-        bytes: &'a [u8],
-        /// The entry to launch.
-        entry: &'a str,
+        source: &'a NativeSource,
+        /// The declaration.
+        interface: &'a NativeInterface,
     },
 }
 
@@ -314,6 +305,12 @@ pub trait Device: Send + Sync {
     /// What [`Device::export`] names.
     fn native_kind(&self) -> NativeKind {
         NativeKind::Unknown
+    }
+
+    /// How well a native source suits the device (L11), from a look at it: without compiling it, and without believing what it says of itself. Otherwise
+    /// why it does not, for people: what was found and what is needed.
+    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+        Err(format!("{} is not taken by this device", source.language.name()))
     }
 
     /// Compiles. May take long and may be called from several threads at once.

@@ -3,15 +3,16 @@
 //! Experimental: no GPU of AMD's has run it. What has: AMD's own library without a device, AMD's compiler, and a stand-in for tests that executes HIP on the
 //! processor (`test_driver/`, no code of AMD's).
 
+mod metadata;
 mod symbols;
 
 use std::ffi::c_int;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{
-    Attributes, Calls, DeviceNumber, Errors, Failure, FillNode, Flags, KernelNode, NodeParameters, Vendor,
+    Attributes, Calls, DeviceNumber, Errors, Failure, FillNode, Flags, Forms, KernelNode, NodeParameters, Vendor,
 };
-use compute_hal::{Features, NativeKind};
+use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
 use hip_sys::*;
 
@@ -38,8 +39,7 @@ pub static VENDOR: Vendor = Vendor {
     flags: FLAGS,
     errors: ERRORS,
     dialect: &cxx::HIP,
-    language: "hip",
-    formats: &["hsaco"],
+    forms: FORMS,
     // The hardware's queues are few, and changing between more costs.
     queues: 4,
     // That of all architectures so far.
@@ -54,6 +54,49 @@ pub static VENDOR: Vendor = Vendor {
     kernel_node,
     fill_node,
 };
+
+const FORMS: Forms = Forms {
+    text: NativeLanguage::HipCpp,
+    assembly: None,
+    code: NativeLanguage::CodeObject,
+    // EM_AMDGPU
+    machine: 224,
+    architecture: code_architecture,
+    runs: |code, device| architecture(code) == architecture(device),
+    generation: |_| 0,
+    newest: |_| None,
+    parameters: metadata::parameters,
+};
+
+/// `EF_AMDGPU_MACH_AMDGCN_*`.
+const MACHINES: &[(u32, &str)] = &[
+    (0x2f, "gfx906"),
+    (0x30, "gfx908"),
+    (0x36, "gfx1030"),
+    (0x37, "gfx1031"),
+    (0x38, "gfx1032"),
+    (0x3d, "gfx1035"),
+    (0x3e, "gfx1034"),
+    (0x3f, "gfx90a"),
+    (0x40, "gfx940"),
+    (0x41, "gfx1100"),
+    (0x43, "gfx1150"),
+    (0x44, "gfx1103"),
+    (0x45, "gfx1036"),
+    (0x46, "gfx1101"),
+    (0x47, "gfx1102"),
+    (0x48, "gfx1200"),
+    (0x4a, "gfx1151"),
+    (0x4b, "gfx941"),
+    (0x4c, "gfx942"),
+    (0x4e, "gfx1201"),
+    (0x4f, "gfx950"),
+];
+
+/// Of a code object, as clang writes it. What is not in the list the driver has to judge.
+fn code_architecture(flags: u32, _: u8) -> Option<String> {
+    MACHINES.iter().find(|(machine, _)| *machine == flags & 0xff).map(|(_, name)| (*name).to_owned())
+}
 
 /// A number of HIP's, which all fit.
 const fn plain(value: u32) -> c_int {
@@ -117,6 +160,8 @@ const ERRORS: Errors = Errors {
         (plain(hipErrorLaunchFailure.0), plain(hipErrorLaunchFailure.0)),
     ],
     names: NAMES,
+    // hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed, hipErrorNotFound
+    image: &[200, 209, 218, 303, 500],
     compilation: plain(HIPRTC_ERROR_COMPILATION.0),
 };
 
@@ -223,6 +268,18 @@ mod tests {
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
         assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
+    }
+
+    #[test]
+    fn pkg_03_every_architecture_that_is_compiled_for_is_found_in_its_code_objects() {
+        for name in KNOWN {
+            assert!(MACHINES.iter().any(|(_, known)| known == name), "{name}");
+        }
+        // As clang 19 writes them for gfx90a and gfx1100.
+        assert_eq!(code_architecture(0x53f, 3).as_deref(), Some("gfx90a"));
+        assert_eq!(code_architecture(0x41, 3).as_deref(), Some("gfx1100"));
+        assert_eq!(code_architecture(0xff, 3), None);
+        assert!((FORMS.runs)("gfx90a", "gfx90a:sramecc+:xnack-") && !(FORMS.runs)("gfx90a", "gfx908:sramecc+:xnack-"));
     }
 
     /// Bytes of a parameter, by the name of its type here or in `hip-sys`.

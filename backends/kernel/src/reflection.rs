@@ -37,6 +37,8 @@ pub enum BindingKind {
     Storage,
     /// A uniform block: read-only, of fixed size, bound by view or given inline as bytes (L4).
     Uniform,
+    /// A parameter of a native kernel that is passed by value: exactly `min_size` bytes, given inline. Portable kernels have none.
+    Value,
 }
 
 /// One resource of an entry point. Bindings are sorted by (group, slot); their index in that order is what a launch uses.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, KernelFacts, KernelId, Limits, MemoryId, NativeKind,
-    Properties, Queue, QueueId, Region,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, KernelFacts, KernelId, Limits, MemoryId, NativeKind,
+    NativeSource, Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -14,6 +14,7 @@ use crate::gpu::Gpu;
 use crate::kernel::{Compiler, Kernel};
 use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
+use crate::passthrough;
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
 use crate::stamps::Stamps;
@@ -217,6 +218,10 @@ impl Device for WgpuDevice {
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
         Ok(native)
+    }
+
+    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+        passthrough::fit(self.shared.gpu.device(), source)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

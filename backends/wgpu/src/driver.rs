@@ -27,7 +27,8 @@ const WANTED: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_FLOAT32_ATOMIC)
     .union(wgpu::Features::SUBGROUP)
     .union(wgpu::Features::SUBGROUP_BARRIER)
-    .union(wgpu::Features::IMMEDIATES);
+    .union(wgpu::Features::IMMEDIATES)
+    .union(wgpu::Features::PASSTHROUGH_SHADERS);
 
 /// What a device that was opened for timestamps needs.
 const CLOCK: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);

@@ -12,6 +12,7 @@ use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
 
 use crate::errors::{chain, scoped, survive};
+use crate::passthrough;
 use crate::slices::see_the_whole;
 
 /// A record comes to the host in one piece; lines beyond are counted as lost.
@@ -47,7 +48,7 @@ pub(crate) struct Kernel {
     /// Where it is told which slice of the grid it is; `@binding` in the pipeline, behind all others.
     pub(crate) slice: Option<u32>,
     pub(crate) reports: Arc<Reports>,
-    workgroup_memory: u64,
+    pub(crate) workgroup_memory: u64,
 }
 
 /// What compiling needs to know of a device.
@@ -61,8 +62,11 @@ pub(crate) struct Compiler<'a> {
 
 impl Kernel {
     pub(crate) fn compile(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
-        let CompileSource::Portable(entry) = &request.source else {
-            return Err(DeviceError::Unsupported("kernels other than portable ones on the wgpu device"));
+        let entry = match request.source {
+            CompileSource::Portable(entry) => entry,
+            CompileSource::Native { source, interface } => {
+                return passthrough::compile(compiler, id, request.label, source, interface);
+            }
         };
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: false, print_room, names: None };
@@ -91,12 +95,13 @@ impl Kernel {
             see_the_whole(&mut module, binding)?;
         }
         let places = Places { slots: &slots, record, slice, immediate_size: reflection.immediate_size };
-        let made = survive(|| build(compiler.device, request, (module, &name), &places));
-        let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
-        let (pipeline, layout) = made.map_err(|error| match error {
-            wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
-            other => refused(chain(&other), matches!(other, wgpu::Error::Validation { .. })),
-        })?;
+        let shader = |device: &wgpu::Device| {
+            let shader =
+                wgpu::ShaderModuleDescriptor { label: Some(request.label), source: wgpu::ShaderSource::Naga(Cow::Owned(module)) };
+            // SAFETY: what is turned off is done by code of the kernel (`Lowered::cut`), or the caller vouches that it is not needed (`Unchecked`).
+            unsafe { device.create_shader_module_trusted(shader, checks(request.bounds)) }
+        };
+        let (pipeline, layout) = build(compiler.device, request.label, shader, &name, &places)?;
         let reports = Arc::clone(lowered.reports());
         Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory: reflection.workgroup_memory })
     }
@@ -106,7 +111,7 @@ impl Kernel {
     }
 }
 
-fn refused(log: String, refusal: bool) -> DeviceError {
+pub(crate) fn refused(log: String, refusal: bool) -> DeviceError {
     DeviceError::Compile { log, location: None, refusal }
 }
 
@@ -192,29 +197,43 @@ fn bind(
     Ok((slots, record_slot))
 }
 
-fn number(index: usize) -> Result<u32, DeviceError> {
+pub(crate) fn number(index: usize) -> Result<u32, DeviceError> {
     u32::try_from(index).map_err(|_| DeviceError::Internal("more bindings than can be numbered".into()))
 }
 
 /// What a pipeline is given.
-struct Places<'a> {
-    slots: &'a [Slot],
-    record: Option<RecordSlot>,
-    slice: Option<u32>,
-    immediate_size: u32,
+pub(crate) struct Places<'a> {
+    pub(crate) slots: &'a [Slot],
+    pub(crate) record: Option<RecordSlot>,
+    pub(crate) slice: Option<u32>,
+    pub(crate) immediate_size: u32,
 }
 
-fn build(
+/// A pipeline of a shader that is made in between.
+pub(crate) fn build(
     device: &wgpu::Device,
-    request: &CompileRequest<'_>,
-    (module, name): (naga::Module, &str),
+    label: &str,
+    shader: impl FnOnce(&wgpu::Device) -> wgpu::ShaderModule,
+    name: &str,
+    places: &Places<'_>,
+) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), DeviceError> {
+    let made = survive(|| build_unguarded(device, Some(label), shader, name, places));
+    let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
+    made.map_err(|error| match error {
+        wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
+        other => refused(chain(&other), matches!(other, wgpu::Error::Validation { .. })),
+    })
+}
+
+fn build_unguarded(
+    device: &wgpu::Device,
+    label: Option<&str>,
+    shader: impl FnOnce(&wgpu::Device) -> wgpu::ShaderModule,
+    name: &str,
     places: &Places<'_>,
 ) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), wgpu::Error> {
-    let label = Some(request.label);
     scoped(device, || {
-        let shader = wgpu::ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Naga(Cow::Owned(module)) };
-        // SAFETY: what is turned off is done by code of the kernel (`Lowered::cut`), or the caller vouches that it is not needed (`Unchecked`).
-        let shader = unsafe { device.create_shader_module_trusted(shader, checks(request.bounds)) };
+        let shader = shader(device);
         let entry = |binding, dynamic, storage| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,

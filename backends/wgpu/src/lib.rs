@@ -27,6 +27,7 @@ mod kernel;
 mod launches;
 mod memory;
 mod moves;
+mod passthrough;
 mod queue;
 mod slices;
 mod staging;

@@ -62,7 +62,7 @@ pub struct compute_kernel_desc {
     pub struct_size: u32,
     /// `COMPUTE_LANGUAGE_...`
     pub language: u32,
-    /// The source: text, or the words of a module.
+    /// The portable source: text, or the words of a module; NULL where only native ones are given.
     pub source: *const c_void,
     /// Its length in bytes.
     pub source_length: usize,
@@ -86,7 +86,7 @@ pub struct compute_kernel_desc {
     pub compile: u32,
     /// Nanoseconds after which a launch is stopped and its outputs fail; 0: never.
     pub time_limit: u64,
-    /// Where the text of `#include`s comes from: `compute_include_desc`; else NULL.
+    /// Where the text of `#include`s comes from: `compute_include_desc`; native sources: `compute_native_desc`; else NULL.
     pub next: *const c_void,
     /// Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number.
     pub print_size: u64,
@@ -168,6 +168,8 @@ pub struct compute_include_desc {
 pub const COMPUTE_BINDING_STORAGE: u32 = 1;
 /// Uniform block.
 pub const COMPUTE_BINDING_UNIFORM: u32 = 2;
+/// Parameter of a native kernel by value: exactly `min_size` bytes, given inline.
+pub const COMPUTE_BINDING_VALUE: u32 = 3;
 
 /// Declared, never touched.
 pub const COMPUTE_ACCESS_UNUSED: u32 = 0;
@@ -196,6 +198,10 @@ pub struct compute_kernel_info {
     pub workgroup_memory: u64,
     /// How many override constants.
     pub override_count: u32,
+    /// Which of the native sources the device has taken (L11), by its index; `COMPUTE_NATIVE_NONE`: the portable one.
+    pub native_source: u32,
+    /// The native source's `COMPUTE_LANGUAGE_...`; 0: the portable one runs.
+    pub language: u32,
     /// Zero.
     pub reserved: u32,
 }

@@ -56,6 +56,13 @@ pub enum Parameter {
         /// Its size.
         size: u32,
     },
+    /// The inline bytes of a binding themselves. In no text of ours: native kernels have such parameters.
+    Value {
+        /// Index among the launch's bindings.
+        binding: usize,
+        /// Its size.
+        size: u32,
+    },
 }
 
 /// Bytes of [`Parameter::TimeLimit`].

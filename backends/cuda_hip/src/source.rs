@@ -1,0 +1,254 @@
+//! Native sources: whether one suits a device, from a look at it (L11). Nothing is compiled or loaded here, and nothing a source says of itself is believed
+//! further than that: the driver has the last word when the code is loaded.
+
+use compute_hal::{Fit, NativeSource};
+
+use crate::api::Api;
+use crate::driver::Forms;
+use crate::elf::{Elf, at};
+
+/// Bytes of PTX in which its version and target are looked for: they come first, behind comments.
+const HEAD: usize = 64 << 10;
+
+/// Files with code for several architectures, by how they begin: CUDA's, and clang's for HIP.
+const CUDA_BUNDLE: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+const CLANG_BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// `gfx90a` of `gfx90a:sramecc+:xnack-`.
+fn plain(target: &str) -> &str {
+    target.split(':').next().unwrap_or(target)
+}
+
+/// How well a source suits a device, or why not.
+pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource) -> Result<Fit, String> {
+    let forms = &api.vendor.forms;
+    let what = source.language.name();
+    if source.language == forms.text {
+        return match &api.compiler {
+            Err(tried) => Err(format!("{what} needs a runtime compiler: {tried}")),
+            Ok(_) if source.target.is_empty() => Ok(Fit::Text { named: false }),
+            Ok(_) if plain(&source.target) == plain(target) => Ok(Fit::Text { named: true }),
+            Ok(_) => Err(format!("{what} for {}; the device is {target}", source.target)),
+        };
+    }
+    if Some(source.language) == forms.assembly {
+        let mut driver = 0;
+        // SAFETY: the place is ours.
+        let _ = unsafe { api.calls.driver_version(&mut driver) };
+        return assembly(forms, (driver, &(api.vendor.version)(driver)), target, source);
+    }
+    if source.language == forms.code {
+        return code(forms, target, source).map_err(|why| format!("{what}: {why}"));
+    }
+    let name = api.vendor.name;
+    Err(format!("{what} is not for the {name} device"))
+}
+
+fn assembly(forms: &Forms, (driver, named): (i32, &str), target: &str, source: &NativeSource) -> Result<Fit, String> {
+    let head = read_head(&source.code).ok_or("PTX: it does not begin with .version and .target")?;
+    let [major, minor] = head.version;
+    if let Some(newest) = (forms.newest)(driver).filter(|newest| head.version > *newest) {
+        return Err(format!(
+            "PTX of version {major}.{minor}; the driver is CUDA {named} and takes up to {}.{}: a later driver is needed, or PTX made for {}.{}",
+            newest[0], newest[1], newest[0], newest[1]
+        ));
+    }
+    let (made, there) = ((forms.generation)(&head.target), (forms.generation)(target));
+    let suits = match head.target.as_bytes().last() {
+        Some(b'a') => made == there,
+        Some(b'f') => made / 10 == there / 10 && made <= there,
+        _ => made <= there,
+    };
+    if !suits {
+        return Err(format!("PTX for {}; the device is {target}", head.target));
+    }
+    Ok(Fit::Abstract(made))
+}
+
+fn code(forms: &Forms, target: &str, source: &NativeSource) -> Result<Fit, String> {
+    let bytes = &source.code;
+    if bytes.starts_with(&CUDA_BUNDLE) || bytes.starts_with(CLANG_BUNDLE) {
+        return if bundle_is_whole(bytes) { Ok(Fit::Bundle) } else { Err("a bundle that is cut short".into()) };
+    }
+    let elf = Elf::read(bytes)?;
+    if elf.machine != forms.machine {
+        return Err(format!("an ELF file for machine {}, which is not {}", elf.machine, forms.machine));
+    }
+    match (forms.architecture)(elf.flags, elf.version) {
+        Some(made) if (forms.runs)(&made, target) => Ok(Fit::Machine((forms.generation)(&made))),
+        Some(made) => Err(format!("made for {made}; the device is {target}")),
+        // Later than this version of ours: the driver knows.
+        None => Ok(Fit::Bundle),
+    }
+}
+
+/// Whether all is there that a bundle says that it has: a driver is not told where it ends.
+fn bundle_is_whole(bytes: &[u8]) -> bool {
+    let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
+    let inside = |start: u64, size: u64| start.checked_add(size).is_some_and(|end| end <= bytes.len() as u64);
+    if bytes.starts_with(&CUDA_BUNDLE) {
+        let head = at::<2>(bytes, 6).map(|size| u64::from(u16::from_le_bytes(size)));
+        return head.zip(u64_at(8)).is_some_and(|(head, size)| head >= 16 && inside(head, size));
+    }
+    let start = CLANG_BUNDLE.len() as u64;
+    let entries = || {
+        let (mut place, count) = (start + 8, u64_at(start)?);
+        for _ in 0..count {
+            let (from, size, name) = (u64_at(place)?, u64_at(place + 8)?, u64_at(place + 16)?);
+            place = (place + 24).checked_add(name)?;
+            (inside(from, size) && inside(place, 0)).then_some(())?;
+        }
+        Some(())
+    };
+    entries().is_some()
+}
+
+/// What PTX begins with.
+#[derive(Debug, PartialEq)]
+struct Head {
+    version: [u32; 2],
+    target: String,
+}
+
+fn read_head(code: &[u8]) -> Option<Head> {
+    let text = String::from_utf8_lossy(code.get(..code.len().min(HEAD))?);
+    let mut words = Words(&text);
+    let (mut version, mut target) = (None, None);
+    while let Some(word) = words.next() {
+        match word {
+            ".version" => {
+                let (major, minor) = words.next()?.split_once('.')?;
+                version = Some([major.parse().ok()?, minor.parse().ok()?]);
+            }
+            // A list: the architecture, then what else it needs.
+            ".target" => target = Some(words.next()?.split(',').next()?.to_owned()),
+            _ => {}
+        }
+        if let (Some(version), Some(target)) = (version, &target) {
+            return Some(Head { version, target: target.clone() });
+        }
+    }
+    None
+}
+
+/// Words between blanks and comments.
+struct Words<'a>(&'a str);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        loop {
+            self.0 = self.0.trim_start();
+            let rest = if self.0.starts_with("//") {
+                self.0.split_once('\n').map(|(_, rest)| rest)
+            } else if self.0.starts_with("/*") {
+                self.0.split_once("*/").map(|(_, rest)| rest)
+            } else {
+                break;
+            };
+            self.0 = rest.unwrap_or_default();
+        }
+        let end = self.0.find(char::is_whitespace).unwrap_or(self.0.len());
+        let (word, rest) = self.0.split_at(end);
+        self.0 = rest;
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compute_hal::NativeLanguage;
+
+    use super::*;
+    use crate::elf::tests::file;
+
+    fn generation(target: &str) -> u32 {
+        target.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0)
+    }
+
+    const FORMS: Forms = Forms {
+        text: NativeLanguage::CudaCpp,
+        assembly: Some(NativeLanguage::Ptx),
+        code: NativeLanguage::Cubin,
+        machine: 190,
+        architecture: |flags, _| (flags != 0).then(|| format!("sm_{}", flags & 0xff)),
+        runs: |code, device| code == device,
+        generation,
+        newest: |driver| (driver != 0).then_some([9, 0]),
+        parameters: |_, _| None,
+    };
+
+    fn source(code: &[u8]) -> NativeSource {
+        NativeSource {
+            language: NativeLanguage::Ptx,
+            code: code.to_vec(),
+            entry: "k".into(),
+            options: Vec::new(),
+            headers: Vec::new(),
+            target: String::new(),
+        }
+    }
+
+    fn ptx(text: &str, driver: i32) -> Result<Fit, String> {
+        assembly(&FORMS, (driver, "13.0"), "sm_90", &source(text.as_bytes()))
+    }
+
+    #[test]
+    fn pkg_03_ptx_is_known_by_its_head() {
+        let text = "//\n// Made by hand\n/* .version 1.0 */\n\n.version 8.8\n.target sm_90a, debug\n.address_size 64\n";
+        assert_eq!(read_head(text.as_bytes()), Some(Head { version: [8, 8], target: "sm_90a".into() }));
+        for wrong in
+            ["", ".version", ".version 8\n.target sm_90", ".version 8.8\n", "/* .version 8.8\n.target sm_90", "\0\0\u{fffd}"]
+        {
+            assert_eq!(read_head(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pkg_03_ptx_newer_than_the_driver_says_which_version_was_found_and_which_is_taken() {
+        let why = ptx(".version 99.0\n.target sm_90\n", 13_000).unwrap_err();
+        assert!(why.contains("99.0") && why.contains("13.0") && why.contains("9.0"), "{why}");
+        assert_eq!(ptx(".version 99.0\n.target sm_90\n", 0), Ok(Fit::Abstract(90)), "a driver of the future is asked itself");
+    }
+
+    #[test]
+    fn l11_ptx_suits_its_generation_and_later_ones_unless_it_is_for_one_alone() {
+        let fits = |target: &str| ptx(&format!(".version 8.0\n.target {target}\n"), 13_000);
+        assert_eq!(
+            (fits("sm_52"), fits("sm_90"), fits("sm_90a")),
+            (Ok(Fit::Abstract(52)), Ok(Fit::Abstract(90)), Ok(Fit::Abstract(90)))
+        );
+        for wrong in ["sm_100", "sm_80a", "sm_100f"] {
+            let why = fits(wrong).unwrap_err();
+            assert!(why.contains(wrong) && why.contains("sm_90"), "{why}");
+        }
+    }
+
+    #[test]
+    fn pkg_03_machine_code_for_another_architecture_names_both() {
+        let fits = |flags, machine| code(&FORMS, "sm_90", &source(&file(machine, flags, 7)));
+        assert_eq!((fits(90, 190), fits(0, 190)), (Ok(Fit::Machine(90)), Ok(Fit::Bundle)));
+        let why = fits(70, 190).unwrap_err();
+        assert!(why.contains("sm_70") && why.contains("sm_90"), "{why}");
+        assert!(fits(90, 62).unwrap_err().contains("machine 62"));
+    }
+
+    #[test]
+    fn f1_bundles_that_are_cut_short_are_refused() {
+        let mut cuda = [&CUDA_BUNDLE[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[0; 8]].concat();
+        let fits = |bytes: &[u8]| code(&FORMS, "sm_90", &source(bytes));
+        assert_eq!(fits(&cuda), Ok(Fit::Bundle));
+        for length in 4..cuda.len() {
+            assert!(fits(&cuda[..length]).is_err(), "{length}");
+        }
+        cuda[8..16].fill(0xff);
+        assert!(fits(&cuda).is_err());
+        let entry = |from: u64, size: u64| [&from.to_le_bytes()[..], &size.to_le_bytes(), &4_u64.to_le_bytes(), b"host"].concat();
+        let clang = |count: u64, from, size| [CLANG_BUNDLE, &count.to_le_bytes(), &entry(from, size), &[0; 8]].concat();
+        assert_eq!(fits(&clang(1, 60, 8)), Ok(Fit::Bundle));
+        assert!(
+            fits(&clang(1, 60, 9)).is_err() && fits(&clang(1, u64::MAX, 9)).is_err() && fits(&clang(u64::MAX, 60, 8)).is_err()
+        );
+    }
+}
