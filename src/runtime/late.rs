@@ -77,6 +77,7 @@ pub(crate) fn record<'a>(
     let read = touches.iter().filter(|touch| touch.reads);
     reads.extend(read.map(|touch| touched(touch.span.buffer, &touch.span.range(), false)));
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
+    let filled = fills.len();
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
     let write = touches.iter().filter(|touch| touch.write != Write::No);
     // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all.
@@ -86,7 +87,8 @@ pub(crate) fn record<'a>(
     let mut state = STATE.lock();
     state.reserve(reads.len() + writes.len())?;
     let (first, last) = (*positions.start(), *positions.end());
-    state.journal.record(Entry { queue: queue.id, first, last, can_fail, reads, writes, about, watch: watch.cloned() });
+    let (queue_id, watch) = (queue.id, watch.cloned());
+    state.journal.record(Entry { queue: queue_id, first, last, can_fail, reads, writes, fills: filled, about, watch });
     state.queues.insert(queue.id, Arc::downgrade(queue));
     // What the journal does not keep it never tells to be gone either.
     for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {

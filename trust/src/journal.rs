@@ -33,10 +33,19 @@ pub struct Entry {
     pub reads: SmallVec<[Touch; 4]>,
     /// What it may write.
     pub writes: SmallVec<[Touch; 4]>,
+    /// How many of the writes, the first ones, are zero-fills ahead of it. They are part of it, but read nothing.
+    pub fills: usize,
     /// For the chain of the failure.
     pub about: About,
     /// Told if the operation used claimed bytes.
     pub watch: Option<Arc<Watch>>,
+}
+
+impl Entry {
+    /// The writes that derive from what it reads.
+    fn outputs(&self) -> &[Touch] {
+        self.writes.get(self.fills..).unwrap_or_default()
+    }
 }
 
 /// Tells a reader, such as a readback in flight, whether it used claimed bytes.
@@ -384,11 +393,13 @@ impl Reached {
             if let Some(watch) = &entry.watch {
                 let _ = watch.failure.set(failure.clone());
             }
-            if let Some(read) = read.filter(|_| !failed && !entry.writes.is_empty()) {
-                let outputs = entry.writes.iter().map(|write| write.buffer.id).collect();
+            if let Some(read) = read.filter(|_| !failed && !entry.outputs().is_empty()) {
+                let outputs = entry.outputs().iter().map(|write| write.buffer.id).collect();
                 failure.note(Skip { about: entry.about.clone(), needed: read.buffer.clone(), outputs, used: true });
             }
-            return entry.writes.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
+            // What it filled with zeros before it read anything is zeros all the same.
+            let spoiled = if failed { &entry.writes[..] } else { entry.outputs() };
+            return spoiled.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
         }
         let replaces = |write: &&Touch| *over || write.whole;
         entry.writes.iter().filter(replaces).for_each(|write| self.replace(write.buffer.id, &write.range));
@@ -402,13 +413,16 @@ fn trace(slot: &Slot, wanted: &mut Bytes, waits: &mut SmallVec<[(u64, u64); 4]>)
         Slot::Mark { .. } => return,
         Slot::Work { entry, over } => (entry, *over),
     };
-    let written = entry.writes.iter().any(|write| wanted.intersects(write.buffer.id, &write.range));
+    let hit = |write: &Touch| wanted.intersects(write.buffer.id, &write.range);
+    let (written, derived) = (entry.writes.iter().any(hit), entry.outputs().iter().any(hit));
     let replaces = |write: &&Touch| over || write.whole;
     entry.writes.iter().filter(replaces).for_each(|write| wanted.remove(write.buffer.id, &write.range));
     if !written || over {
         return;
     }
-    entry.reads.iter().for_each(|read| wanted.add(read.buffer.id, &read.range));
+    if derived {
+        entry.reads.iter().for_each(|read| wanted.add(read.buffer.id, &read.range));
+    }
     if entry.can_fail {
         match waits.iter_mut().find(|(queue, _)| *queue == entry.queue) {
             Some((_, position)) => *position = entry.last.max(*position),

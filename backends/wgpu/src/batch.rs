@@ -11,7 +11,7 @@ use crate::device::Shared;
 use crate::errors::{device_error, scoped};
 use crate::groups::Groups;
 use crate::kernel::Kernel;
-use crate::memory::{Span, create};
+use crate::memory::{Block, Span, create};
 use crate::slices::BLOCK;
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
 use crate::stamps::Clock;
@@ -64,6 +64,8 @@ pub(crate) struct Batch {
     pub(crate) clocks: Vec<Clock>,
     pub(crate) seen: Vec<Seen>,
     pub(crate) commands: Commands,
+    /// Buffers in which the host is to see what the batch did.
+    pub(crate) shown: Vec<wgpu::Buffer>,
     /// Bytes that the host is to fetch.
     pub(crate) fetched: u64,
     /// Workgroups, where somebody counts them.
@@ -73,7 +75,7 @@ pub(crate) struct Batch {
 /// What a binding of a launch is given.
 pub(crate) enum Resource<'a> {
     /// Bytes of a block, from an offset that the device can bind, of a size that it can bind.
-    Storage { block: u64, buffer: &'a wgpu::Buffer, offset: u64, size: u64 },
+    Storage { block: &'a Block, offset: u64, size: u64 },
     /// Bytes from the host.
     Bytes(&'a [u8]),
     /// Uniform bytes that lie in a block.
@@ -111,6 +113,8 @@ pub(crate) struct Recorder {
     record: Option<(u64, wgpu::Buffer)>,
     /// When the batch began.
     pub(crate) opened: Option<Instant>,
+    /// The number of the batch, from 1.
+    pub(crate) number: u64,
     /// The highest position that was accepted.
     pub(crate) last: Position,
     /// The position at whose end the device is to look at its clock.
@@ -124,6 +128,14 @@ impl Recorder {
     fn push(&mut self, command: Command) {
         let at = self.batch.positions.last().copied().unwrap_or_default();
         self.batch.commands.push(at, command);
+    }
+
+    /// To be called before each command that uses a block, for the position that was touched last.
+    pub(crate) fn uses(&mut self, block: &Block) {
+        let at = self.batch.positions.last().copied().unwrap_or_default();
+        if block.note_use(at, self.number) {
+            self.batch.shown.push(block.buffer.clone());
+        }
     }
 
     /// Copies words. The blocks differ.
@@ -142,6 +154,7 @@ impl Recorder {
         let skip = from.offset - first;
         let words = (skip + from.size).next_multiple_of(4);
         let (chunk, start) = self.download(shared, words)?;
+        self.uses(&from.block);
         self.copy_down((&from.block.buffer, first), (chunk, start), words);
         let (skip, size) = (skip as usize, usize::try_from(from.size).unwrap_or_default());
         let position = self.batch.positions.last().copied().unwrap_or_default();
@@ -223,8 +236,9 @@ impl Recorder {
         let mut placed = Vec::with_capacity(resources.len());
         for (slot, resource) in kernel.slots.iter().zip(resources) {
             let (chunk, start) = match resource {
-                Resource::Storage { block, offset, size, .. } => {
-                    self.key.extend([*block, *offset, *size]);
+                Resource::Storage { block, offset, size } => {
+                    self.uses(block);
+                    self.key.extend([block.id, *offset, *size]);
                     placed.push(None);
                     continue;
                 }
@@ -239,6 +253,7 @@ impl Recorder {
                     let (chunk, start) = self.uniform(shared, slot.least)?;
                     let to = self.batch.uniforms.get(chunk).map(|chunk| chunk.buffer.clone());
                     if let Some(to) = to {
+                        self.uses(&span.block);
                         self.copy((&span.block.buffer, span.offset), (&to, start), slot.least.next_multiple_of(4));
                     }
                     (chunk, start)
@@ -268,9 +283,9 @@ impl Recorder {
         };
         for ((slot, resource), place) in kernel.slots.iter().zip(resources).zip(placed) {
             let resource = match (resource, place) {
-                (Resource::Storage { block, buffer, offset, size }, _) => {
-                    holds.push(*block);
-                    binding(*buffer, *offset, *size)
+                (Resource::Storage { block, offset, size }, _) => {
+                    holds.push(block.id);
+                    binding(&block.buffer, *offset, *size)
                 }
                 (_, Some((chunk, start))) => {
                     let Some(chunk) = self.batch.uniforms.get(*chunk) else { continue };
@@ -328,7 +343,10 @@ impl Recorder {
             self.batch.positions.push(at);
         }
         let first = self.opened.is_none();
-        self.opened.get_or_insert_with(Instant::now);
+        if first {
+            self.opened = Some(Instant::now());
+            self.number += 1;
+        }
         first
     }
 

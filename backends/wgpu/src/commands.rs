@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use compute_hal::Position;
 
-use crate::errors::scoped;
 use crate::kernel::Kernel;
 
 /// How many workgroups.
@@ -71,26 +70,28 @@ impl Commands {
         })
     }
 
-    /// Some of the commands as wgpu takes them.
-    pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>) -> Result<wgpu::CommandBuffer, wgpu::Error> {
-        scoped(device, || {
-            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
-            let mut rest = self.list.get(which).unwrap_or_default();
-            while let Some((_, first)) = rest.first() {
-                let launches = rest.iter().take_while(|(_, command)| matches!(command, Command::Launch { .. })).count();
-                match first {
-                    Command::Launch { .. } => self.encode_pass(&mut encoder, &rest[..launches]),
-                    Command::Copy { from, to, size } => {
-                        encoder.copy_buffer_to_buffer(&from.0, from.1, &to.0, to.1, *size);
-                    }
-                    Command::Look { set, place } => encoder.write_timestamp(set, *place),
-                    Command::Tell { set, looks, into } => encoder.resolve_query_set(set, 0..*looks, into, 0),
-                    Command::Clear { buffer, offset, size } => encoder.clear_buffer(buffer, *offset, Some(*size)),
+    /// Some of the commands as wgpu takes them. Behind them the host sees what is in the buffers of `shown`. To be called in a scope.
+    pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>, shown: &[wgpu::Buffer]) -> wgpu::CommandBuffer {
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
+        let mut rest = self.list.get(which).unwrap_or_default();
+        while let Some((_, first)) = rest.first() {
+            let launches = rest.iter().take_while(|(_, command)| matches!(command, Command::Launch { .. })).count();
+            match first {
+                Command::Launch { .. } => self.encode_pass(&mut encoder, &rest[..launches]),
+                Command::Copy { from, to, size } => {
+                    encoder.copy_buffer_to_buffer(&from.0, from.1, &to.0, to.1, *size);
                 }
-                rest = &rest[launches.max(1)..];
+                Command::Look { set, place } => encoder.write_timestamp(set, *place),
+                Command::Tell { set, looks, into } => encoder.resolve_query_set(set, 0..*looks, into, 0),
+                Command::Clear { buffer, offset, size } => encoder.clear_buffer(buffer, *offset, Some(*size)),
             }
-            encoder.finish()
-        })
+            rest = &rest[launches.max(1)..];
+        }
+        if !shown.is_empty() {
+            let to_host = |buffer| wgpu::wgt::BufferTransition { buffer, state: wgpu::BufferUses::MAP_READ };
+            encoder.transition_resources(shown.iter().map(to_host), std::iter::empty());
+        }
+        encoder.finish()
     }
 
     /// Launches that follow each other.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, KernelFacts, KernelId, Limits, MemoryId, NativeKind,
-    NativeSource, Properties, Queue, QueueId, Region,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
+    NativeKind, NativeSource, Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -18,6 +18,7 @@ use crate::passthrough;
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
 use crate::stamps::Stamps;
+use crate::vulkan::SharedMemory;
 
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     own: OwnKernels,
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
+    /// Where its memory is the host's, too.
+    host_memory: Option<SharedMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// Of the one queue that there may be.
@@ -102,6 +105,7 @@ impl WgpuDevice {
         limits: Limits,
         capabilities: Capabilities,
         slice_groups: u64,
+        host_memory: Option<SharedMemory>,
     ) -> Self {
         let shared = Arc::new(Shared {
             native,
@@ -112,6 +116,7 @@ impl WgpuDevice {
             kernels: RwLock::default(),
             own: OwnKernels::default(),
             slice_groups,
+            host_memory,
             looks: capabilities.timestamps,
             lane: Mutex::default(),
             next: AtomicU64::new(0),
@@ -198,13 +203,17 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size)
+        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.host_memory)
     }
 
     fn free(&self, memory: MemoryId) {
         if self.shared.memory.free(memory) {
             self.forget(memory.0);
         }
+    }
+
+    fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
+        self.shared.memory.map(memory)
     }
 
     fn native_kind(&self) -> NativeKind {
@@ -215,6 +224,7 @@ impl Device for WgpuDevice {
         let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
         let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
         let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
+        span.block.share();
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
         Ok(native)

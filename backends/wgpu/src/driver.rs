@@ -17,6 +17,10 @@ use crate::{host, vulkan};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WgpuDriver;
 
+/// The same without memory that host and device share, so that bytes pass through staging on every adapter: for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StagingWgpuDriver;
+
 /// What kernels and this device use where an adapter has it.
 const WANTED: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SHADER_F64)
@@ -57,13 +61,28 @@ impl Driver for WgpuDriver {
     }
 
     fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-        Ok(Arc::new(open_device(index, options)?))
+        Ok(Arc::new(open_device(index, options, true)?))
     }
 }
 
-pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+impl Driver for StagingWgpuDriver {
+    fn name(&self) -> &'static str {
+        WgpuDriver.name()
+    }
+
+    fn probe(&self) -> Probe {
+        WgpuDriver.probe()
+    }
+
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        Ok(Arc::new(open_device(index, options, false)?))
+    }
+}
+
+/// `shares`: with memory that the host reaches, where there is such.
+pub(crate) fn open_device(index: u32, options: &OpenOptions, shares: bool) -> Result<WgpuDevice, DeviceError> {
     if let Some(vulkan) = &options.vulkan {
-        return survive(|| open_on_host(vulkan, options))
+        return survive(|| open_on_host(vulkan, options, shares))
             .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
     let (mut adapters, _) = adapters();
@@ -71,7 +90,8 @@ pub(crate) fn open_device(index: u32, options: &OpenOptions) -> Result<WgpuDevic
         return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
     }
     let adapter = adapters.swap_remove(index as usize);
-    survive(|| open(&adapter, options)).map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    survive(|| open(&adapter, options, shares))
+        .map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -155,24 +175,26 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
-fn open(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+fn open(adapter: &wgpu::Adapter, options: &OpenOptions, shares: bool) -> Result<WgpuDevice, DeviceError> {
     let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into());
-    Ok(whole(adapter, Gpu::new(opened, None), features, options))
+    Ok(whole(adapter, Gpu::new(opened, None), features, options, shares))
 }
 
 /// A device on the host's own.
-fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions) -> Result<WgpuDevice, DeviceError> {
+fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions, shares: bool) -> Result<WgpuDevice, DeviceError> {
     let made = host::open(vulkan, wanted(options), computes)?;
-    Ok(whole(&made.adapter, Gpu::new(made.opened, Some(vulkan.host.clone())), made.features, options))
+    Ok(whole(&made.adapter, Gpu::new(made.opened, Some(vulkan.host.clone())), made.features, options, shares))
 }
 
-fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions) -> WgpuDevice {
+fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions, shares: bool) -> WgpuDevice {
     let native = adapter.limits();
     let limits = limits(&native, features, options.slice_groups > 0);
-    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities(features), options.slice_groups)
+    let host_memory = vulkan::shared_memory(adapter).filter(|_| shares);
+    let capabilities = Capabilities { host_visible: host_memory.is_some(), ..capabilities(features) };
+    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, host_memory)
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {

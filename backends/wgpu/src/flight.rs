@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
@@ -10,7 +11,11 @@ use parking_lot::{Condvar, Mutex};
 use crate::batch::{Batch, Landing, Told};
 use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
+use crate::sending::AGE;
 use crate::staging::{Download, MAPPED, map};
+
+/// How long the queue's thread sleeps at most: a fault may be told to nobody.
+const SLEEP: Duration = Duration::from_millis(500);
 
 /// Why the work of a position did not run.
 struct Refused {
@@ -25,20 +30,30 @@ impl Refused {
     }
 }
 
-/// A submitted batch.
-pub(crate) struct Entry {
-    index: wgpu::SubmissionIndex,
+/// A batch that is under way.
+struct Entry {
     /// The highest position that completes with it.
     last: Position,
+    /// What came of sending it; none while it is being sent.
+    sent: Option<Sent>,
+}
+
+/// A batch that was sent.
+pub(crate) struct Sent {
+    index: wgpu::SubmissionIndex,
     over: Arc<AtomicBool>,
     load: Option<Load>,
 }
 
-impl Entry {
+impl Sent {
     /// The error of a batch that is not the work of its positions, which then count as run.
     pub(crate) fn take_refused(&mut self) -> Option<DeviceError> {
         let refused = std::mem::take(&mut self.load.as_mut()?.refused).into_iter().next()?;
         Some(DeviceError::Driver { call: "submit", code: 0, name: refused.name.into(), message: refused.message })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 }
 
@@ -54,22 +69,26 @@ struct Load {
 pub(crate) type Wake = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-pub(crate) struct Flight {
-    pub(crate) entries: VecDeque<Entry>,
+struct Flight {
+    entries: VecDeque<Entry>,
     watchers: Vec<(Position, Wake)>,
     /// Whether a batch is open.
-    pub(crate) open: bool,
+    open: bool,
+    /// Threads that wait inside wgpu: while there is one, the queue's own thread leaves it to them.
+    inside: u32,
+    /// The queue's thread has to be woken before it looks at a new batch.
+    asleep: bool,
     /// No more work will come.
-    pub(crate) closing: bool,
+    closing: bool,
 }
 
 /// How far a queue is.
 #[derive(Default)]
 pub(crate) struct Progress {
     completed: AtomicU64,
-    pub(crate) flight: Mutex<Flight>,
+    flight: Mutex<Flight>,
     /// Completion, to those who wait for it.
-    pub(crate) told: Condvar,
+    told: Condvar,
     /// Something to do, to the queue's thread.
     pub(crate) work: Condvar,
     /// Held by the one who ends batches, so that they end in order.
@@ -81,17 +100,12 @@ pub(crate) struct Progress {
 }
 
 /// Hands everything to wgpu and asks to be told.
-pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Entry, DeviceError> {
+pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError> {
     #[cfg(test)]
     shared.submitted.fetch_add(1, Ordering::Relaxed);
-    let last = batch.last;
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
-        let ready = scoped(shared.gpu.device(), || {
-            batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
-            batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
-        });
-        let sent = ready.and_then(|()| send_whole(shared, &batch));
+        let sent = encode_whole(shared, &batch).and_then(|commands| send(shared, commands.into_iter().flatten()));
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
@@ -109,47 +123,46 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Entry, DeviceError
         (index, load)
     });
     match made {
-        Ok((index, load)) => Ok(Entry { index, last, over, load: Some(load) }),
+        Ok((index, load)) => Ok(Sent { index, over, load: Some(load) }),
         Err(panic) => Err(shared.lose("PANIC", format!("wgpu panicked in a submission: {panic}"))),
     }
 }
 
 /// The copies of uniform bytes that a batch's commands read.
-fn encode_uniforms(shared: &Shared, batch: &Batch) -> Result<Option<wgpu::CommandBuffer>, wgpu::Error> {
-    if batch.uniforms.is_empty() {
-        return Ok(None);
+fn encode_uniforms(device: &wgpu::Device, batch: &Batch) -> Option<wgpu::CommandBuffer> {
+    batch.uniforms.first()?;
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
+    for chunk in &batch.uniforms {
+        encoder.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
     }
-    let device = shared.gpu.device();
-    let encoded = scoped(device, || {
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
-        for chunk in &batch.uniforms {
-            encoder.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
-        }
-        encoder.finish()
-    });
-    encoded.map(Some)
+    Some(encoder.finish())
 }
 
 fn send(shared: &Shared, commands: impl IntoIterator<Item = wgpu::CommandBuffer>) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
     scoped(shared.gpu.device(), || shared.gpu.queue().submit(commands))
 }
 
-/// All of a batch, or nothing.
-fn send_whole(shared: &Shared, batch: &Batch) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
-    let uniforms = encode_uniforms(shared, batch)?;
-    let commands = batch.commands.encode(shared.gpu.device(), 0..batch.commands.len())?;
-    send(shared, uniforms.into_iter().chain([commands]))
+/// Closes the memory that a batch reads from, and makes all of its commands. One scope does for what is tried again in parts.
+fn encode_whole(shared: &Shared, batch: &Batch) -> Result<[Option<wgpu::CommandBuffer>; 2], wgpu::Error> {
+    let device = shared.gpu.device();
+    scoped(device, || {
+        batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
+        batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
+        [encode_uniforms(device, batch), Some(batch.commands.encode(device, 0..batch.commands.len(), &batch.shown))]
+    })
 }
 
 /// Each position of a batch by itself, so that one that is refused does not take its neighbours along. Nothing of it has run.
 fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::SubmissionIndex, Vec<Refused>) {
-    let uniforms = encode_uniforms(shared, batch).and_then(|uniforms| send(shared, uniforms));
+    let device = shared.gpu.device();
+    let uniforms = scoped(device, || encode_uniforms(device, batch)).and_then(|uniforms| send(shared, uniforms));
     let mut refused = Vec::new();
     match &uniforms {
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
         Ok(_) => {
             for (position, commands) in batch.commands.positions() {
-                let sent = batch.commands.encode(shared.gpu.device(), commands).and_then(|commands| send(shared, [commands]));
+                let encoded = scoped(device, || batch.commands.encode(device, commands, &batch.shown));
+                let sent = encoded.and_then(|commands| send(shared, [commands]));
                 refused.extend(sent.err().map(|error| Refused::new(position, &error)));
             }
         }
@@ -160,8 +173,27 @@ fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::Sub
 
 impl Flight {
     /// Whether the oldest batch only waits for somebody to end it.
-    pub(crate) fn front_is_over(&self) -> bool {
-        self.entries.front().is_some_and(|entry| entry.over.load(Ordering::Acquire))
+    fn front_is_over(&self) -> bool {
+        self.entries.front().and_then(|entry| entry.sent.as_ref()).is_some_and(Sent::is_over)
+    }
+
+    fn oldest(&self) -> Option<wgpu::SubmissionIndex> {
+        self.entries.front()?.sent.as_ref().map(|sent| sent.index.clone())
+    }
+}
+
+/// While there is one, somebody waits inside wgpu.
+pub(crate) struct Inside<'a>(&'a Progress);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let mut flight = self.0.flight.lock();
+        flight.inside -= 1;
+        let left = flight.inside == 0 && !flight.entries.is_empty();
+        drop(flight);
+        if left {
+            self.0.work.notify_one();
+        }
     }
 }
 
@@ -178,12 +210,79 @@ impl Progress {
         std::mem::take(&mut self.printed.lock())
     }
 
-    pub(crate) fn push(&self, entry: Entry) {
+    /// A batch was opened.
+    pub(crate) fn begin(&self) {
+        let mut flight = self.flight.lock();
+        flight.open = true;
+        if flight.asleep {
+            self.work.notify_one();
+        }
+    }
+
+    /// The open batch is about to be sent, up to this position.
+    pub(crate) fn expect(&self, last: Position) {
         let mut flight = self.flight.lock();
         flight.open = false;
-        flight.entries.push_back(entry);
+        flight.entries.push_back(Entry { last, sent: None });
+    }
+
+    /// The batch that was expected last was sent.
+    pub(crate) fn sent(&self, sent: Sent) {
+        let mut flight = self.flight.lock();
+        if let Some(entry) = flight.entries.back_mut() {
+            entry.sent = Some(sent);
+        }
+        let alone = flight.inside == 0;
         drop(flight);
+        self.told.notify_all();
+        if alone {
+            self.work.notify_one();
+        }
+    }
+
+    /// No more work will come.
+    pub(crate) fn close(&self) {
+        self.flight.lock().closing = true;
         self.work.notify_one();
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.flight.lock().closing
+    }
+
+    /// To be held by whoever waits inside wgpu.
+    pub(crate) fn inside(&self) -> Inside<'_> {
+        self.flight.lock().inside += 1;
+        Inside(self)
+    }
+
+    /// The oldest batch, if it was sent and nobody waits inside wgpu.
+    pub(crate) fn left_alone(&self) -> Option<wgpu::SubmissionIndex> {
+        let flight = self.flight.lock();
+        if flight.inside == 0 { flight.oldest() } else { None }
+    }
+
+    /// For the queue's thread: waits for something to do, `briefly` while there was some a moment ago. Whether a batch is open; `None`: there will be no more work.
+    pub(crate) fn rest(&self, briefly: bool) -> Option<bool> {
+        let mut flight = self.flight.lock();
+        if flight.closing && flight.entries.is_empty() && !flight.open {
+            return None;
+        }
+        if flight.inside > 0 || flight.oldest().is_none() {
+            flight.asleep = !briefly && !flight.open;
+            let time = if flight.asleep { SLEEP } else { AGE };
+            self.work.wait_for(&mut flight, time);
+            flight.asleep = false;
+        }
+        Some(flight.open)
+    }
+
+    /// Waits until somebody ends or sends a batch, for that long at most.
+    pub(crate) fn listen(&self, most: Duration, at: Position) {
+        let mut flight = self.flight.lock();
+        if self.completed() < at && !flight.front_is_over() {
+            self.told.wait_for(&mut flight, most);
+        }
     }
 
     /// Completes a position that has no work, once everything before it has. Only with no batch open. Who wants to know is in the answer.
@@ -225,9 +324,9 @@ impl Progress {
         flight.watchers.push((at, wake));
     }
 
-    /// The submission that completes `at`, if it is under way.
-    pub(crate) fn submission_of(&self, at: Position) -> Option<wgpu::SubmissionIndex> {
-        self.flight.lock().entries.iter().find(|entry| entry.last >= at).map(|entry| entry.index.clone())
+    /// Whether the batch that completes `at` is on its way.
+    pub(crate) fn is_under_way(&self, at: Position) -> bool {
+        self.flight.lock().entries.back().is_some_and(|entry| entry.last >= at)
     }
 
     /// Leaves wakes to whoever ends the next batch.
@@ -236,10 +335,10 @@ impl Progress {
     }
 
     pub(crate) fn oldest(&self) -> Option<wgpu::SubmissionIndex> {
-        self.flight.lock().entries.front().map(|entry| entry.index.clone())
+        self.flight.lock().oldest()
     }
 
-    /// Batches that were submitted and not ended.
+    /// Batches that were sent, or are just being sent, and not ended.
     pub(crate) fn under_way(&self) -> usize {
         self.flight.lock().entries.len()
     }
@@ -252,8 +351,8 @@ impl Progress {
         loop {
             let load = {
                 let mut flight = self.flight.lock();
-                match flight.entries.front_mut() {
-                    Some(entry) if entry.over.load(Ordering::Acquire) => entry.load.take(),
+                match flight.entries.front_mut().and_then(|entry| entry.sent.as_mut()) {
+                    Some(sent) if sent.is_over() => sent.load.take(),
                     _ => return due,
                 }
             };
@@ -280,6 +379,8 @@ impl Progress {
             late.extend(batch.positions.iter().map(|at| failed(*at, "MAP", "memory for reads cannot be mapped")));
         }
         if !late.is_empty() {
+            // What failed first is the cause of what derives from it.
+            late.sort_by_key(|failure| failure.position);
             self.late.lock().append(&mut late);
         }
         if let Some(newest) = refused.iter().map(|refused| refused.position).max() {

@@ -32,7 +32,7 @@ impl Lane {
             &padded
         };
         self.touch(recorder, at);
-        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.clone())) };
+        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.buffer.clone())) };
         match launch.grid {
             Grid::Direct(grid) if kernel.slice.is_some() => self.launch_slices(recorder, at, dispatch, grid),
             Grid::Direct(grid) => {
@@ -76,7 +76,7 @@ impl Lane {
         let bound = self.bound(&span.block, span.offset, span.size);
         let [x, y, z] = self.shared.limits.grid;
         let parameters = moves::bytes(&[bound.lead / 4, x, y, z]);
-        let grid = Resource::Storage { block: self.grid_id, buffer: &self.grid, offset: 0, size: self.grid.size() };
+        let grid = Resource::Storage { block: &self.grid, offset: 0, size: self.grid.buffer.size() };
         let resources = [bound.resource(), grid, Resource::Bytes(&parameters)];
         recorder.launch(&self.shared, at, &own(&kernel, &resources, Groupings::Direct([1, 1, 1])))
     }
@@ -101,7 +101,7 @@ fn resource<'a>(slot: &Slot, span: Option<&'a Span>, launch: &Launch<'a>) -> Res
         (BindingKind::Storage, Some(span), _) => {
             // wgpu binds whole words: see `Capabilities::binding_granule`. More than the view only of what has a fixed size, where nothing reaches there.
             let size = (span.size & !3).max(slot.least.next_multiple_of(4));
-            Ok(Resource::Storage { block: span.block.id, buffer: &span.block.buffer, offset: span.offset, size })
+            Ok(Resource::Storage { block: &span.block, offset: span.offset, size })
         }
         (BindingKind::Uniform, Some(span), _) => Ok(Resource::View(span)),
         (BindingKind::Uniform, None, Some(Binding::Inline(bytes))) => Ok(Resource::Bytes(bytes)),

@@ -1,7 +1,7 @@
 //! The wgpu device: any GPU that Vulkan, Metal, Direct3D 12 or OpenGL reaches.
 //!
 //! From the outside in: [`WgpuDriver`] finds adapters and opens a `device` (`memory`: blocks; `kernel`: pipelines). wgpu has one queue, so a device has
-//! one `queue`. What is enqueued is collected in a `batch`, as `commands`; a batch is submitted when it is large, old or waited for, and its `flight` ends when
+//! one `queue`. What is enqueued is collected in a `batch`, as `commands`; `sending` submits it when it is large, old or waited for, and its `flight` ends when
 //! wgpu says so, seen by a thread of the queue or by whoever waits. Bytes pass through the chunks of `staging`. `moves` has the kernels of our own
 //! that do what wgpu's copies cannot: any byte, and within one buffer.
 //!
@@ -10,7 +10,7 @@
 //!
 //! What wgpu tracks per buffer decides much here; the rule is in `docs/device-interface.md`, "Pages on wgpu".
 //!
-//! Locks, in the order in which they may be taken: a queue's recorder, its flight list, any other. wgpu's own errors are caught in scopes (`errors`) and never
+//! Locks, in the order in which they may be taken: a queue's recorder, the turn to send, its flight list, any other. wgpu's own errors are caught in scopes (`errors`) and never
 //! panic.
 
 mod batch;
@@ -29,6 +29,7 @@ mod memory;
 mod moves;
 mod passthrough;
 mod queue;
+mod sending;
 mod slices;
 mod staging;
 mod stamps;
@@ -36,4 +37,4 @@ mod stamps;
 mod tests;
 mod vulkan;
 
-pub use driver::WgpuDriver;
+pub use driver::{StagingWgpuDriver, WgpuDriver};

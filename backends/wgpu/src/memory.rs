@@ -1,13 +1,18 @@
 //! Blocks of device memory: buffers of wgpu under ids. Who may free what when is the runtime's to know; wgpu keeps a buffer until the submissions that use
 //! it are over.
+//!
+//! Where the device's memory is the host's, a block has an address for good. While no work that uses it is under way, the host reads and writes it there
+//! by itself ([`Block::at_hand`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use compute_hal::{DeviceError, MemoryId, Region};
+use compute_hal::{DeviceError, HostTarget, MemoryId, Position, Region};
 use parking_lot::RwLock;
 
 use crate::errors::{device_error, scoped};
+use crate::vulkan::{self, SharedMemory};
 
 /// Sizes and offsets of wgpu's copies are multiples of this.
 pub(crate) const WORD: u64 = 4;
@@ -17,6 +22,37 @@ pub(crate) struct Block {
     pub(crate) buffer: wgpu::Buffer,
     /// What was asked for; the buffer is that rounded up to words.
     size: u64,
+    /// Its bytes in the host's memory, until the buffer goes.
+    host: Option<HostTarget>,
+    /// The position of the last work that uses it.
+    used: AtomicU64,
+    /// The batch at whose end the host is shown what it did there.
+    shown: AtomicU64,
+    /// Others use it, too, and nobody here knows when.
+    foreign: AtomicBool,
+}
+
+impl Block {
+    pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>) -> Self {
+        let (used, shown) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { id, buffer, size, host, used, shown, foreign: AtomicBool::new(false) }
+    }
+
+    /// Notes work that uses it, in the batch of this number. Whether the host has to be shown what the batch does there, and was not going to be.
+    pub(crate) fn note_use(&self, at: Position, batch: u64) -> bool {
+        self.used.fetch_max(at, Ordering::AcqRel);
+        self.host.is_some() && self.shown.swap(batch, Ordering::Relaxed) != batch
+    }
+
+    pub(crate) fn share(&self) {
+        self.foreign.store(true, Ordering::Release);
+    }
+
+    /// Bytes of it that the host may read and write right now: the work before `completed` is over. `None`: they are out of the host's reach, or in use.
+    pub(crate) fn at_hand(&self, offset: u64, size: u64, completed: Position) -> Option<HostTarget> {
+        let idle = self.used.load(Ordering::Acquire) <= completed && !self.foreign.load(Ordering::Acquire);
+        self.host.as_ref().filter(|_| idle)?.part(offset, size)
+    }
 }
 
 #[derive(Default)]
@@ -33,15 +69,31 @@ pub(crate) struct Span {
 }
 
 impl Memory {
-    /// `id` names nothing else.
-    pub(crate) fn allocate(&self, device: &wgpu::Device, id: u64, size: u64, limit: u64) -> Result<MemoryId, DeviceError> {
+    /// `id` names nothing else. `shared` is where the device has the host's memory, if it has.
+    pub(crate) fn allocate(
+        &self,
+        device: &wgpu::Device,
+        id: u64,
+        size: u64,
+        limit: u64,
+        shared: Option<SharedMemory>,
+    ) -> Result<MemoryId, DeviceError> {
         if size > limit {
             return Err(DeviceError::TooLarge { asked: size, limit });
         }
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-        let buffer = create(device, "block", size, usage, false)?;
-        self.blocks.write().insert(id, Arc::new(Block { id, buffer, size }));
+        let (buffer, host) = match shared {
+            Some(shared) => vulkan::allocate(device, shared, &descriptor("block", size, BLOCK_USAGE)?)
+                .map(|(buffer, host)| (buffer, Some(host)))?,
+            None => (create(device, "block", size, BLOCK_USAGE, false)?, None),
+        };
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host)));
         Ok(MemoryId(id))
+    }
+
+    /// The address of a block whose memory is the host's.
+    pub(crate) fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
+        let span = self.span(Region { memory, offset: 0, size: 0 })?;
+        span.block.host.clone().ok_or(DeviceError::Unsupported("mapped memory of a device that has its own"))
     }
 
     /// Whether there was one.
@@ -63,6 +115,15 @@ impl Memory {
     }
 }
 
+/// What blocks are used for.
+const BLOCK_USAGE: wgpu::BufferUsages =
+    wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
+
+fn descriptor(label: &'static str, size: u64, usage: wgpu::BufferUsages) -> Result<wgpu::BufferDescriptor<'static>, DeviceError> {
+    let size = size.max(1).checked_next_multiple_of(WORD).ok_or(DeviceError::TooLarge { asked: size, limit: u64::MAX })?;
+    Ok(wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+}
+
 /// A buffer of at least `size` bytes.
 pub(crate) fn create(
     device: &wgpu::Device,
@@ -71,7 +132,6 @@ pub(crate) fn create(
     usage: wgpu::BufferUsages,
     mapped: bool,
 ) -> Result<wgpu::Buffer, DeviceError> {
-    let rounded = size.max(1).checked_next_multiple_of(WORD).ok_or(DeviceError::TooLarge { asked: size, limit: u64::MAX })?;
-    let descriptor = wgpu::BufferDescriptor { label: Some(label), size: rounded, usage, mapped_at_creation: mapped };
+    let descriptor = wgpu::BufferDescriptor { mapped_at_creation: mapped, ..descriptor(label, size, usage)? };
     scoped(device, || device.create_buffer(&descriptor)).map_err(|error| device_error("create_buffer", size, &error))
 }

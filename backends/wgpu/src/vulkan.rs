@@ -1,7 +1,12 @@
-//! What only Vulkan tells, and wgpu does not: who a device is, how much memory it has, why there is none; and the handles of buffers.
+//! What only Vulkan tells, and wgpu does not: who a device is, how much memory it has, why there is none; the handles of buffers, and buffers in memory that
+//! host and device share.
 
 use ash::vk::{self, Handle as _};
+use compute_hal::{DeviceError, HostTarget};
+use wgpu::hal;
 use wgpu::hal::api::Vulkan;
+
+use crate::errors::{device_error, scoped};
 
 /// What Vulkan says of an adapter.
 pub(crate) struct Facts {
@@ -27,6 +32,140 @@ pub(crate) fn facts(adapter: &wgpu::Adapter) -> Option<Facts> {
     let memory = unsafe { instance.get_physical_device_memory_properties(physical) };
     let own = memory.memory_heaps_as_slice().iter().filter(|heap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL));
     Some(Facts { uuid: identity.device_uuid, memory: own.fold(0, |all, heap| all.saturating_add(heap.size)) })
+}
+
+/// The kinds of memory, as bits, that are the device's own and the host's at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedMemory(u32);
+
+/// Cached, as the host reads there; coherent, as it is told of nothing but the end of work.
+const SHARED: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
+    vk::MemoryPropertyFlags::DEVICE_LOCAL.as_raw()
+        | vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw()
+        | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw()
+        | vk::MemoryPropertyFlags::HOST_CACHED.as_raw(),
+);
+
+/// What such memory may be besides: anything else is of an extension that has to be asked for.
+const SHARED_MORE: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::LAZILY_ALLOCATED;
+
+/// Where an adapter that has no memory of its own, or is no GPU at all, shares the host's.
+pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<SharedMemory> {
+    let kind = adapter.get_info().device_type;
+    if !matches!(kind, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu) {
+        return None;
+    }
+    // SAFETY: nothing of the adapter is destroyed.
+    let native = unsafe { adapter.as_hal::<Vulkan>() }?;
+    // SAFETY: the device is of this instance.
+    let memory =
+        unsafe { native.shared_instance().raw_instance().get_physical_device_memory_properties(native.raw_physical_device()) };
+    let fits = |flags: vk::MemoryPropertyFlags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags);
+    let kinds = memory.memory_types_as_slice().iter().enumerate().filter(|(_, kind)| fits(kind.property_flags));
+    let bits = kinds.fold(0, |bits, (index, _)| bits | 1 << index);
+    (bits != 0).then_some(SharedMemory(bits))
+}
+
+/// Addresses of blocks are multiples of this; Vulkan promises 64.
+const HOST_ALIGNMENT: u64 = 256;
+
+/// A buffer in memory that is shared, and its bytes there, which the host may access until the buffer is gone.
+pub(crate) fn allocate(
+    device: &wgpu::Device,
+    shared: SharedMemory,
+    descriptor: &wgpu::BufferDescriptor<'_>,
+) -> Result<(wgpu::Buffer, HostTarget), DeviceError> {
+    let size = descriptor.size;
+    let made = {
+        // SAFETY: nothing of the device is destroyed but what is made here.
+        let native = unsafe { device.as_hal::<Vulkan>() };
+        let native = native.ok_or_else(|| DeviceError::Internal("shared memory of an API other than Vulkan".into()))?;
+        // SAFETY: wgpu's device is alive.
+        unsafe { Parts::make(native.raw_device(), shared, size) }.map_err(|error| refused(size, error))?
+    };
+    let bytes = usize::try_from(size).map_err(|_| DeviceError::TooLarge { asked: size, limit: usize::MAX as u64 })?;
+    // SAFETY: the parts are of this device, belong together, and are given away here.
+    let buffer = scoped(device, || unsafe {
+        let native = hal::vulkan::Buffer::from_raw_managed(made.buffer, made.memory, made.offset, size);
+        device.create_buffer_from_hal::<Vulkan>(native, descriptor)
+    });
+    let buffer = buffer.map_err(|error| device_error("create_buffer_from_hal", size, &error))?;
+    // SAFETY: the memory stays mapped until the buffer goes; who may access it when is for the caller to see to.
+    Ok((buffer, unsafe { HostTarget::new(made.pointer, bytes) }))
+}
+
+fn refused(size: u64, error: vk::Result) -> DeviceError {
+    match error {
+        // Too many allocations are as bad as too large ones, and giving some back helps.
+        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
+        | vk::Result::ERROR_OUT_OF_HOST_MEMORY
+        | vk::Result::ERROR_TOO_MANY_OBJECTS
+        | vk::Result::ERROR_MEMORY_MAP_FAILED => DeviceError::OutOfMemory { asked: size, free: 0 },
+        error => DeviceError::Driver {
+            call: "vkAllocateMemory",
+            code: error.as_raw().into(),
+            name: format!("{error:?}"),
+            message: format!("a buffer of {size} bytes in memory shared with the host"),
+        },
+    }
+}
+
+/// A buffer of Vulkan's with memory of its own that is mapped for good.
+struct Parts {
+    buffer: vk::Buffer,
+    memory: vk::DeviceMemory,
+    offset: u64,
+    pointer: *mut u8,
+}
+
+impl Parts {
+    /// # Safety
+    /// The device is alive.
+    unsafe fn make(device: &ash::Device, shared: SharedMemory, size: u64) -> Result<Self, vk::Result> {
+        let usage =
+            vk::BufferUsageFlags::STORAGE_BUFFER | vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
+        let info = vk::BufferCreateInfo::default().size(size).usage(usage).sharing_mode(vk::SharingMode::EXCLUSIVE);
+        // SAFETY: as our own caller says.
+        let buffer = unsafe { device.create_buffer(&info, None) }?;
+        // SAFETY: the buffer was just made.
+        let made = unsafe { Self::back(device, shared, buffer) };
+        if made.is_err() {
+            // SAFETY: nothing uses the buffer.
+            unsafe { device.destroy_buffer(buffer, None) };
+        }
+        made
+    }
+
+    /// # Safety
+    /// The buffer is the device's, and has no memory.
+    unsafe fn back(device: &ash::Device, shared: SharedMemory, buffer: vk::Buffer) -> Result<Self, vk::Result> {
+        // SAFETY: as our own caller says.
+        let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
+        let kinds = needs.memory_type_bits & shared.0;
+        if kinds == 0 {
+            return Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+        }
+        let whole = needs.size.checked_add(HOST_ALIGNMENT).ok_or(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)?;
+        let info = vk::MemoryAllocateInfo::default().allocation_size(whole).memory_type_index(kinds.trailing_zeros());
+        // SAFETY: as above; the kind is one that the buffer can have.
+        let memory = unsafe { device.allocate_memory(&info, None) }?;
+        // SAFETY: the memory was just made, and can be mapped.
+        let bound = unsafe {
+            device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).and_then(|base| {
+                let base: *mut u8 = base.cast();
+                let offset = (base.addr() as u64).next_multiple_of(HOST_ALIGNMENT) - base.addr() as u64;
+                let offset = offset.next_multiple_of(needs.alignment.max(1));
+                let offset = if offset <= HOST_ALIGNMENT { offset } else { 0 };
+                device.bind_buffer_memory(buffer, memory, offset)?;
+                Ok(Self { buffer, memory, offset, pointer: base.add(offset as usize) })
+            })
+        };
+        if bound.is_err() {
+            // SAFETY: the buffer that it may be bound to is destroyed by the caller, and not used before.
+            unsafe { device.free_memory(memory, None) };
+        }
+        bound
+    }
 }
 
 /// Why Vulkan has no adapter, for people.

@@ -3,9 +3,9 @@
 
 mod common;
 
-use compute_hal::OpenOptions;
 use compute_hal::conformance::{Exception, Subject, run};
-use compute_wgpu::WgpuDriver;
+use compute_hal::{Driver, OpenOptions};
+use compute_wgpu::{StagingWgpuDriver, WgpuDriver};
 
 /// What no adapter can do, and why.
 const EXCEPTIONS: &[Exception] = &[Exception {
@@ -23,7 +23,7 @@ const LLVMPIPE: &[Exception] = &[Exception {
 const NVIDIA: &[Exception] =
     &[Exception { check: "halves_round_after_every_operation", reason: "a division of f16 is one step off, as Vulkan allows" }];
 
-fn conform(options: &OpenOptions) {
+fn conform(driver: &dyn Driver, options: &OpenOptions) {
     for (index, name) in common::adapters() {
         eprintln!("testing {name}");
         let mut exceptions = EXCEPTIONS.to_vec();
@@ -33,16 +33,16 @@ fn conform(options: &OpenOptions) {
         if name.starts_with("NVIDIA") {
             exceptions.extend_from_slice(NVIDIA);
         }
-        run(&Subject { driver: &WgpuDriver, index, options }, &exceptions).unwrap_or_else(|wrong| panic!("{name}:\n{wrong}"));
+        run(&Subject { driver, index, options }, &exceptions).unwrap_or_else(|wrong| panic!("{name}:\n{wrong}"));
     }
 }
 
 #[test]
 fn every_adapter_conforms() {
-    conform(&OpenOptions { timestamps: true, ..OpenOptions::default() });
+    conform(&WgpuDriver, &OpenOptions { timestamps: true, ..OpenOptions::default() });
 }
 
 #[test]
-fn every_adapter_conforms_when_launches_are_sliced() {
-    conform(&OpenOptions { slice_groups: 100, ..OpenOptions::default() });
+fn every_adapter_conforms_when_launches_are_sliced_and_bytes_are_staged() {
+    conform(&StagingWgpuDriver, &OpenOptions { slice_groups: 100, ..OpenOptions::default() });
 }

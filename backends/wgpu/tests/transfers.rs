@@ -11,18 +11,19 @@ mod common;
 
 use common::{Bench, pattern};
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::{Binding, Grid, Launch, Pitched, Region};
-use compute_wgpu::WgpuDriver;
+use compute_hal::{Binding, Grid, HostTarget, Launch, Pitched, Region};
+use compute_wgpu::{StagingWgpuDriver, WgpuDriver};
 
 fn part(of: Region, offset: u64, size: u64) -> Region {
     Region { offset: of.offset + offset, size, ..of }
 }
 
-/// Runs a test on every adapter.
+/// Runs a test on every adapter, with memory that it shares with the host if it has such, and without.
 fn everywhere(test: impl Fn(&mut Bench)) {
     for (index, name) in common::adapters() {
         eprintln!("on {name}");
         test(&mut Bench::open(&WgpuDriver, index));
+        test(&mut Bench::open(&StagingWgpuDriver, index));
     }
 }
 
@@ -145,5 +146,38 @@ fn l9_slices_of_one_block_are_input_and_output_of_one_launch() {
             expected[512 + n as usize * 4..][..4].copy_from_slice(&(n + 1000).to_le_bytes());
         }
         assert_eq!(bench.read(block), expected);
+    });
+}
+
+#[test]
+fn l8_what_the_host_does_in_shared_memory_comes_behind_the_work_that_uses_it() {
+    everywhere(|bench| {
+        let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+            @compute @workgroup_size(1) fn main() { for (var i = 0u; i < 20000u; i++) { o[0] = o[0] + 1u; } }";
+        let kernel = bench.compile(source, Bounds::Checked).unwrap();
+        for (wait, first) in [(false, 20_000_u32), (true, 20_000)] {
+            let block = bench.block(&0_u32.to_le_bytes());
+            let bindings = [Binding::Buffer(block)];
+            let at = bench.at();
+            let grid = Grid::Direct([1, 1, 1]);
+            bench.queue.launch(at, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+            if wait {
+                assert_eq!(bench.queue.wait(at, None).unwrap(), compute_hal::Waited::Done);
+            }
+            let seen = HostTarget::staging(4).unwrap();
+            let at = bench.at();
+            bench.queue.read(at, block, seen.clone()).unwrap();
+            let at = bench.at();
+            bench.queue.write(at, block, &7_u32.to_le_bytes()).unwrap();
+            let at = bench.at();
+            bench.queue.launch(at, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+            let at = bench.at();
+            bench.queue.fill(at, part(block, 0, 1), &[1]).unwrap();
+            let last = bench.read(block);
+            // SAFETY: the staging memory is 4 bytes, and the read is over.
+            let seen = unsafe { std::slice::from_raw_parts(seen.pointer(), 4) };
+            assert_eq!(seen, first.to_le_bytes());
+            assert_eq!(last, [&[1], &(7 + first).to_le_bytes()[1..]].concat());
+        }
     });
 }

@@ -24,6 +24,7 @@ fn entry(queue: u64, position: u64, can_fail: bool, reads: &[Touch], writes: &[T
         can_fail,
         reads: reads.iter().cloned().collect(),
         writes: writes.iter().cloned().collect(),
+        fills: 0,
         about: About { operation: queue * 1000 + position, label: "".into(), kernel: "k".into(), stream: queue },
         watch: None,
     }
@@ -93,6 +94,21 @@ fn t13_a_readback_in_flight_learns_that_it_used_claimed_bytes() {
     journal.fail(1, 1, &broken);
     assert_eq!((caught.failure().map(|f| f.id()), lucky.failure().map(|f| f.id())), (Some(broken.id()), None));
     assert_eq!(broken.skips().1, 0, "a read leaves no bytes behind that could be reached through it");
+}
+
+#[test]
+fn t13_zeros_that_work_was_given_do_not_derive_from_what_it_read() {
+    let mut journal = Journal::new();
+    let filled_first = [touch(3, 5..10, true), touch(2, 0..10, false)];
+    journal.record(entry(1, 1, true, &[], &[touch(1, 0..10, true)]));
+    journal.record(Entry { fills: 1, ..entry(1, 2, true, &[touch(1, 0..1, false), touch(3, 0..10, false)], &filled_first) });
+    assert_eq!(journal.derives(3, 5..10)[..], [(1, 2)], "of the two only the work itself can spoil them");
+    let broken = failure();
+    assert_eq!(claims(&journal.fail(1, 1, &broken)), [(1, 0..10), (2, 0..10)]);
+    assert_eq!(broken.skips().0[0].outputs[..], [2]);
+    // Its own failure may have been that of the fill.
+    journal.record(Entry { fills: 1, ..entry(1, 3, true, &[], &filled_first) });
+    assert_eq!(claims(&journal.fail(1, 3, &failure())), [(2, 0..10), (3, 5..10)]);
 }
 
 #[test]

@@ -1,0 +1,180 @@
+//! When batches go and when they are over. Whoever fills a batch, or needs it, sends it; who waits without a time limit waits inside wgpu and ends what is over.
+//! For all that nobody waits for there is the queue's thread. It looks around every `AGE` while there is work, so that the next launch does not have to wake it, and
+//! sleeps when there has been none for a while.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use compute_hal::{DeviceError, Position, Waited};
+use parking_lot::MutexGuard;
+
+use crate::batch::{Batch, Recorder};
+use crate::exit;
+use crate::flight::{Sent, Wake, poll, submit};
+use crate::queue::Lane;
+
+/// Batches under way while an operation of many batches goes on.
+pub(crate) const PARTS: usize = 8;
+/// How long a batch stays open that nobody waits for.
+pub(crate) const AGE: Duration = Duration::from_micros(300);
+/// Looks around without anything to do before the thread sleeps.
+const LOOKS: u32 = 64;
+/// How long a thread that waits sleeps before it looks again whether it was told.
+const SLICE: Duration = Duration::from_millis(20);
+
+pub(crate) fn wake_all(due: Vec<Wake>) {
+    due.into_iter().for_each(|wake| wake());
+}
+
+impl Lane {
+    /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
+    pub(crate) fn live(self: Arc<Self>) {
+        self.attend();
+        let host = self.shared.gpu.host();
+        let inside = exit::inside();
+        drop(self);
+        drop(inside);
+        // Told with no lock held.
+        drop(host);
+    }
+
+    /// The thread's work: sends batches that nobody else does, ends those that are over.
+    fn attend(&self) {
+        let mut looks = 0;
+        while self.shared.fault().is_none() {
+            if let Some(oldest) = self.progress.left_alone() {
+                let inside = exit::inside();
+                let _ = poll(&self.shared, Some(oldest));
+                let due = self.progress.end_batches(&self.shared);
+                if self.progress.under_way() == 0 || self.is_overdue() {
+                    let _ = self.flush();
+                }
+                drop(inside);
+                wake_all(due);
+                looks = 0;
+                continue;
+            }
+            // A fault is seen by somebody who tells this thread, or at the next look.
+            let Some(open) = self.progress.rest(looks < LOOKS) else { break };
+            looks = if open { 0 } else { looks.saturating_add(1) };
+            if self.progress.under_way() == 0 && self.is_overdue() {
+                let _inside = exit::inside();
+                let _ = self.flush();
+            }
+        }
+        let inside = exit::inside();
+        let due = self.progress.abandon();
+        drop(inside);
+        wake_all(due);
+    }
+
+    fn is_overdue(&self) -> bool {
+        self.recorder.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
+    }
+
+    /// Sends what is recorded.
+    pub(crate) fn flush(&self) -> Result<(), DeviceError> {
+        self.send_off(self.recorder.lock())
+    }
+
+    /// Sends what is recorded. Others may record meanwhile.
+    pub(crate) fn send_off(&self, mut recorder: MutexGuard<'_, Recorder>) -> Result<(), DeviceError> {
+        self.let_go(&mut recorder);
+        let Some((batch, turn)) = self.take(&mut recorder) else { return self.shared.well() };
+        drop(recorder);
+        let sent = self.send(batch)?;
+        self.progress.sent(sent);
+        drop(turn);
+        Ok(())
+    }
+
+    /// Sends what is recorded, in the midst of what somebody records.
+    pub(crate) fn submit_batch(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        let Some((batch, _turn)) = self.take(recorder) else { return self.shared.well() };
+        let sent = self.send(batch)?;
+        self.progress.sent(sent);
+        Ok(())
+    }
+
+    /// Takes what is recorded, if there is anything, and the turn to send it. From here on it counts as under way.
+    pub(crate) fn take(&self, recorder: &mut Recorder) -> Option<(Batch, MutexGuard<'_, ()>)> {
+        recorder.opened.take()?;
+        // Batches go in the order in which they are taken.
+        let turn = self.sending.lock();
+        // Without memory for it there are no times to tell.
+        let _ = recorder.tell(&self.shared);
+        let batch = std::mem::take(&mut recorder.batch);
+        // In the midst of an operation the next batch is not behind this one.
+        recorder.batch.last = batch.last;
+        self.progress.expect(batch.last);
+        Some((batch, turn))
+    }
+
+    /// To be called by whoever has the turn.
+    pub(crate) fn send(&self, batch: Batch) -> Result<Sent, DeviceError> {
+        submit(&self.shared, batch).inspect_err(|_| self.look())
+    }
+
+    /// Waits for the oldest batch that is under way; whether there is one. To be called with more to come: who wants to know is told with a later batch.
+    pub(crate) fn end_oldest(&self) -> Result<bool, DeviceError> {
+        // One that is just being sent has no name yet.
+        if self.progress.oldest().is_none() {
+            drop(self.sending.lock());
+        }
+        let Some(oldest) = self.progress.oldest() else { return Ok(false) };
+        poll(&self.shared, Some(oldest)).map_err(DeviceError::Lost)?;
+        let due = self.progress.end_batches(&self.shared);
+        // Not from here, where a lock is held: the queue's thread takes them along.
+        self.progress.owe(due);
+        Ok(true)
+    }
+
+    /// Submits in the midst of an operation that is many batches long, once few enough are under way.
+    pub(crate) fn submit_part(&self, recorder: &mut Recorder, at: Position) -> Result<(), DeviceError> {
+        self.submit_batch(recorder)?;
+        self.touch(recorder, at);
+        while self.progress.under_way() > PARTS && self.end_oldest()? {}
+        Ok(())
+    }
+
+    /// Waits for a position, and sends what that needs.
+    pub(crate) fn wait_for(&self, at: Position, timeout: Option<Duration>) -> Result<Waited, DeviceError> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // With a time limit the queue's thread is inside wgpu, and tells: see `poll`.
+        let inside = deadline.is_none().then(|| self.progress.inside());
+        if !self.progress.is_under_way(at) {
+            let _ = self.flush();
+        }
+        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+            let _ = poll(&self.shared, None);
+        }
+        let waited = self.wait_until(at, deadline);
+        drop(inside);
+        waited
+    }
+
+    fn wait_until(&self, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
+        loop {
+            if let Some(cause) = self.shared.fault() {
+                wake_all(self.progress.abandon());
+                return Err(DeviceError::Lost(cause));
+            }
+            wake_all(self.progress.end_batches(&self.shared));
+            if self.progress.completed() >= at {
+                return Ok(Waited::Done);
+            }
+            // Not for the last that this needs: others want to hear of those before it.
+            if deadline.is_none()
+                && let Some(oldest) = self.progress.oldest()
+            {
+                let _ = poll(&self.shared, Some(oldest));
+                continue;
+            }
+            let left = deadline.map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()).min(SLICE));
+            if left.is_zero() {
+                return Ok(Waited::TimedOut);
+            }
+            self.progress.listen(left, at);
+        }
+    }
+}
