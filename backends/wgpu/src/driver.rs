@@ -171,7 +171,8 @@ fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions) -> Result<WgpuDevice
 fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions) -> WgpuDevice {
     let native = adapter.limits();
     let limits = limits(&native, features, options.slice_groups > 0);
-    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities(features), options.slice_groups)
+    let capabilities = capabilities(features, options.slice_groups > 0);
+    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups)
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {
@@ -274,7 +275,7 @@ const MOST_BINDINGS: u32 = 64;
 /// Three of them multiply to less than 2^64.
 const MOST_GROUPS: u32 = 65_535;
 
-fn capabilities(features: wgpu::Features) -> Capabilities {
+fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
     let has = |feature| features.contains(feature);
     Capabilities {
         portable: true,
@@ -288,7 +289,8 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         row_alignment: 0,
         binding_granule: 4,
         timestamps: has(CLOCK),
-        native_graphs: false,
+        // Slices go one by one, in batches of their own.
+        native_graphs: !sliced,
         peer_copy: false,
         collectives: false,
         tracks_blocks: true,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::{
-    DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
+    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -111,19 +111,9 @@ fn wake_all(due: Vec<Wake>) {
 
 impl Lane {
     pub(crate) fn start(id: QueueId, shared: Arc<Shared>) -> Result<Arc<Self>, DeviceError> {
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
-        let grid = create(shared.gpu.device(), "grid", 16, usage, false)?;
-        let grid_id = shared.next_id();
+        let (grid, grid_id) = Self::grid(&shared)?;
         exit::register();
-        let lane = Arc::new(Self {
-            id,
-            shared,
-            recorder: Mutex::default(),
-            progress: Progress::default(),
-            waiting: AtomicU32::new(0),
-            grid,
-            grid_id,
-        });
+        let lane = Arc::new(Self::new(id, shared, (grid, grid_id)));
         let own = Arc::clone(&lane);
         let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.live());
         thread.map(|_| lane).map_err(|error| DeviceError::Driver {
@@ -132,6 +122,22 @@ impl Lane {
             name: "THREAD".into(),
             message: error.to_string(),
         })
+    }
+
+    /// A place for indirect grids.
+    pub(crate) fn grid(shared: &Shared) -> Result<(wgpu::Buffer, u64), DeviceError> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
+        Ok((create(shared.gpu.device(), "grid", 16, usage, false)?, shared.next_id()))
+    }
+
+    fn new(id: QueueId, shared: Arc<Shared>, (grid, grid_id): (wgpu::Buffer, u64)) -> Self {
+        let (recorder, progress, waiting) = (Mutex::default(), Progress::default(), AtomicU32::new(0));
+        Self { id, shared, recorder, progress, waiting, grid, grid_id }
+    }
+
+    /// One to which nothing is ever submitted: it records the nodes of a graph.
+    pub(crate) fn apart(shared: &Arc<Shared>, grid: (wgpu::Buffer, u64)) -> Self {
+        Self::new(QueueId(u32::MAX), Arc::clone(shared), grid)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -246,11 +252,23 @@ impl Lane {
         let done = work(self, &mut recorder);
         recorder.close(&self.shared, at);
         let idle = self.progress.oldest().is_none();
-        let full = recorder.batch.commands.len() >= if idle { SOON } else { LATER } || recorder.batch.fetched >= MOST_FETCHED;
-        if done.is_ok() && full {
+        if done.is_ok() && Self::is_full(&recorder, if idle { SOON } else { LATER }) {
             return self.submit_batch(&mut recorder);
         }
         done
+    }
+
+    fn is_full(recorder: &Recorder, commands: usize) -> bool {
+        recorder.batch.commands.work() >= commands || recorder.batch.fetched >= MOST_FETCHED
+    }
+
+    /// Within a replay: submits what is there if that is much.
+    pub(crate) fn submit_if_full(&self, recorder: &mut Recorder, at: Position) -> Result<(), DeviceError> {
+        if Self::is_full(recorder, LATER) {
+            self.submit_batch(recorder)?;
+            self.touch(recorder, at);
+        }
+        Ok(())
     }
 
     /// To be called before anything is recorded for a position, and after each submission in its midst.
@@ -334,7 +352,7 @@ impl Lane {
     }
 
     /// Fills with a pattern whose length divides 16, or with bytes of which none is repeated.
-    fn fill_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, pattern: &[u8]) -> Result<(), DeviceError> {
+    pub(crate) fn fill_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, pattern: &[u8]) -> Result<(), DeviceError> {
         let zeros = pattern.iter().all(|byte| *byte == 0);
         if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
             self.touch(recorder, at);
@@ -386,8 +404,20 @@ impl Lane {
         Ok(())
     }
 
+    /// Copies between two spans of equal size.
+    pub(crate) fn copy_bytes(&self, recorder: &mut Recorder, at: Position, from: Span, to: Span) -> Result<(), DeviceError> {
+        self.touch(recorder, at);
+        let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
+        if words && from.size > 0 && from.block.id != to.block.id {
+            recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
+            return Ok(());
+        }
+        let (width, rows) = (from.size, 1);
+        self.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
+    }
+
     /// Moves rows of bytes with a kernel.
-    fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
+    pub(crate) fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
         if copy.width == 0 {
             return Ok(());
         }
@@ -523,13 +553,13 @@ impl<'b> Bound<'b> {
 }
 
 /// Rows to be moved.
-struct Rows {
-    from: Span,
-    to: Span,
-    width: u64,
-    rows: u64,
-    from_pitch: u64,
-    to_pitch: u64,
+pub(crate) struct Rows {
+    pub(crate) from: Span,
+    pub(crate) to: Span,
+    pub(crate) width: u64,
+    pub(crate) rows: u64,
+    pub(crate) from_pitch: u64,
+    pub(crate) to_pitch: u64,
 }
 
 /// Bytes up to the first word, whole words, the rest.
@@ -551,17 +581,12 @@ impl Queue for WgpuQueue {
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
         let (from, to) = (self.lane.shared.memory.span(from)?, self.lane.shared.memory.span(to)?);
-        self.lane.record(at, |lane, recorder| {
-            let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
-            if words && from.size > 0 && from.block.id != to.block.id {
-                lane.touch(recorder, at);
-                recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
-                return Ok(());
-            }
-            lane.touch(recorder, at);
-            let (width, rows) = (from.size, 1);
-            lane.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
-        })
+        self.lane.record(at, |lane, recorder| lane.copy_bytes(recorder, at, from, to))
+    }
+
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        let graph = self.lane.shared.graph(graph)?;
+        self.lane.record(at, |lane, recorder| graph.replay(lane, recorder, at))
     }
 
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
