@@ -423,6 +423,10 @@ impl Replay {
         let mut told = self.told.lock();
         let mut printed = std::mem::take(&mut told.printed);
         printed.sort_by_key(|(node, _)| *node);
-        (told.failure.take().map(|(_, failure)| failure), printed.into_iter().map(|(_, printed)| printed).collect())
+        let failure = told.failure.take().map(|(node, LateFailure { position, cause })| {
+            let cause = cause.of_node(node);
+            LateFailure { position, cause }
+        });
+        (failure, printed.into_iter().map(|(_, printed)| printed).collect())
     }
 }

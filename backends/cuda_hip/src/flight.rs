@@ -68,6 +68,8 @@ pub(crate) enum Landing {
 /// What a launch reports into.
 pub(crate) struct Told {
     pub(crate) position: Position,
+    /// Of a replay.
+    pub(crate) node: Option<u32>,
     pub(crate) record: Slice,
     pub(crate) reports: Arc<Reports>,
 }
@@ -382,7 +384,9 @@ impl Progress {
             // SAFETY: the launch is over, and the record is its own until its chunk is given back below.
             let bytes = unsafe { told.record.bytes() };
             if let Some(violation) = told.reports.violation(bytes) {
-                late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+                let cause = out_of_bounds(violation);
+                let cause = if let Some(node) = told.node { cause.of_node(node) } else { cause };
+                late.push(LateFailure { position: told.position, cause });
             }
             let output = told.reports.printed(bytes);
             if !output.lines.is_empty() || output.lost > 0 {

@@ -71,7 +71,7 @@ impl Lane {
                 let record = slice.part(inline, size);
                 record.clear();
                 put(arguments, offset, &record.address.to_le_bytes())?;
-                told = Some(Told { position: at, record, reports: Arc::clone(&call.kernel.reports) });
+                told = Some(Told { position: at, node: None, record, reports: Arc::clone(&call.kernel.reports) });
             }
         }
         launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
@@ -91,7 +91,7 @@ impl Lane {
             return replay.launch(calls, self.stream).map_err(|f| self.shared.fail(f));
         };
         let Some(times) = times else {
-            return steps.iter().try_for_each(|step| self.step(submit, calls, at, step));
+            return (0..).zip(steps.iter()).try_for_each(|(node, step)| self.step(submit, calls, at, (node, step)));
         };
         let mut laps = Laps { times: Arc::clone(times), nodes: steps.len(), marks: Vec::new(), whole: false };
         let outcome = self.measure(submit, calls, at, steps, &mut laps);
@@ -111,16 +111,16 @@ impl Lane {
     ) -> Result<(), DeviceError> {
         let mut mark = |node| self.progress.lap(calls, self.stream, node, laps).map_err(|f| self.shared.fail(f));
         mark(None)?;
-        for (node, step) in steps.iter().enumerate() {
+        for (node, step) in (0_u32..).zip(steps) {
             if !matches!(**step, Step::Nothing) {
-                self.step(submit, calls, at, step)?;
-                mark(Some(node))?;
+                self.step(submit, calls, at, (node, step))?;
+                mark(Some(node as usize))?;
             }
         }
         Ok(())
     }
 
-    fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, step: &Step) -> Result<(), DeviceError> {
+    fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, (node, step): (u32, &Step)) -> Result<(), DeviceError> {
         match step {
             Step::Nothing => Ok(()),
             Step::Fill { to, size, pattern } => self.fill(submit, calls, *to, *size, pattern),
@@ -131,7 +131,10 @@ impl Lane {
                 };
                 // Later replays start from the same.
                 let mut arguments = call.arguments.clone();
-                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)
+                let known = submit.load.told.len();
+                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)?;
+                submit.load.told.iter_mut().skip(known).for_each(|told| told.node = Some(node));
+                Ok(())
             }
         }
     }

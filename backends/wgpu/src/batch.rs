@@ -33,6 +33,8 @@ pub(crate) struct Landing {
 /// A launch's record on its way to the host.
 pub(crate) struct Told {
     pub(crate) position: Position,
+    /// Of a replay.
+    pub(crate) node: Option<u32>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) chunk: usize,
     pub(crate) start: u64,
@@ -41,9 +43,17 @@ pub(crate) struct Told {
 
 /// A record that is to be brought to the host behind its launch.
 pub(crate) struct Report {
+    /// Of a graph.
+    node: Option<u32>,
     buffer: wgpu::Buffer,
     reports: Arc<Reports>,
     size: u64,
+}
+
+impl Report {
+    pub(crate) fn of_node(self, node: u32) -> Self {
+        Self { node: Some(node), ..self }
+    }
 }
 
 /// What the device's clock said, on its way to the host.
@@ -343,7 +353,7 @@ impl Recorder {
     /// Has the record brought to the host.
     fn take_record(&mut self, shared: &Shared, position: Position, kernel: &Kernel) -> Result<(), DeviceError> {
         let (Some(slot), Some((_, buffer))) = (kernel.record, self.record.clone()) else { return Ok(()) };
-        let report = Report { buffer, reports: Arc::clone(&kernel.reports), size: slot.size };
+        let report = Report { node: None, buffer, reports: Arc::clone(&kernel.reports), size: slot.size };
         if self.keeps {
             self.reported = Some(report);
             return Ok(());
@@ -356,7 +366,8 @@ impl Recorder {
         let size = report.size.next_multiple_of(4);
         let (chunk, start) = self.download(shared, size)?;
         self.copy_down((&report.buffer, 0), (chunk, start), size);
-        self.batch.told.push(Told { position, reports: Arc::clone(&report.reports), chunk, start, size: report.size });
+        let (node, reports, size) = (report.node, Arc::clone(&report.reports), report.size);
+        self.batch.told.push(Told { position, node, reports, chunk, start, size });
         Ok(())
     }
 

@@ -326,7 +326,9 @@ impl Progress {
         if let Some(violation) = told.reports.violation(&view)
             && self.violated.swap(told.position, Ordering::AcqRel) != told.position
         {
-            late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+            let cause = out_of_bounds(violation);
+            let cause = if let Some(node) = told.node { cause.of_node(node) } else { cause };
+            late.push(LateFailure { position: told.position, cause });
         }
         let output = told.reports.printed(&view);
         if !output.lines.is_empty() || output.lost > 0 {

@@ -95,7 +95,8 @@ impl Graph {
                 measured.working.try_reserve(1).map_err(no_memory)?;
                 measured.working.push(u32::try_from(index).map_err(no_memory)?);
             }
-            piece.report = recorder.reported.take();
+            let node = u32::try_from(index).map_err(no_memory)?;
+            piece.report = recorder.reported.take().map(|report| report.of_node(node));
             let whole = request.timed || piece.report.is_some() || piece.starts.len() == PIECE;
             if whole || index + 1 == request.nodes.len() {
                 pieces.try_reserve(1).map_err(no_memory)?;
@@ -128,7 +129,7 @@ impl Graph {
         recorded?;
         piece.replace(node - first, &recorder.batch.commands);
         if let Some(report) = recorder.reported.take() {
-            piece.report = Some(report);
+            piece.report = Some(report.of_node(u32::try_from(node).map_err(no_memory)?));
         }
         Ok(())
     }

@@ -138,6 +138,16 @@ impl Work {
         }
     }
 
+    /// The same, to be kept.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        match self {
+            Self::Launch(launch) => Arc::clone(&launch.kernel.name),
+            Self::Copy { .. } => Arc::clone(&NAMES.copy),
+            Self::Fill { .. } => Arc::clone(&NAMES.fill),
+            Self::Join => Arc::clone(&NAMES.none),
+        }
+    }
+
     /// What kind of node it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

@@ -25,6 +25,7 @@ fn entry(queue: u64, position: u64, can_fail: bool, reads: &[Touch], writes: &[T
         reads: reads.iter().cloned().collect(),
         writes: writes.iter().cloned().collect(),
         about: About { operation: queue * 1000 + position, label: "".into(), kernel: "k".into(), stream: queue },
+        parts: None,
         watch: None,
     }
 }
