@@ -390,7 +390,7 @@ impl Progress {
             }
             let output = told.reports.printed(bytes);
             if !output.lines.is_empty() || output.lost > 0 {
-                self.printed.lock().push(Printed { position: told.position, output });
+                self.printed.lock().push(Printed { position: told.position, node: told.node, output });
             }
         }
         if !late.is_empty() {

@@ -332,7 +332,7 @@ impl Progress {
         }
         let output = told.reports.printed(&view);
         if !output.lines.is_empty() || output.lost > 0 {
-            self.printed.lock().push(Printed { position: told.position, output });
+            self.printed.lock().push(Printed { position: told.position, node: told.node, output });
         }
         Some(())
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal::{self as hal, DeviceError, GraphId};
-use compute_trust::{About, Error, Part, Use};
+use compute_trust::{About, Error, NoMemory, Part, Use};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::super::error::{Checked, Failed, Result, error, fail, refusal};
 use super::super::launch::Launch;
 use super::super::place::Span;
 use super::super::prints::{self, Expected};
-use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, perform, refuse, refused_operation};
+use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, perform, refuse, refused_operation, room};
 use super::super::stream::Stream;
 use super::super::transfer::{NAMES, usable};
 use super::super::{code, log};
@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     calls: u64,
     /// Nodes that print.
     printing: Vec<u32>,
-    /// Nodes that can fail late by themselves.
+    /// Nodes that can fail late, or print, by themselves.
     parts: Option<Arc<Vec<Part>>>,
 }
 
@@ -170,11 +170,14 @@ impl Plan {
     /// Room for what the nodes print. The device's graph prints at one position, a played one at that of each node.
     fn expect_prints<'a>(&self, stream: &'a Stream, native: bool, label: &str) -> Result<SmallVec<[Expected<'a>; 1]>> {
         let mut expected = SmallVec::new();
-        let printing = self.printing.iter().filter_map(|index| self.nodes.get(*index as usize)?.work.prints());
-        for kernel in printing.take(if native { 1 } else { usize::MAX }) {
-            let name = if native && self.printing.len() > 1 { &NAMES.replay } else { &kernel.name };
-            let made = prints::expect(&stream.queue, name, label);
-            expected.push(made.map_err(|none| Failed::of(error(code::OUT_OF_MEMORY, none.to_string())))?);
+        let printing = self.printing.iter().filter_map(|index| self.nodes.get(*index as usize));
+        let printing = printing.filter_map(|node| node.work.prints().map(|kernel| (node, kernel)));
+        let no_memory = || Failed::of(error(code::OUT_OF_MEMORY, NoMemory.to_string()));
+        for (node, kernel) in printing.take(if native { 1 } else { usize::MAX }) {
+            let label = node.label.as_deref().unwrap_or(label);
+            let made = prints::expect(&stream.queue, &kernel.name, label).map_err(|_| no_memory())?;
+            room(&mut expected).map_err(|_| no_memory())?;
+            expected.push(if native { made.of_nodes(self.parts.as_ref()) } else { made });
         }
         Ok(expected)
     }
@@ -184,7 +187,7 @@ impl Plan {
         let all = !native && device.capabilities().fails_late;
         let mut parts = Vec::new();
         let working = (0_u32..).zip(&self.nodes).filter(|(_, node)| !node.work.is_nothing());
-        for ((number, node), call) in working.zip(1..).filter(|((_, node), _)| all || node.work.fails_late()) {
+        for ((number, node), call) in working.zip(1..).filter(|((_, node), _)| all || node.work.is_heard_of()) {
             let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
             parts.try_reserve(1).map_err(no_memory)?;
             let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));

@@ -175,6 +175,11 @@ impl Work {
         }
     }
 
+    /// Whether a device may tell something of it by itself.
+    pub(crate) fn is_heard_of(&self) -> bool {
+        self.fails_late() || self.prints().is_some()
+    }
+
     /// The kernel, if it prints.
     pub(crate) fn prints(&self) -> Option<&Arc<Kernel>> {
         match self {
