@@ -131,13 +131,14 @@ static compute_graph make_graph(compute_kernel kernel, int count, int chain)
     return graph;
 }
 
-/* Nanoseconds, medians. */
+/* Nanoseconds, medians, and the wall clock of the fastest run. */
 struct cost {
     double wall;
     double processor;
+    double fastest;
 };
 
-/* Of one replay, from the call to its end. */
+/* Of one replay, from the call to its end. `median` sorts. */
 static struct cost replay_time(compute_graph graph)
 {
     double wall[MAX_RUNS], processor[MAX_RUNS];
@@ -149,7 +150,7 @@ static struct cost replay_time(compute_graph graph)
         wall[run] = now() - start;
         processor[run] = processor_time() - busy;
     }
-    struct cost cost = { median(wall), median(processor) };
+    struct cost cost = { median(wall), median(processor), wall[0] };
     return cost;
 }
 
@@ -170,7 +171,7 @@ static struct cost launch_time(compute_kernel kernel, int count)
         wall[run] = now() - start;
         processor[run] = processor_time() - busy;
     }
-    struct cost cost = { median(wall), median(processor) };
+    struct cost cost = { median(wall), median(processor), wall[0] };
     return cost;
 }
 
@@ -217,6 +218,8 @@ int main(int argc, char **argv)
     struct cost one_by_one = replay_time(make_graph(busy, PARALLEL, 1)), at_once = replay_time(make_graph(busy, PARALLEL, 0));
     printf("%s, %d busy nodes of one workgroup: %.2f ms in a chain, %.2f ms independent, %.2f times faster; cpu target on two cores: 1.5\n", desc.backend, PARALLEL,
            one_by_one.wall / 1e6, at_once.wall / 1e6, one_by_one.wall / at_once.wall);
+    printf("%s, the fastest run of each: %.2f ms in a chain, %.2f ms independent, %.2f times faster\n", desc.backend, one_by_one.fastest / 1e6, at_once.fastest / 1e6,
+           one_by_one.fastest / at_once.fastest);
     compute_device_release(device);
     return 0;
 }

@@ -381,6 +381,10 @@
 /* Each replay measures its nodes, for `compute_graph_get_times`. */
 #define COMPUTE_GRAPH_FLAG_TIMED (UINT64_C(1) << 0)
 
+/* Only told, in `compute_graph_info`: the device keeps the graph ready, and a replay is one piece of work for it. Where it is not set, the runtime makes a call of the
+ * device for each node. */
+#define COMPUTE_GRAPH_FLAG_NATIVE (UINT64_C(1) << 1)
+
 /* A launch. */
 #define COMPUTE_NODE_LAUNCH 1
 
@@ -396,7 +400,8 @@
 /* As `format` of `compute_graph_export`: the language of Graphviz. */
 #define COMPUTE_GRAPH_DOT 0
 
-/* As `format` of `compute_graph_export`: `{"label", "nodes": [{"index", "kind", "name", "label", "grid", "after"}], "bytes"}` */
+/* As `format` of `compute_graph_export`: `{"label", "bytes", "native", "nodes": [{"index", "kind", "name", "label", "grid", "after"}]}`.
+ * Only launches have a grid, and it is null where it is taken from memory. */
 #define COMPUTE_GRAPH_JSON 1
 
 typedef struct compute_budget_s compute_budget_s;
@@ -485,7 +490,7 @@ typedef struct compute_graph_desc {
     uint32_t struct_size;
     /* Zero. */
     uint32_t reserved;
-    /* `COMPUTE_GRAPH_FLAG_...` */
+    /* 0 or `COMPUTE_GRAPH_FLAG_TIMED`. */
     uint64_t flags;
     /* For messages; may be NULL. */
     const char *label;

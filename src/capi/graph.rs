@@ -414,7 +414,8 @@ pub unsafe extern "C" fn compute_graph_get_info(
             edge_count: facts.edges as u64,
             buffer_count: facts.buffers as u64,
             bytes: facts.bytes,
-            flags: if facts.timed { COMPUTE_GRAPH_FLAG_TIMED } else { 0 },
+            flags: if facts.timed { COMPUTE_GRAPH_FLAG_TIMED } else { 0 }
+                | if facts.native { COMPUTE_GRAPH_FLAG_NATIVE } else { 0 },
         });
         Ok(COMPUTE_OK)
     })
@@ -496,8 +497,8 @@ pub unsafe extern "C" fn compute_graph_export(
     guard(out_error, || {
         let graph = find(graph)?;
         let made = match format {
-            COMPUTE_GRAPH_DOT => graph.dot(),
-            COMPUTE_GRAPH_JSON => graph.json(),
+            COMPUTE_GRAPH_DOT => graph.dot()?,
+            COMPUTE_GRAPH_JSON => graph.json()?,
             format => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{format} is not a COMPUTE_GRAPH_DOT or COMPUTE_GRAPH_JSON"),
         };
         // SAFETY: as our own caller says.

@@ -23,6 +23,9 @@ pub type compute_node = u64;
 
 /// Each replay measures its nodes, for `compute_graph_get_times`.
 pub const COMPUTE_GRAPH_FLAG_TIMED: u64 = 1 << 0;
+/// Only told, in `compute_graph_info`: the device keeps the graph ready, and a replay is one piece of work for it. Where it is not set, the runtime makes a call of the
+/// device for each node.
+pub const COMPUTE_GRAPH_FLAG_NATIVE: u64 = 1 << 1;
 
 /// How to make a graph.
 #[repr(C)]
@@ -32,7 +35,7 @@ pub struct compute_graph_desc {
     pub struct_size: u32,
     /// Zero.
     pub reserved: u32,
-    /// `COMPUTE_GRAPH_FLAG_...`
+    /// 0 or `COMPUTE_GRAPH_FLAG_TIMED`.
     pub flags: u64,
     /// For messages; may be NULL.
     pub label: *const c_char,
@@ -91,5 +94,6 @@ pub struct compute_node_info {
 
 /// As `format` of `compute_graph_export`: the language of Graphviz.
 pub const COMPUTE_GRAPH_DOT: u32 = 0;
-/// As `format` of `compute_graph_export`: `{"label", "nodes": [{"index", "kind", "name", "label", "grid", "after"}], "bytes"}`
+/// As `format` of `compute_graph_export`: `{"label", "bytes", "native", "nodes": [{"index", "kind", "name", "label", "grid", "after"}]}`.
+/// Only launches have a grid, and it is null where it is taken from memory.
 pub const COMPUTE_GRAPH_JSON: u32 = 1;

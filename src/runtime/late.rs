@@ -7,8 +7,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::LateFailure;
-use compute_trust::{About, Entry, Failure, Found, Journal, NoMemory, Touch as Touched, Watch};
+use compute_hal::{LateCause, LateFailure};
+use compute_trust::{About, Entry, Error, Failure, Found, Journal, NoMemory, Part, Touch as Touched, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -59,13 +59,20 @@ pub(crate) fn active() -> bool {
     ACTIVE.load(Ordering::Acquire)
 }
 
+/// What the journal is told of a piece of work for those who ask later.
+pub(crate) struct Who {
+    pub(crate) about: About,
+    pub(crate) parts: Option<Arc<Vec<Part>>>,
+    /// It can fail late.
+    pub(crate) can_fail: bool,
+}
+
 /// Writes down a piece of work whose marks the caller holds, before the device hears of it. Without host memory for it nothing is written
 /// down, and the work must not go to the device.
 pub(crate) fn record<'a>(
     queue: &Arc<Queue>,
     positions: RangeInclusive<u64>,
-    can_fail: bool,
-    about: About,
+    Who { about, parts, can_fail }: Who,
     touches: &[Touch<'_>],
     fills: impl ExactSizeIterator<Item = (&'a Arc<Buffer>, &'a Range<u64>)> + Clone,
     watch: Option<&Arc<Watch>>,
@@ -88,7 +95,7 @@ pub(crate) fn record<'a>(
     state.reserve(reads.len() + writes.len())?;
     let (first, last) = (*positions.start(), *positions.end());
     let (queue_id, watch) = (queue.id, watch.cloned());
-    state.journal.record(Entry { queue: queue_id, first, last, can_fail, reads, writes, fills: filled, about, watch });
+    state.journal.record(Entry { queue: queue_id, first, last, can_fail, reads, writes, fills: filled, about, parts, watch });
     state.queues.insert(queue.id, Arc::downgrade(queue));
     // What the journal does not keep it never tells to be gone either.
     for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {
@@ -214,12 +221,30 @@ fn covers(state: &MutexGuard<'_, State>, buffers: &[Arc<Buffer>]) -> bool {
     state.buffers.iter().all(|(id, buffer)| held(id) || buffer.strong_count() == 0)
 }
 
+/// A node of a replay failed: the failure is about the node, and says of which graph.
+fn of_node(cause: LateCause, part: Part, replay: About) -> Error {
+    let Part { number, kernel, label, .. } = part;
+    let graph = Arc::clone(&replay.label);
+    let named = if label.is_empty() { String::new() } else { format!(" `{label}`") };
+    let made = from_late(cause, About { kernel, label, ..replay });
+    let message = format!("{}; this was node {number}{named} of graph `{graph}`", made.message);
+    Error { message, ..made }
+}
+
 fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
     let mut failures = Vec::new();
     for (queue, told) in std::mem::take(&mut state.told) {
         // Work that is not in the journal any more, or never was: nothing derives from it.
         let Some(about) = state.journal.about(queue, told.position) else { continue };
-        let failure = Failure::new(Arc::new(from_late(told.cause, about)), false);
+        let (node, cause) = match told.cause {
+            LateCause::Node { node, cause } => (Some(node), *cause),
+            cause => (None, cause),
+        };
+        let made = match state.journal.part(queue, told.position, node) {
+            Some(part) => of_node(cause, part, about),
+            None => from_late(cause, about),
+        };
+        let failure = Failure::new(Arc::new(made), false);
         for claim in state.journal.fail(queue, told.position, &failure) {
             if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
                 claim.apply(&mut buffers[index].map.lock());

@@ -196,7 +196,7 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     }
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
-    let subject = Subject { name: &kernel.name, label, fails_late, calls: 1 };
+    let subject = Subject { name: &kernel.name, label, fails_late, calls: 1, parts: None };
     let prints = (kernel.print_room > 0).then(|| prints::expect(&stream.queue, &kernel.name, label));
     let mut prints = prints.transpose().map_err(|none| refused(no_memory(none), launch))?;
     let performed = perform(stream, &subject, &ranges, None, |step| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::Printed;
-use compute_trust::NoMemory;
+use compute_trust::{NoMemory, Part};
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
@@ -32,6 +32,8 @@ struct Launched {
     at: u64,
     kernel: Arc<str>,
     label: String,
+    /// Of a replay at one position: the names of its nodes.
+    nodes: Option<Arc<Vec<Part>>>,
 }
 
 /// Room for a launch that may print, so that noting it needs no memory (F2). Given back when dropped.
@@ -54,12 +56,21 @@ pub(crate) fn expect<'a>(queue: &'a Arc<Queue>, kernel: &Arc<str>, label: &str) 
     ACTIVE.store(true, Ordering::Release);
     let room = pending.launches.try_reserve(pending.expected);
     drop(state);
-    let expected = Expected { queue, launch: Some(Launched { at: 0, kernel: Arc::clone(kernel), label: text }) };
+    let launch = Launched { at: 0, kernel: Arc::clone(kernel), label: text, nodes: None };
+    let expected = Expected { queue, launch: Some(launch) };
     room.map_err(|_| NoMemory)?;
     Ok(expected)
 }
 
 impl Expected<'_> {
+    /// What is printed comes from these nodes.
+    pub(crate) fn of_nodes(mut self, nodes: Option<&Arc<Vec<Part>>>) -> Self {
+        if let Some(launch) = &mut self.launch {
+            launch.nodes = nodes.map(Arc::clone);
+        }
+        self
+    }
+
     /// Notes the launch, before the device hears of it. The caller holds the queue's submission lock.
     pub(crate) fn note(&mut self, at: u64) {
         let Some(launch) = self.launch.take() else { return };
@@ -115,9 +126,12 @@ pub(crate) fn deliver() {
 }
 
 fn tell(launch: &Launched, printed: &Printed) {
-    let mut who = format!("`{}`", launch.kernel);
-    if !launch.label.is_empty() {
-        let _ = write!(who, " `{}`", launch.label);
+    let is_it = |part: &&Part| Some(part.number) == printed.node;
+    let node = launch.nodes.as_ref().and_then(|nodes| nodes.iter().find(is_it));
+    let (kernel, label) = node.map_or((&launch.kernel, &*launch.label), |node| (&node.kernel, &node.label));
+    let mut who = format!("`{kernel}`");
+    if !label.is_empty() {
+        let _ = write!(who, " `{label}`");
     }
     for line in &printed.output.lines {
         let [x, y, z] = line.invocation;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{self as hal, DeviceError, Region};
 use compute_memory::Footprint;
-use compute_trust::{About, Error, Failure, Found, Map, NoMemory, Refused, Skip, Use, Watch};
+use compute_trust::{About, Error, Failure, Found, Map, NoMemory, Part, Refused, Skip, Use, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -56,6 +56,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) fails_late: bool,
     /// How many calls of the device it takes, each with a position of its own.
     pub(crate) calls: u64,
+    /// Its parts that can fail late by themselves.
+    pub(crate) parts: Option<&'a Arc<Vec<Part>>>,
 }
 
 impl Subject<'_> {
@@ -469,7 +471,9 @@ impl<'a> Section<'a> {
     /// Writes the work down for failures that come later (T13).
     fn record(&mut self, watch: Option<&Arc<Watch>>) -> std::result::Result<(), NoMemory> {
         let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
-        late::record(self.queue, self.first..=self.last, self.subject.fails_late, self.about(), self.touches, fills, watch)?;
+        let (can_fail, parts) = (self.subject.fails_late, self.subject.parts.map(Arc::clone));
+        let who = late::Who { about: self.about(), parts, can_fail };
+        late::record(self.queue, self.first..=self.last, who, self.touches, fills, watch)?;
         self.journaled = true;
         for held in self.held.iter_mut().filter(|held| held.exclusive) {
             held.found.pending = late::is_pending(held.buffer.id);

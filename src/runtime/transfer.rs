@@ -46,6 +46,7 @@ pub(super) struct Names {
     pub(super) fill: Arc<str>,
     pub(super) replay: Arc<str>,
     pub(super) export: Arc<str>,
+    pub(super) none: Arc<str>,
 }
 
 pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
@@ -55,11 +56,12 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     fill: "fill".into(),
     replay: "replay".into(),
     export: "export".into(),
+    none: "".into(),
 });
 
 /// A name for what is done, as many calls of the device as it takes.
 pub(super) fn subject<'a>(stream: &Stream, name: &'a Arc<str>) -> Subject<'a> {
-    Subject { name, label: "", fails_late: stream.device.capabilities().fails_late, calls: 1 }
+    Subject { name, label: "", fails_late: stream.device.capabilities().fails_late, calls: 1, parts: None }
 }
 
 fn refused(made: Error, to: &Place<'_>) -> Arc<Failed> {

@@ -37,6 +37,8 @@ pub struct Entry {
     pub fills: usize,
     /// For the chain of the failure.
     pub about: About,
+    /// Those parts that can fail by themselves.
+    pub parts: Option<Arc<Vec<Part>>>,
     /// Told if the operation used claimed bytes.
     pub watch: Option<Arc<Watch>>,
 }
@@ -46,6 +48,19 @@ impl Entry {
     fn outputs(&self) -> &[Touch] {
         self.writes.get(self.fills..).unwrap_or_default()
     }
+}
+
+/// A part of an operation: a node of a replay.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its number in the operation.
+    pub number: u32,
+    /// Where it has a position of its own: how far that is from the last.
+    pub back: Option<u64>,
+    /// Entry point of the kernel, or what is done.
+    pub kernel: Arc<str>,
+    /// The caller's label, may be empty.
+    pub label: Arc<str>,
 }
 
 /// Tells a reader, such as a readback in flight, whether it used claimed bytes.
@@ -192,10 +207,22 @@ impl Journal {
 
     /// What the unretired operation at a position is, for the error of its late failure.
     pub fn about(&self, queue: u64, position: u64) -> Option<About> {
+        self.entry(queue, position).map(|entry| entry.about.clone())
+    }
+
+    /// The part of an operation that has this number, or else this position.
+    pub fn part(&self, queue: u64, position: u64, number: Option<u32>) -> Option<Part> {
+        let entry = self.entry(queue, position)?;
+        let is_it = |part: &&Part| match number {
+            Some(number) => part.number == number,
+            None => part.back == Some(entry.last - position),
+        };
+        entry.parts.as_ref()?.iter().find(is_it).cloned()
+    }
+
+    fn entry(&self, queue: u64, position: u64) -> Option<&Entry> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => {
-                Some(entry.about.clone())
-            }
+            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => Some(entry),
             _ => None,
         })
     }

@@ -418,11 +418,20 @@ impl Replay {
     /// What it has to tell once it is over: the first failure and all prints, in the order of nodes.
     pub(crate) fn outcome(&self) -> (Option<LateFailure>, Vec<Printed>) {
         if let Some(times) = &self.graph.times {
-            *times.lock() = Some(self.times.iter().map(|time| time.load(Ordering::Relaxed)).collect());
+            let nodes = self.nodes.iter().zip(&self.times);
+            let time = |(node, time): (&Node, &AtomicU64)| match node {
+                Node::Join => 0,
+                _ => time.load(Ordering::Relaxed).max(1),
+            };
+            *times.lock() = Some(nodes.map(time).collect());
         }
         let mut told = self.told.lock();
         let mut printed = std::mem::take(&mut told.printed);
         printed.sort_by_key(|(node, _)| *node);
-        (told.failure.take().map(|(_, failure)| failure), printed.into_iter().map(|(_, printed)| printed).collect())
+        let failure = told.failure.take().map(|(node, LateFailure { position, cause })| {
+            let cause = cause.of_node(node);
+            LateFailure { position, cause }
+        });
+        (failure, printed.into_iter().map(|(node, printed)| Printed { node: Some(node), ..printed }).collect())
     }
 }

@@ -292,7 +292,7 @@ impl Run {
         let used = usize::try_from(reports.used(&self.head())).unwrap_or(usize::MAX);
         let record: Vec<u8> = self.prepared.record.iter().take(used.div_ceil(4)).flat_map(bytes).collect();
         let output = reports.printed(&record);
-        (output.lost > 0 || !output.lines.is_empty()).then_some(Printed { position, output })
+        (output.lost > 0 || !output.lines.is_empty()).then_some(Printed { position, node: None, output })
     }
 
     fn record(&self) -> *mut u8 {

@@ -68,10 +68,19 @@ pub(crate) enum Landing {
 /// What a launch reports into.
 pub(crate) struct Told {
     pub(crate) position: Position,
+    /// Of a replay.
+    pub(crate) node: Option<u32>,
     pub(crate) record: Option<Slice>,
     pub(crate) reports: Arc<Reports>,
     /// The word that says that it was stopped, and its limit in nanoseconds.
     pub(crate) stopped: Option<(Slice, u64)>,
+}
+
+impl Told {
+    /// Of the node, where there is one.
+    fn cause(&self, cause: LateCause) -> LateCause {
+        if let Some(node) = self.node { cause.of_node(node) } else { cause }
+    }
 }
 
 /// Events of a replay whose nodes are measured: one before the first, and one behind each that does something.
@@ -384,17 +393,18 @@ impl Progress {
             if let Some((word, limit)) = told.stopped {
                 // SAFETY: the launch is over, and the word is its own until its chunk is given back below.
                 let stopped = unsafe { word.bytes() }.iter().any(|byte| *byte != 0);
-                late.extend(stopped.then_some(LateFailure { position: told.position, cause: LateCause::TimeLimit { limit } }));
+                let cause = told.cause(LateCause::TimeLimit { limit });
+                late.extend(stopped.then_some(LateFailure { position: told.position, cause }));
             }
             let Some(record) = told.record else { continue };
             // SAFETY: as of the word.
             let bytes = unsafe { record.bytes() };
             if let Some(violation) = told.reports.violation(bytes) {
-                late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+                late.push(LateFailure { position: told.position, cause: told.cause(out_of_bounds(violation)) });
             }
             let output = told.reports.printed(bytes);
             if !output.lines.is_empty() || output.lost > 0 {
-                self.printed.lock().push(Printed { position: told.position, output });
+                self.printed.lock().push(Printed { position: told.position, node: told.node, output });
             }
         }
         if !late.is_empty() {

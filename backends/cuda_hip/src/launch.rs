@@ -91,7 +91,7 @@ impl Lane {
         slice: Slice,
         arguments: &mut [u8],
     ) -> Result<Option<Told>, DeviceError> {
-        let mut told = Told { position: at, record: None, reports: Arc::clone(&call.kernel.reports), stopped: None };
+        let mut told = Told { position: at, node: None, record: None, reports: Arc::clone(&call.kernel.reports), stopped: None };
         let mut start = inline_size(&call.inline);
         if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
             let record = slice.part(start, record.size as usize);
@@ -121,7 +121,7 @@ impl Lane {
             return replay.launch(calls, self.stream).map_err(|f| self.shared.fail(f));
         };
         let Some(times) = times else {
-            return steps.iter().try_for_each(|step| self.step(submit, calls, at, step));
+            return (0..).zip(steps.iter()).try_for_each(|(node, step)| self.step(submit, calls, at, (node, step)));
         };
         let mut laps = Laps { times: Arc::clone(times), nodes: steps.len(), marks: Vec::new(), whole: false };
         let outcome = self.measure(submit, calls, at, steps, &mut laps);
@@ -141,16 +141,16 @@ impl Lane {
     ) -> Result<(), DeviceError> {
         let mut mark = |node| self.progress.lap(calls, self.stream, node, laps).map_err(|f| self.shared.fail(f));
         mark(None)?;
-        for (node, step) in steps.iter().enumerate() {
+        for (node, step) in (0_u32..).zip(steps) {
             if !matches!(**step, Step::Nothing) {
-                self.step(submit, calls, at, step)?;
-                mark(Some(node))?;
+                self.step(submit, calls, at, (node, step))?;
+                mark(Some(node as usize))?;
             }
         }
         Ok(())
     }
 
-    fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, step: &Step) -> Result<(), DeviceError> {
+    fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, (node, step): (u32, &Step)) -> Result<(), DeviceError> {
         match step {
             Step::Nothing => Ok(()),
             Step::Fill { to, size, pattern } => self.fill(submit, calls, *to, *size, pattern),
@@ -161,7 +161,10 @@ impl Lane {
                 };
                 // Later replays start from the same.
                 let mut arguments = call.arguments.clone();
-                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)
+                let known = submit.load.told.len();
+                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)?;
+                submit.load.told.iter_mut().skip(known).for_each(|told| told.node = Some(node));
+                Ok(())
             }
         }
     }

@@ -120,4 +120,19 @@ pub enum LateCause {
         /// More, for people.
         message: String,
     },
+    /// Of a replay: a node of the graph failed.
+    Node {
+        /// Its index.
+        node: u32,
+        /// Why; not another node.
+        cause: Box<LateCause>,
+    },
+}
+
+impl LateCause {
+    /// The same, known to be of a node of a graph.
+    #[must_use]
+    pub fn of_node(self, node: u32) -> Self {
+        Self::Node { node, cause: Box::new(self) }
+    }
 }

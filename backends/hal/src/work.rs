@@ -51,6 +51,8 @@ pub struct Launch<'a> {
 pub struct Printed {
     /// The launch.
     pub position: Position,
+    /// Of a replay: the index of the node.
+    pub node: Option<u32>,
     /// Its lines.
     pub output: crate::kernel::lower::Printed,
 }

@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::memory::{Block, Span, create};
 use crate::slices::BLOCK;
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
-use crate::stamps::Clock;
+use crate::stamps::{Clock, Look};
 
 /// Where bytes of a read go once their batch is over.
 pub(crate) struct Landing {
@@ -33,10 +33,27 @@ pub(crate) struct Landing {
 /// A launch's record on its way to the host.
 pub(crate) struct Told {
     pub(crate) position: Position,
+    /// Of a replay.
+    pub(crate) node: Option<u32>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) chunk: usize,
     pub(crate) start: u64,
     pub(crate) size: u64,
+}
+
+/// A record that is to be brought to the host behind its launch.
+pub(crate) struct Report {
+    /// Of a graph.
+    node: Option<u32>,
+    buffer: wgpu::Buffer,
+    reports: Arc<Reports>,
+    size: u64,
+}
+
+impl Report {
+    pub(crate) fn of_node(self, node: u32) -> Self {
+        Self { node: Some(node), ..self }
+    }
 }
 
 /// What the device's clock said, on its way to the host.
@@ -75,7 +92,7 @@ pub(crate) struct Batch {
 /// What a binding of a launch is given.
 pub(crate) enum Resource<'a> {
     /// Bytes of a block, from an offset that the device can bind, of a size that it can bind.
-    Storage { block: &'a Block, offset: u64, size: u64 },
+    Storage { block: &'a Arc<Block>, offset: u64, size: u64 },
     /// Bytes from the host.
     Bytes(&'a [u8]),
     /// Uniform bytes that lie in a block.
@@ -121,9 +138,26 @@ pub(crate) struct Recorder {
     pub(crate) look: Option<Position>,
     key: Vec<u64>,
     offsets: Vec<u32>,
+    /// It records nodes of a graph: uniform bytes stay, and a record is brought to the host by each replay.
+    keeps: bool,
+    /// Blocks that were used since these were last taken, of a graph.
+    pub(crate) used: Vec<Arc<Block>>,
+    /// The record of the launch that was recorded last, of a graph.
+    pub(crate) reported: Option<Report>,
 }
 
 impl Recorder {
+    /// For nodes of a graph: nothing of it is ever submitted.
+    pub(crate) fn keeping() -> Self {
+        Self { keeps: true, ..Self::default() }
+    }
+
+    /// Adds a list that is kept, and what it uses.
+    pub(crate) fn replay(&mut self, commands: &Arc<Commands>, used: &[Arc<Block>]) {
+        used.iter().for_each(|block| self.uses(block));
+        self.push(Command::Kept(Arc::clone(commands)));
+    }
+
     /// For the position that was touched last.
     fn push(&mut self, command: Command) {
         let at = self.batch.positions.last().copied().unwrap_or_default();
@@ -131,7 +165,14 @@ impl Recorder {
     }
 
     /// To be called before each command that uses a block, for the position that was touched last.
-    pub(crate) fn uses(&mut self, block: &Block) {
+    pub(crate) fn uses(&mut self, block: &Arc<Block>) {
+        if self.keeps {
+            // A use is when a replay comes; see `Recorder::replay`.
+            if !self.used.iter().any(|used| used.id == block.id) {
+                self.used.push(Arc::clone(block));
+            }
+            return;
+        }
         let at = self.batch.positions.last().copied().unwrap_or_default();
         if block.note_use(at, self.number) {
             self.batch.shown.push(block.buffer.clone());
@@ -185,7 +226,14 @@ impl Recorder {
         if let Some(start) = self.batch.uniforms.last_mut().and_then(|chunk| chunk.reserve(size, alignment)) {
             return Ok((self.batch.uniforms.len() - 1, start));
         }
-        let mut chunk = shared.staging.uniform(shared.gpu.device())?;
+        let device = shared.gpu.device();
+        let mut chunk = if self.keeps {
+            // Twice as large as the last one, so that a graph with many has few of them.
+            let twice = self.batch.uniforms.last().map_or(0, |last| last.size().saturating_mul(2));
+            shared.staging.uniform_of_graph(device, twice.max(size.next_multiple_of(16)))?
+        } else {
+            shared.staging.uniform(device)?
+        };
         let start = chunk.reserve(size, alignment);
         self.batch.uniforms.push(chunk);
         let Some(start) = start else { return Err(DeviceError::Internal(format!("a uniform binding of {size} bytes"))) };
@@ -215,7 +263,7 @@ impl Recorder {
     /// Puts what a kernel is told of its slice in its place.
     fn place_block(&mut self, shared: &Shared, block: &[u8]) -> Result<(usize, u64), DeviceError> {
         let (chunk, start) = self.uniform(shared, BLOCK)?;
-        if let Some(chunk) = self.batch.uniforms.get(chunk) {
+        if let Some(chunk) = self.batch.uniforms.get_mut(chunk) {
             chunk.put(start, block)?;
             self.key.push(chunk.id);
         }
@@ -244,7 +292,7 @@ impl Recorder {
                 }
                 Resource::Bytes(bytes) => {
                     let (chunk, start) = self.uniform(shared, slot.least.max(bytes.len() as u64))?;
-                    if let Some(chunk) = self.batch.uniforms.get(chunk) {
+                    if let Some(chunk) = self.batch.uniforms.get_mut(chunk) {
                         chunk.put(start, bytes)?;
                     }
                     (chunk, start)
@@ -330,10 +378,21 @@ impl Recorder {
     /// Has the record brought to the host.
     fn take_record(&mut self, shared: &Shared, position: Position, kernel: &Kernel) -> Result<(), DeviceError> {
         let (Some(slot), Some((_, buffer))) = (kernel.record, self.record.clone()) else { return Ok(()) };
-        let size = slot.size.next_multiple_of(4);
+        let report = Report { node: None, buffer, reports: Arc::clone(&kernel.reports), size: slot.size };
+        if self.keeps {
+            self.reported = Some(report);
+            return Ok(());
+        }
+        self.take_report(shared, position, &report)
+    }
+
+    /// Has a record brought to the host for a position.
+    pub(crate) fn take_report(&mut self, shared: &Shared, position: Position, report: &Report) -> Result<(), DeviceError> {
+        let size = report.size.next_multiple_of(4);
         let (chunk, start) = self.download(shared, size)?;
-        self.copy_down((&buffer, 0), (chunk, start), size);
-        self.batch.told.push(Told { position, reports: Arc::clone(&kernel.reports), chunk, start, size: slot.size });
+        self.copy_down((&report.buffer, 0), (chunk, start), size);
+        let (node, reports, size) = (report.node, Arc::clone(&report.reports), report.size);
+        self.batch.told.push(Told { position, node, reports, chunk, start, size });
         Ok(())
     }
 
@@ -351,19 +410,14 @@ impl Recorder {
     }
 
     /// Has the device look at its clock, after all that is here.
-    fn look(&mut self, shared: &Shared, at: Position) -> Result<(), DeviceError> {
-        let (clock, place) =
-            match self.batch.clocks.last_mut().and_then(|clock| clock.look(at).map(|place| (clock.set.clone(), place))) {
-                Some(found) => found,
-                None => {
-                    let mut clock = shared.stamps.take(shared.gpu.device())?;
-                    let place = clock.look(at).unwrap_or_default();
-                    let set = clock.set.clone();
-                    self.batch.clocks.push(clock);
-                    (set, place)
-                }
-            };
-        self.push(Command::Look { set: clock, place });
+    pub(crate) fn look(&mut self, shared: &Shared, why: Look) -> Result<(), DeviceError> {
+        if self.batch.clocks.last().is_none_or(|clock| !clock.has_room()) {
+            let clock = shared.stamps.take(shared.gpu.device())?;
+            self.batch.clocks.push(clock);
+        }
+        let Some(clock) = self.batch.clocks.last_mut() else { return Ok(()) };
+        let (place, set) = (clock.look(why), clock.set.clone());
+        self.push(Command::Look { set, place });
         Ok(())
     }
 
@@ -383,7 +437,7 @@ impl Recorder {
     pub(crate) fn close(&mut self, shared: &Shared, at: Position) {
         if self.look.take_if(|look| *look <= at).is_some() {
             // Without memory for it there is no time to tell.
-            let _ = self.look(shared, at);
+            let _ = self.look(shared, Look::Position(at));
         }
         self.last = self.last.max(at);
         self.batch.last = self.batch.last.max(at);

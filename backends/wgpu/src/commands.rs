@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Tell { set: wgpu::QuerySet, looks: u32, into: wgpu::Buffer },
     /// Zeros in whole words.
     Clear { buffer: wgpu::Buffer, offset: u64, size: u64 },
+    /// All of a list that is kept.
+    Kept(Arc<Commands>),
 }
 
 #[derive(Default)]
@@ -40,6 +42,8 @@ pub(crate) struct Commands {
     list: Vec<(Position, Command)>,
     offsets: Vec<u32>,
     immediates: Vec<u8>,
+    /// How many commands there are, those of kept lists included.
+    work: usize,
 }
 
 impl Commands {
@@ -47,8 +51,36 @@ impl Commands {
         self.list.len()
     }
 
+    /// How many commands wgpu will get.
+    pub(crate) fn work(&self) -> usize {
+        self.work
+    }
+
     pub(crate) fn push(&mut self, at: Position, command: Command) {
+        self.work += if let Command::Kept(kept) = &command { kept.work } else { 1 };
         self.list.push((at, command));
+    }
+
+    /// Appends some of the commands of a list that is kept.
+    pub(crate) fn append(&mut self, other: &Self, which: Range<usize>) {
+        for (at, command) in other.list.get(which).unwrap_or_default() {
+            let command = match command {
+                Command::Launch { kernel, group, offsets, immediates, grid } => {
+                    let given = other.offsets.get(offsets.clone()).unwrap_or_default();
+                    let (offsets, immediates) = self.keep(given, other.immediates.get(immediates.clone()).unwrap_or_default());
+                    let (kernel, group, grid) = (Arc::clone(kernel), group.clone(), grid.clone());
+                    Command::Launch { kernel, group, offsets, immediates, grid }
+                }
+                Command::Copy { from, to, size } => Command::Copy { from: from.clone(), to: to.clone(), size: *size },
+                Command::Look { set, place } => Command::Look { set: set.clone(), place: *place },
+                Command::Tell { set, looks, into } => Command::Tell { set: set.clone(), looks: *looks, into: into.clone() },
+                Command::Clear { buffer, offset, size } => {
+                    Command::Clear { buffer: buffer.clone(), offset: *offset, size: *size }
+                }
+                Command::Kept(kept) => Command::Kept(Arc::clone(kept)),
+            };
+            self.push(*at, command);
+        }
     }
 
     /// Keeps a launch's dynamic offsets and immediates, and tells where.
@@ -72,46 +104,78 @@ impl Commands {
 
     /// Some of the commands as wgpu takes them. Behind them the host sees what is in the buffers of `shown`. To be called in a scope.
     pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>, shown: &[wgpu::Buffer]) -> wgpu::CommandBuffer {
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
-        let mut rest = self.list.get(which).unwrap_or_default();
-        while let Some((_, first)) = rest.first() {
-            let launches = rest.iter().take_while(|(_, command)| matches!(command, Command::Launch { .. })).count();
-            match first {
-                Command::Launch { .. } => self.encode_pass(&mut encoder, &rest[..launches]),
-                Command::Copy { from, to, size } => {
-                    encoder.copy_buffer_to_buffer(&from.0, from.1, &to.0, to.1, *size);
+        let encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
+        let mut encoding = Encoding { pass: None, pipeline: None, encoder };
+        encoding.add(self, which);
+        encoding.show(shown);
+        encoding.finish()
+    }
+}
+
+/// Commands as they become wgpu's. Launches that follow each other share a pass.
+struct Encoding {
+    /// Goes before its encoder.
+    pass: Option<wgpu::ComputePass<'static>>,
+    /// The kernel that the pass has set.
+    pipeline: Option<u64>,
+    encoder: wgpu::CommandEncoder,
+}
+
+impl Encoding {
+    fn add(&mut self, commands: &Commands, which: Range<usize>) {
+        for (_, command) in commands.list.get(which).unwrap_or_default() {
+            match command {
+                Command::Launch { kernel, group, offsets, immediates, grid } => {
+                    let offsets = commands.offsets.get(offsets.clone()).unwrap_or_default();
+                    let immediates = commands.immediates.get(immediates.clone()).unwrap_or_default();
+                    self.launch(kernel, group, offsets, immediates, grid);
                 }
-                Command::Look { set, place } => encoder.write_timestamp(set, *place),
-                Command::Tell { set, looks, into } => encoder.resolve_query_set(set, 0..*looks, into, 0),
-                Command::Clear { buffer, offset, size } => encoder.clear_buffer(buffer, *offset, Some(*size)),
+                Command::Copy { from, to, size } => {
+                    self.outside().copy_buffer_to_buffer(&from.0, from.1, &to.0, to.1, *size);
+                }
+                Command::Look { set, place } => self.outside().write_timestamp(set, *place),
+                Command::Tell { set, looks, into } => self.outside().resolve_query_set(set, 0..*looks, into, 0),
+                Command::Clear { buffer, offset, size } => self.outside().clear_buffer(buffer, *offset, Some(*size)),
+                // Nothing that is kept keeps another.
+                Command::Kept(kept) => self.add(kept, 0..kept.len()),
             }
-            rest = &rest[launches.max(1)..];
         }
-        if !shown.is_empty() {
-            let to_host = |buffer| wgpu::wgt::BufferTransition { buffer, state: wgpu::BufferUses::MAP_READ };
-            encoder.transition_resources(shown.iter().map(to_host), std::iter::empty());
-        }
-        encoder.finish()
     }
 
-    /// Launches that follow each other.
-    fn encode_pass(&self, encoder: &mut wgpu::CommandEncoder, launches: &[(Position, Command)]) {
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None });
-        let mut current = None;
-        for (_, command) in launches {
-            let Command::Launch { kernel, group, offsets, immediates, grid } = command else { continue };
-            if current != Some(kernel.id) {
-                pass.set_pipeline(&kernel.pipeline);
-                current = Some(kernel.id);
-            }
-            pass.set_bind_group(0, group, self.offsets.get(offsets.clone()).unwrap_or_default());
-            if let Some(immediates) = self.immediates.get(immediates.clone()).filter(|immediates| !immediates.is_empty()) {
-                pass.set_immediates(0, immediates);
-            }
-            match grid {
-                Groupings::Direct([x, y, z]) => pass.dispatch_workgroups(*x, *y, *z),
-                Groupings::Indirect(buffer) => pass.dispatch_workgroups_indirect(buffer, 0),
-            }
+    fn launch(&mut self, kernel: &Kernel, group: &wgpu::BindGroup, offsets: &[u32], immediates: &[u8], grid: &Groupings) {
+        let pass = self.pass.get_or_insert_with(|| {
+            let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
+            self.encoder.begin_compute_pass(&descriptor).forget_lifetime()
+        });
+        if self.pipeline.replace(kernel.id) != Some(kernel.id) {
+            pass.set_pipeline(&kernel.pipeline);
         }
+        pass.set_bind_group(0, group, offsets);
+        if !immediates.is_empty() {
+            pass.set_immediates(0, immediates);
+        }
+        match grid {
+            Groupings::Direct([x, y, z]) => pass.dispatch_workgroups(*x, *y, *z),
+            Groupings::Indirect(buffer) => pass.dispatch_workgroups_indirect(buffer, 0),
+        }
+    }
+
+    /// The encoder, with no pass open.
+    fn outside(&mut self) -> &mut wgpu::CommandEncoder {
+        self.pass = None;
+        self.pipeline = None;
+        &mut self.encoder
+    }
+
+    fn show(&mut self, shown: &[wgpu::Buffer]) {
+        if !shown.is_empty() {
+            let to_host = |buffer| wgpu::wgt::BufferTransition { buffer, state: wgpu::BufferUses::MAP_READ };
+            self.outside().transition_resources(shown.iter().map(to_host), std::iter::empty());
+        }
+    }
+
+    fn finish(mut self) -> wgpu::CommandBuffer {
+        self.outside();
+        self.encoder.finish()
     }
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, HostTarget, KernelFacts, KernelId, Limits, MemoryId,
-    NativeKind, NativeSource, Properties, Queue, QueueId, Region,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
+    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
 use crate::gpu::Gpu;
+use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) staging: Staging,
     pub(crate) stamps: Stamps,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
+    graphs: RwLock<HashMap<u64, Arc<Graph>>>,
     own: OwnKernels,
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
@@ -81,6 +83,10 @@ impl Shared {
         self.kernels.read().get(&id.0).cloned().ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
     }
 
+    pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {
+        self.graphs.read().get(&id.0).cloned().ok_or_else(|| DeviceError::Internal(format!("no such graph: {id:?}")))
+    }
+
     pub(crate) fn own(&self, own: Own) -> Result<Arc<Kernel>, DeviceError> {
         self.own.get(own, |request| self.compile(request, false))
     }
@@ -114,6 +120,7 @@ impl WgpuDevice {
             staging: Staging::default(),
             stamps: Stamps::default(),
             kernels: RwLock::default(),
+            graphs: RwLock::default(),
             own: OwnKernels::default(),
             slice_groups,
             host_memory,
@@ -251,6 +258,29 @@ impl Device for WgpuDevice {
 
     fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
         self.shared.kernel(kernel).map(|kernel| kernel.facts()).unwrap_or_default()
+    }
+
+    fn instantiate(&self, request: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
+        self.shared.well()?;
+        let graph = Graph::new(&self.shared, request)?;
+        let id = self.shared.next_id();
+        self.shared.graphs.write().insert(id, Arc::new(graph));
+        Ok(GraphId(id))
+    }
+
+    fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        self.shared.graph(graph)?.update(&self.shared, node, work)
+    }
+
+    fn drop_graph(&self, graph: GraphId) {
+        // Dropped with the lock given back.
+        let graph = self.shared.graphs.write().remove(&graph.0);
+        drop(graph);
+    }
+
+    fn graph_times(&self, graph: GraphId) -> Option<Vec<u64>> {
+        self.shared.graph(graph).ok()?.times()
     }
 
     fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {

@@ -193,7 +193,8 @@ fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &
     let native = adapter.limits();
     let limits = limits(&native, features, options.slice_groups > 0);
     let host_memory = vulkan::shared_memory(adapter).filter(|_| shares);
-    let capabilities = Capabilities { host_visible: host_memory.is_some(), ..capabilities(features) };
+    let host_visible = host_memory.is_some();
+    let capabilities = Capabilities { host_visible, ..capabilities(features, options.slice_groups > 0) };
     WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, host_memory)
 }
 
@@ -297,7 +298,7 @@ const MOST_BINDINGS: u32 = 64;
 /// Three of them multiply to less than 2^64.
 const MOST_GROUPS: u32 = 65_535;
 
-fn capabilities(features: wgpu::Features) -> Capabilities {
+fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
     let has = |feature| features.contains(feature);
     Capabilities {
         portable: true,
@@ -311,7 +312,8 @@ fn capabilities(features: wgpu::Features) -> Capabilities {
         row_alignment: 0,
         binding_granule: 4,
         timestamps: has(CLOCK),
-        native_graphs: false,
+        // Slices go one by one, in batches of their own.
+        native_graphs: !sliced,
         peer_copy: false,
         collectives: false,
         tracks_blocks: true,

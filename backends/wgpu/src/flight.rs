@@ -97,6 +97,8 @@ pub(crate) struct Progress {
     printed: Mutex<Vec<Printed>>,
     /// The newest position of which something was refused: the rest of it may come with a later batch.
     refused: AtomicU64,
+    /// The newest position of which a violation was told.
+    violated: AtomicU64,
 }
 
 /// Hands everything to wgpu and asks to be told.
@@ -409,7 +411,7 @@ impl Progress {
         for seen in batch.seen.iter().filter(|seen| ran(seen.position)) {
             let end = seen.start + seen.clock.bytes();
             let view = batch.downloads.get(seen.chunk)?.buffer.get_mapped_range(seen.start..end).ok()?;
-            shared.stamps.note(&seen.clock.positions, &view, shared.gpu.tick());
+            shared.stamps.note(&seen.clock.looks, &view, shared.gpu.tick());
         }
         // Where the beginning of a launch was refused, nothing zeroed the record for it: it still has what another launch reported.
         let before = self.refused.load(Ordering::Acquire);
@@ -421,12 +423,17 @@ impl Progress {
     fn hear(&self, told: &Told, chunks: &[Download], late: &mut Vec<LateFailure>) -> Option<()> {
         let end = told.start + told.size.next_multiple_of(4);
         let view = chunks.get(told.chunk)?.buffer.get_mapped_range(told.start..end).ok()?;
-        if let Some(violation) = told.reports.violation(&view) {
-            late.push(LateFailure { position: told.position, cause: out_of_bounds(violation) });
+        // Of a replay the first node is told, in whatever batch the others come.
+        if let Some(violation) = told.reports.violation(&view)
+            && self.violated.swap(told.position, Ordering::AcqRel) != told.position
+        {
+            let cause = out_of_bounds(violation);
+            let cause = if let Some(node) = told.node { cause.of_node(node) } else { cause };
+            late.push(LateFailure { position: told.position, cause });
         }
         let output = told.reports.printed(&view);
         if !output.lines.is_empty() || output.lost > 0 {
-            self.printed.lock().push(Printed { position: told.position, output });
+            self.printed.lock().push(Printed { position: told.position, node: told.node, output });
         }
         Some(())
     }

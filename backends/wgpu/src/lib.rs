@@ -21,6 +21,7 @@ mod errors;
 mod exit;
 mod flight;
 mod gpu;
+mod graph;
 mod groups;
 mod host;
 mod kernel;

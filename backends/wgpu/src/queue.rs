@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
+    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
 use parking_lot::{Mutex, MutexGuard};
 
@@ -41,7 +41,7 @@ pub(crate) struct Lane {
     gone: Mutex<Vec<u64>>,
     any_gone: AtomicBool,
     /// Where an indirect grid is put once it is checked.
-    pub(crate) grid: Block,
+    pub(crate) grid: Arc<Block>,
 }
 
 pub(crate) struct WgpuQueue {
@@ -106,20 +106,9 @@ impl Drop for WgpuQueue {
 
 impl Lane {
     pub(crate) fn start(id: QueueId, shared: Arc<Shared>) -> Result<Arc<Self>, DeviceError> {
-        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
-        let grid = create(shared.gpu.device(), "grid", 16, usage, false)?;
-        let grid = Block::new(shared.next_id(), grid, 16, None);
+        let grid = Self::grid(&shared)?;
         exit::register();
-        let lane = Arc::new(Self {
-            id,
-            shared,
-            recorder: Mutex::default(),
-            sending: Mutex::default(),
-            progress: Progress::default(),
-            gone: Mutex::default(),
-            any_gone: AtomicBool::new(false),
-            grid,
-        });
+        let lane = Arc::new(Self::new(id, shared, grid));
         let own = Arc::clone(&lane);
         let thread = std::thread::Builder::new().name("compute-wgpu".into()).spawn(move || own.live());
         thread.map(|_| lane).map_err(|error| DeviceError::Driver {
@@ -128,6 +117,31 @@ impl Lane {
             name: "THREAD".into(),
             message: error.to_string(),
         })
+    }
+
+    /// A place for indirect grids.
+    pub(crate) fn grid(shared: &Shared) -> Result<Arc<Block>, DeviceError> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
+        let grid = create(shared.gpu.device(), "grid", 16, usage, false)?;
+        Ok(Arc::new(Block::new(shared.next_id(), grid, 16, None)))
+    }
+
+    fn new(id: QueueId, shared: Arc<Shared>, grid: Arc<Block>) -> Self {
+        Self {
+            id,
+            shared,
+            recorder: Mutex::default(),
+            sending: Mutex::default(),
+            progress: Progress::default(),
+            gone: Mutex::default(),
+            any_gone: AtomicBool::new(false),
+            grid,
+        }
+    }
+
+    /// One to which nothing is ever submitted: it records the nodes of a graph.
+    pub(crate) fn apart(shared: &Arc<Shared>, grid: Arc<Block>) -> Self {
+        Self::new(QueueId(u32::MAX), Arc::clone(shared), grid)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -172,12 +186,23 @@ impl Lane {
         let done = work(self, &mut recorder);
         recorder.close(&self.shared, at);
         self.let_go(&mut recorder);
-        let commands = recorder.batch.commands.len();
-        let enough = commands >= LATER || (commands >= SOON && self.progress.under_way() == 0);
-        if done.is_ok() && (enough || recorder.batch.fetched >= MOST_FETCHED) {
+        if done.is_ok() && Self::is_full(&recorder, if self.progress.under_way() == 0 { SOON } else { LATER }) {
             return self.send_off(recorder);
         }
         done
+    }
+
+    fn is_full(recorder: &Recorder, commands: usize) -> bool {
+        recorder.batch.commands.work() >= commands || recorder.batch.fetched >= MOST_FETCHED
+    }
+
+    /// Within a replay: submits what is there if that is much.
+    pub(crate) fn submit_if_full(&self, recorder: &mut Recorder, at: Position) -> Result<(), DeviceError> {
+        if Self::is_full(recorder, LATER) {
+            self.submit_batch(recorder)?;
+            self.touch(recorder, at);
+        }
+        Ok(())
     }
 
     /// To be called before anything is recorded for a position, and after each submission in its midst.
@@ -243,7 +268,7 @@ impl Lane {
     }
 
     /// Fills with a pattern whose length divides 16, or with bytes of which none is repeated.
-    fn fill_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, pattern: &[u8]) -> Result<(), DeviceError> {
+    pub(crate) fn fill_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, pattern: &[u8]) -> Result<(), DeviceError> {
         let zeros = pattern.iter().all(|byte| *byte == 0);
         if zeros && to.offset.is_multiple_of(4) && to.size.is_multiple_of(4) {
             self.touch(recorder, at);
@@ -297,8 +322,22 @@ impl Lane {
         Ok(())
     }
 
+    /// Copies between two spans of equal size.
+    pub(crate) fn copy_bytes(&self, recorder: &mut Recorder, at: Position, from: Span, to: Span) -> Result<(), DeviceError> {
+        self.touch(recorder, at);
+        let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
+        if words && from.size > 0 && from.block.id != to.block.id {
+            recorder.uses(&from.block);
+            recorder.uses(&to.block);
+            recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
+            return Ok(());
+        }
+        let (width, rows) = (from.size, 1);
+        self.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
+    }
+
     /// Moves rows of bytes with a kernel.
-    fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
+    pub(crate) fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
         if copy.width == 0 {
             return Ok(());
         }
@@ -374,7 +413,7 @@ impl Lane {
 
 /// A range that a kernel of our own binds.
 pub(crate) struct Bound<'b> {
-    block: &'b Block,
+    block: &'b Arc<Block>,
     offset: u64,
     size: u64,
     pub(crate) lead: u32,
@@ -387,13 +426,13 @@ impl<'b> Bound<'b> {
 }
 
 /// Rows to be moved.
-struct Rows {
-    from: Span,
-    to: Span,
-    width: u64,
-    rows: u64,
-    from_pitch: u64,
-    to_pitch: u64,
+pub(crate) struct Rows {
+    pub(crate) from: Span,
+    pub(crate) to: Span,
+    pub(crate) width: u64,
+    pub(crate) rows: u64,
+    pub(crate) from_pitch: u64,
+    pub(crate) to_pitch: u64,
 }
 
 /// Fills memory that nothing else uses, beginning with the beginning of the pattern.
@@ -422,19 +461,12 @@ impl Queue for WgpuQueue {
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
         let (from, to) = (self.lane.shared.memory.span(from)?, self.lane.shared.memory.span(to)?);
-        self.lane.record(at, |lane, recorder| {
-            let words = [from.offset, to.offset, from.size].iter().all(|n| n.is_multiple_of(4));
-            if words && from.size > 0 && from.block.id != to.block.id {
-                lane.touch(recorder, at);
-                recorder.uses(&from.block);
-                recorder.uses(&to.block);
-                recorder.copy((&from.block.buffer, from.offset), (&to.block.buffer, to.offset), from.size);
-                return Ok(());
-            }
-            lane.touch(recorder, at);
-            let (width, rows) = (from.size, 1);
-            lane.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
-        })
+        self.lane.record(at, |lane, recorder| lane.copy_bytes(recorder, at, from, to))
+    }
+
+    fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
+        let graph = self.lane.shared.graph(graph)?;
+        self.lane.record(at, |lane, recorder| graph.replay(lane, recorder, at))
     }
 
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {

@@ -15,6 +15,8 @@ pub(crate) const UPLOAD: u64 = 1 << 20;
 pub(crate) const UPLOADS: usize = 64;
 /// Bytes of a chunk for uniform bytes.
 pub(crate) const UNIFORM: u64 = 256 << 10;
+/// Bytes of the smallest chunk for uniform bytes of a graph.
+const UNIFORM_OF_GRAPH: u64 = 4 << 10;
 /// Chunks for uniform bytes that are kept while nothing uses them.
 const UNIFORMS_KEPT: usize = 64;
 /// Bytes of the smallest chunk for reads.
@@ -35,7 +37,10 @@ pub(crate) struct Uniform {
     pub(crate) id: u64,
     pub(crate) staging: wgpu::Buffer,
     pub(crate) buffer: wgpu::Buffer,
+    size: u64,
     used: u64,
+    /// Of a graph: the bytes, instead of in `staging`, and how many of them the device has.
+    kept: Option<(Vec<u8>, u64)>,
 }
 
 /// Memory for reads, filled from its beginning.
@@ -87,7 +92,21 @@ impl Staging {
         let staging =
             create(device, "uniform staging", UNIFORM, wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC, true)?;
         let buffer = create(device, "uniform", UNIFORM, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST, false)?;
-        Ok(Uniform { id: self.next_uniform.fetch_add(1, Ordering::Relaxed), staging, buffer, used: 0 })
+        let id = self.next_uniform.fetch_add(1, Ordering::Relaxed);
+        Ok(Uniform { id, staging, buffer, size: UNIFORM, used: 0, kept: None })
+    }
+
+    /// A chunk for uniform bytes that stay as they are, for a graph; of at least `least` bytes.
+    pub(crate) fn uniform_of_graph(&self, device: &wgpu::Device, least: u64) -> Result<Uniform, DeviceError> {
+        let size = least.clamp(UNIFORM_OF_GRAPH, UNIFORM);
+        let asked = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut kept = Vec::new();
+        kept.try_reserve_exact(asked).map_err(|_| DeviceError::OutOfMemory { asked: size, free: 0 })?;
+        kept.resize(asked, 0);
+        let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let buffer = create(device, "uniform of a graph", size, usage, false)?;
+        let id = self.next_uniform.fetch_add(1, Ordering::Relaxed);
+        Ok(Uniform { id, staging: buffer.clone(), buffer, size, used: 0, kept: Some((kept, 0)) })
     }
 
     pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) {
@@ -153,11 +172,31 @@ impl Upload {
 impl Uniform {
     /// Room for `size` bytes from a multiple of `alignment` on.
     pub(crate) fn reserve(&mut self, size: u64, alignment: u64) -> Option<u64> {
-        take(&mut self.used, UNIFORM, size.next_multiple_of(16), alignment.max(WRITE_ALIGNMENT))
+        take(&mut self.used, self.size, size.next_multiple_of(16), alignment.max(WRITE_ALIGNMENT))
     }
 
-    pub(crate) fn put(&self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        write(&self.staging, at, 0, (bytes.len() as u64).next_multiple_of(4), bytes)
+    pub(crate) fn put(&mut self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let Some((kept, _)) = &mut self.kept else {
+            return write(&self.staging, at, 0, (bytes.len() as u64).next_multiple_of(4), bytes);
+        };
+        let place = usize::try_from(at).ok().and_then(|at| kept.get_mut(at..)?.get_mut(..bytes.len()));
+        let Some(place) = place else { return Err(DeviceError::Internal("uniform bytes behind their chunk".into())) };
+        place.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Of a graph: how large it is.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Of a graph: the bytes that the device does not have yet, and where they belong; from now on it has them.
+    pub(crate) fn take_news(&mut self) -> Option<(u64, &[u8])> {
+        let used = self.used();
+        let (kept, known) = self.kept.as_mut()?;
+        let from = std::mem::replace(known, used);
+        let range = usize::try_from(from).ok()?..usize::try_from(used).ok()?;
+        kept.get(range).filter(|news| !news.is_empty()).map(|news| (from, news))
     }
 
     /// Bytes to copy in front of the batch.

@@ -1,6 +1,7 @@
 //! Device time: places in the work where the device looks at its clock, and what it saw there. A device that was not opened for it has none of this.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use compute_hal::{DeviceError, Position};
 use parking_lot::Mutex;
@@ -19,7 +20,58 @@ const TICKS: u64 = 8;
 pub(crate) struct Clock {
     pub(crate) set: wgpu::QuerySet,
     pub(crate) seen: wgpu::Buffer,
-    pub(crate) positions: Vec<Position>,
+    pub(crate) looks: Vec<Look>,
+}
+
+/// Why there was a look.
+pub(crate) enum Look {
+    /// To tell when a position was over.
+    Position(Position),
+    /// To measure nodes of a replay.
+    Node(Arc<Timing>),
+}
+
+/// What is measured of a graph.
+#[derive(Default)]
+pub(crate) struct Measured {
+    /// How many nodes it has.
+    pub(crate) nodes: usize,
+    /// Those that do something, rising: there is a look in front of the first and one behind each.
+    pub(crate) working: Vec<u32>,
+    /// Nanoseconds of each node in the last replay that is over.
+    pub(crate) last: Mutex<Option<Vec<u64>>>,
+}
+
+/// A replay that is measured.
+pub(crate) struct Timing {
+    of: Arc<Measured>,
+    seen: Mutex<Vec<u64>>,
+}
+
+impl Timing {
+    pub(crate) fn new(of: &Arc<Measured>) -> Result<Arc<Self>, DeviceError> {
+        let looks = of.working.len() + 1;
+        let mut seen = Vec::new();
+        let asked = looks as u64 * TICKS;
+        seen.try_reserve_exact(looks).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        Ok(Arc::new(Self { of: Arc::clone(of), seen: Mutex::new(seen) }))
+    }
+
+    /// Notes the next look. With the last one the times of all nodes are known; where a look is missing they never are.
+    fn note(&self, time: u64) {
+        let mut seen = self.seen.lock();
+        seen.push(time);
+        if seen.len() <= self.of.working.len() {
+            return;
+        }
+        let mut times = vec![0; self.of.nodes];
+        for (node, pair) in self.of.working.iter().zip(seen.windows(2)) {
+            if let (Some(time), [begin, end]) = (times.get_mut(*node as usize), pair) {
+                *time = end.saturating_sub(*begin).max(1);
+            }
+        }
+        *self.of.last.lock() = Some(times);
+    }
 }
 
 impl Clock {
@@ -29,20 +81,23 @@ impl Clock {
         let set = set.map_err(|error| device_error("create_query_set", u64::from(LOOKS) * TICKS, &error))?;
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
         let seen = create(device, "stamps", u64::from(LOOKS) * TICKS, usage, false)?;
-        Ok(Self { set, seen, positions: Vec::new() })
+        Ok(Self { set, seen, looks: Vec::new() })
     }
 
-    /// The next look's place, for a position.
-    pub(crate) fn look(&mut self, at: Position) -> Option<u32> {
+    /// Whether there is room for another look.
+    pub(crate) fn has_room(&self) -> bool {
+        self.used() < LOOKS
+    }
+
+    /// The next look's place.
+    pub(crate) fn look(&mut self, why: Look) -> u32 {
         let place = self.used();
-        (place < LOOKS).then(|| {
-            self.positions.push(at);
-            place
-        })
+        self.looks.push(why);
+        place
     }
 
     pub(crate) fn used(&self) -> u32 {
-        self.positions.len() as u32
+        self.looks.len() as u32
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -97,21 +152,26 @@ impl Stamps {
     }
 
     pub(crate) fn give(&self, mut clock: Clock) {
-        clock.positions.clear();
+        clock.looks.clear();
         self.free.lock().push(clock);
     }
 
     /// Notes what the device saw. `ticks` has a time for each look; one takes so many nanoseconds.
-    pub(crate) fn note(&self, positions: &[Position], ticks: &[u8], nanoseconds: f32) {
+    pub(crate) fn note(&self, looks: &[Look], ticks: &[u8], nanoseconds: f32) {
         let Seen { times, counter } = &mut *self.seen.lock();
-        for (position, ticks) in positions.iter().zip(ticks.as_chunks().0) {
+        for (look, ticks) in looks.iter().zip(ticks.as_chunks().0) {
             let ticks = counter.whole(u64::from_le_bytes(*ticks));
             // Never 0, which some readers take for "none".
             let time = ((ticks as f64 * f64::from(nanoseconds)) as u64).max(1);
-            if times.len() == KEPT {
-                times.pop_front();
+            match look {
+                Look::Node(timing) => timing.note(time),
+                Look::Position(position) => {
+                    if times.len() == KEPT {
+                        times.pop_front();
+                    }
+                    times.push_back((*position, time));
+                }
             }
-            times.push_back((*position, time));
         }
     }
 
@@ -130,7 +190,7 @@ mod tests {
     fn times(ticks: &[u64]) -> Vec<u64> {
         let stamps = Stamps::default();
         for (position, ticks) in (1..).zip(ticks) {
-            stamps.note(&[position], &ticks.to_le_bytes(), 2.0);
+            stamps.note(&[Look::Position(position)], &ticks.to_le_bytes(), 2.0);
         }
         (1..).map_while(|position| stamps.at(position)).collect()
     }

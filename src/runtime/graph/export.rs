@@ -1,10 +1,10 @@
 //! What a graph looks like, for people and tools: facts of its nodes, DOT, JSON.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use super::super::code;
-use super::super::error::{Result, fail};
+use super::super::error::{Failed, Result, error, fail};
 use super::builder::NodeId;
 use super::instance::Graph;
 use super::node::{Counts, Node, Work};
@@ -57,47 +57,71 @@ impl Graph {
     }
 
     /// As a text in the language of Graphviz.
-    pub fn dot(&self) -> String {
+    pub fn dot(&self) -> Result<String> {
         let plan = &self.enter().plan;
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "digraph \"{}\" {{", escaped(&self.label));
+        let mut text = Text::default();
+        text.add(format_args!("digraph \"{}\" {{\n", Escaped(&self.label)))?;
         for (index, node) in plan.nodes.iter().enumerate() {
-            let mut name = escaped(node.work.name());
-            if let Some(label) = &node.label {
-                let _ = write!(name, "\\n{}", escaped(label));
+            let name = Escaped(node.work.name());
+            match &node.label {
+                Some(label) => text.add(format_args!("  n{index} [label=\"{name}\\n{}\"];\n", Escaped(label)))?,
+                None => text.add(format_args!("  n{index} [label=\"{name}\"];\n"))?,
             }
-            let _ = writeln!(text, "  n{index} [label=\"{name}\"];");
             for before in plan.edges.after(index) {
-                let _ = writeln!(text, "  n{before} -> n{index};");
+                text.add(format_args!("  n{before} -> n{index};\n"))?;
             }
         }
-        text.push_str("}\n");
-        text
+        text.add(format_args!("}}\n"))?;
+        Ok(text.0)
     }
 
     /// As JSON.
-    pub fn json(&self) -> String {
-        let plan = &self.enter().plan;
-        let mut text = String::new();
-        let _ = write!(text, "{{\"label\": \"{}\", \"bytes\": {}, \"nodes\": [", escaped(&self.label), plan.bytes);
+    pub fn json(&self) -> Result<String> {
+        let entered = self.enter();
+        let (plan, native) = (&entered.plan, entered.native.is_some());
+        let mut text = Text::default();
+        let label = Escaped(&self.label);
+        text.add(format_args!("{{\"label\": \"{label}\", \"bytes\": {}, \"native\": {native}, \"nodes\": [", plan.bytes))?;
         for (index, node) in plan.nodes.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            let (kind, name) = (node.work.kind(), escaped(node.work.name()));
-            let label = escaped(node.label.as_deref().unwrap_or_default());
-            let _ = write!(
-                text,
-                "{comma}\n  {{\"index\": {index}, \"kind\": \"{kind}\", \"name\": \"{name}\", \"label\": \"{label}\""
-            );
-            if let Work::Launch(launch) = &node.work
-                && let Counts::Direct([x, y, z]) = launch.grid
-            {
-                let _ = write!(text, ", \"grid\": [{x}, {y}, {z}]");
+            let (kind, name) = (node.work.kind(), Escaped(node.work.name()));
+            let label = Escaped(node.label.as_deref().unwrap_or_default());
+            let about = format_args!("\"kind\": \"{kind}\", \"name\": \"{name}\", \"label\": \"{label}\"");
+            text.add(format_args!("{comma}\n  {{\"index\": {index}, {about}"))?;
+            if let Work::Launch(launch) = &node.work {
+                match launch.grid {
+                    Counts::Direct([x, y, z]) => text.add(format_args!(", \"grid\": [{x}, {y}, {z}]"))?,
+                    Counts::Indirect(_) => text.add(format_args!(", \"grid\": null"))?,
+                }
             }
-            let _ = write!(text, ", \"after\": {:?}}}", plan.edges.after(index));
+            text.add(format_args!(", \"after\": ["))?;
+            for (place, before) in plan.edges.after(index).iter().enumerate() {
+                let comma = if place == 0 { "" } else { ", " };
+                text.add(format_args!("{comma}{before}"))?;
+            }
+            text.add(format_args!("]}}"))?;
         }
-        text.push_str("\n]}\n");
-        text
+        text.add(format_args!("\n]}}\n"))?;
+        Ok(text.0)
+    }
+}
+
+/// A text that may grow to any length, and is refused where there is no memory for it.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn add(&mut self, piece: fmt::Arguments<'_>) -> Result<()> {
+        let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the text of a graph"));
+        self.write_fmt(piece).map_err(no_memory)
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        self.0.try_reserve(piece.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(piece);
+        Ok(())
     }
 }
 
@@ -111,16 +135,17 @@ fn kind(node: &Node) -> NodeKind {
 }
 
 /// Inside double quotes, of JSON and of DOT alike.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
-            control if control < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for letter in self.0.chars() {
+            match letter {
+                '"' | '\\' => write!(out, "\\{letter}")?,
+                control if control < ' ' => write!(out, "\\u{:04x}", u32::from(control))?,
+                other => out.write_char(other)?,
             }
-            other => out.push(other),
         }
+        Ok(())
     }
-    out
 }

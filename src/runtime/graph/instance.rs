@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal::{self as hal, DeviceError, GraphId};
-use compute_trust::{About, Error, Use};
+use compute_trust::{About, Error, NoMemory, Part, Use};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::super::error::{Checked, Failed, Result, error, fail, refusal};
 use super::super::launch::Launch;
 use super::super::place::Span;
 use super::super::prints::{self, Expected};
-use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, perform, refuse, refused_operation};
+use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, perform, refuse, refused_operation, room};
 use super::super::stream::Stream;
 use super::super::transfer::{NAMES, usable};
 use super::super::{code, log};
@@ -57,6 +57,8 @@ pub(crate) struct Plan {
     calls: u64,
     /// Nodes that print.
     printing: Vec<u32>,
+    /// Nodes that can fail late, or print, by themselves.
+    parts: Option<Arc<Vec<Part>>>,
 }
 
 /// Buffers that stay where they are.
@@ -71,7 +73,7 @@ struct Native {
 /// Somebody looks at the plan, so that it does not change.
 pub(crate) struct Entered<'a> {
     pub(crate) plan: Arc<Plan>,
-    native: Option<GraphId>,
+    pub(crate) native: Option<GraphId>,
     /// Behind the plan: fields are dropped in their order, and an update that finds nobody inside has the only plan.
     _inside: Inside<'a>,
 }
@@ -92,6 +94,8 @@ pub struct GraphFacts {
     pub bytes: u64,
     /// Whether its replays measure their nodes.
     pub timed: bool,
+    /// Whether the device keeps it; the runtime plays it back otherwise.
+    pub native: bool,
 }
 
 /// What of the effects is written.
@@ -143,7 +147,7 @@ impl Plan {
         let fails_late = nodes.iter().any(|node| node.work.fails_late());
         let calls = nodes.iter().filter(|node| !node.work.is_nothing()).count() as u64;
         let printing = (0_u32..).zip(&nodes).filter(|(_, node)| node.work.prints().is_some()).map(|(index, _)| index).collect();
-        Ok(Self { nodes, edges, bytes, effects, kept, fails_late, calls, printing })
+        Ok(Self { nodes, edges, bytes, effects, kept, fails_late, calls, printing, parts: None })
     }
 
     /// What a replay does, for its section.
@@ -166,13 +170,32 @@ impl Plan {
     /// Room for what the nodes print. The device's graph prints at one position, a played one at that of each node.
     fn expect_prints<'a>(&self, stream: &'a Stream, native: bool, label: &str) -> Result<SmallVec<[Expected<'a>; 1]>> {
         let mut expected = SmallVec::new();
-        let printing = self.printing.iter().filter_map(|index| self.nodes.get(*index as usize)?.work.prints());
-        for kernel in printing.take(if native { 1 } else { usize::MAX }) {
-            let name = if native && self.printing.len() > 1 { &NAMES.replay } else { &kernel.name };
-            let made = prints::expect(&stream.queue, name, label);
-            expected.push(made.map_err(|none| Failed::of(error(code::OUT_OF_MEMORY, none.to_string())))?);
+        let printing = self.printing.iter().filter_map(|index| self.nodes.get(*index as usize));
+        let printing = printing.filter_map(|node| node.work.prints().map(|kernel| (node, kernel)));
+        let no_memory = || Failed::of(error(code::OUT_OF_MEMORY, NoMemory.to_string()));
+        for (node, kernel) in printing.take(if native { 1 } else { usize::MAX }) {
+            let label = node.label.as_deref().unwrap_or(label);
+            let made = prints::expect(&stream.queue, &kernel.name, label).map_err(|_| no_memory())?;
+            room(&mut expected).map_err(|_| no_memory())?;
+            expected.push(if native { made.of_nodes(self.parts.as_ref()) } else { made });
         }
         Ok(expected)
+    }
+
+    /// Notes which nodes a late failure may be about. A node of the device's graph is told by its index, of a played one by its position.
+    fn name_parts(&mut self, device: &Device, native: bool) -> Result<()> {
+        let all = !native && device.capabilities().fails_late;
+        let mut parts = Vec::new();
+        let working = (0_u32..).zip(&self.nodes).filter(|(_, node)| !node.work.is_nothing());
+        for ((number, node), call) in working.zip(1..).filter(|((_, node), _)| all || node.work.is_heard_of()) {
+            let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
+            parts.try_reserve(1).map_err(no_memory)?;
+            let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));
+            let kernel = node.work.shared_name();
+            parts.push(Part { number, back: (!native).then_some(self.calls - call), kernel, label });
+        }
+        self.parts = (!parts.is_empty()).then(|| Arc::new(parts));
+        Ok(())
     }
 
     fn instantiate(&self, device: &Arc<Device>, label: &str, timed: bool) -> Result<Option<Native>> {
@@ -227,8 +250,10 @@ impl Graph {
             return fail(code::UNSUPPORTED, "this device cannot measure the nodes of a graph; its capabilities say so");
         }
         let number = list.number;
-        let plan = Arc::new(Plan::new(list)?);
+        let mut plan = Plan::new(list)?;
         let native = plan.instantiate(device, &options.label, options.timed)?;
+        plan.name_parts(device, native.is_some())?;
+        let plan = Arc::new(plan);
         Ok(Arc::new(Self {
             device: Arc::clone(device),
             number,
@@ -248,13 +273,15 @@ impl Graph {
 
     /// Numbers of it.
     pub fn facts(&self) -> GraphFacts {
-        let plan = &self.enter().plan;
+        let entered = self.enter();
+        let plan = &entered.plan;
         GraphFacts {
             nodes: plan.nodes.len(),
             edges: plan.edges.count(),
             buffers: plan.kept.0.len(),
             bytes: plan.bytes,
             timed: self.timed,
+            native: entered.native.is_some(),
         }
     }
 
@@ -344,8 +371,14 @@ impl Graph {
             node.work = work;
         }
         let list = List::of(self.number, nodes).map_err(|made| Failed::of(*made))?;
-        let new = Plan::new(list)?;
+        let mut new = Plan::new(list)?;
+        let native = inner.native.is_some();
+        // First: once the device's graph has been changed nothing may fail.
+        new.name_parts(&self.device, native)?;
         let made = self.exchange_native(inner.native.as_ref(), &inner.plan, &new, index)?;
+        if let Some(other) = made.as_ref().map(Option::is_some).filter(|other| *other != native) {
+            new.name_parts(&self.device, other)?;
+        }
         let old = std::mem::replace(&mut inner.plan, Arc::new(new));
         let old_native = made.and_then(|made| std::mem::replace(&mut inner.native, made));
         Ok((Some(old), old_native))
@@ -404,7 +437,7 @@ fn replay_now(stream: Option<&Stream>, graph: &Graph) -> Result<Outcome> {
     let touches = plan.touches().map_err(|failed| refused(super::super::error::from_device(failed)))?;
     let calls = if entered.native.is_some() { 1 } else { plan.calls };
     let fails_late = plan.fails_late || graph.device.capabilities().fails_late;
-    let subject = Subject { name: &NAMES.replay, label, fails_late, calls };
+    let subject = Subject { name: &NAMES.replay, label, fails_late, calls, parts: plan.parts.as_ref() };
     let prints = plan.expect_prints(stream, entered.native.is_some(), label);
     let mut prints = prints.map_err(|failed| refused((*failed.error).clone()))?;
     let mut reached = None;

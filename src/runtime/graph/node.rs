@@ -138,6 +138,16 @@ impl Work {
         }
     }
 
+    /// The same, to be kept.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        match self {
+            Self::Launch(launch) => Arc::clone(&launch.kernel.name),
+            Self::Copy { .. } => Arc::clone(&NAMES.copy),
+            Self::Fill { .. } => Arc::clone(&NAMES.fill),
+            Self::Join => Arc::clone(&NAMES.none),
+        }
+    }
+
     /// What kind of node it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -163,6 +173,11 @@ impl Work {
             Self::Launch(launch) => launch.kernel.fails_late || matches!(launch.grid, Counts::Indirect(_)),
             Self::Copy { .. } | Self::Fill { .. } | Self::Join => false,
         }
+    }
+
+    /// Whether a device may tell something of it by itself.
+    pub(crate) fn is_heard_of(&self) -> bool {
+        self.fails_late() || self.prints().is_some()
     }
 
     /// The kernel, if it prints.

@@ -138,10 +138,17 @@ impl Stream {
     ) -> std::result::Result<(), DeviceError> {
         let span = Span { buffer, offset: 0, size: buffer.size };
         if self.device.capabilities().fails_late {
-            let subject = Subject { name: &NAME, label: buffer.label(), fails_late: true, calls: 1 };
+            let subject = Subject { name: &NAME, label: buffer.label(), fails_late: true, calls: 1, parts: None };
             let touches = [Touch { span, reads: true, write: Write::Whole, rows: None }];
             let about = subject.about((self.queue.id << 40) | at, self.id);
-            let recorded = late::record(&self.queue, at..=at, true, about, &touches, [].into_iter(), None);
+            let recorded = late::record(
+                &self.queue,
+                at..=at,
+                late::Who { about, parts: None, can_fail: true },
+                &touches,
+                [].into_iter(),
+                None,
+            );
             recorded.map_err(|_| DeviceError::OutOfMemory { asked: 0, free: 0 })?;
             marked.found.pending = late::is_pending(buffer.id);
         }

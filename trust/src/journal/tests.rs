@@ -26,6 +26,7 @@ fn entry(queue: u64, position: u64, can_fail: bool, reads: &[Touch], writes: &[T
         writes: writes.iter().cloned().collect(),
         fills: 0,
         about: About { operation: queue * 1000 + position, label: "".into(), kernel: "k".into(), stream: queue },
+        parts: None,
         watch: None,
     }
 }
