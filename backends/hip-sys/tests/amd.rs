@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 #[path = "common/child.rs"]
+#[allow(dead_code, reason = "a part is used")]
 mod child;
 
 use std::ffi::{CStr, CString, c_char};

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 #[path = "../../hip-sys/tests/common/child.rs"]
+#[allow(dead_code, reason = "a part is used")]
 mod child;
 
 use std::ffi::{CStr, CString, c_char};

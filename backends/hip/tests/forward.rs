@@ -28,7 +28,7 @@ use libloading::Library;
 const EXCEPTIONS: &[Exception] = &[];
 
 fn forwarder() -> PathBuf {
-    std::env::var_os("HIP_FORWARD").map_or_else(|| common::built("forward_driver"), PathBuf::from)
+    std::env::var_os("HIP_FORWARD").map_or_else(|| common::built("forward_driver", "libamdhip64.so", &[]), PathBuf::from)
 }
 
 fn open(path: &Path) -> Library {
