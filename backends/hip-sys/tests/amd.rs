@@ -2,38 +2,16 @@
 //! loader finds them and where what they do to the process stays.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
+#[path = "common/child.rs"]
+#[allow(dead_code, reason = "a part is used")]
+mod child;
+
 use std::ffi::{CStr, CString, c_char};
-use std::path::Path;
-use std::process::Command;
 use std::ptr::{null, null_mut};
 
 use hip_sys::*;
 
-const CHILD: &str = "COMPUTE_HIP_CHILD";
-
-/// Runs the test of that name again, in a child whose loader finds AMD's libraries. Whether this process is that child.
-fn is_child(test: &str) -> bool {
-    if std::env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let folder =
-        std::env::var("COMPUTE_HIP").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/hip").to_owned());
-    let libraries = Path::new(&folder).join("usr/lib/x86_64-linux-gnu");
-    if !libraries.is_dir() {
-        println!("NOT TESTED: AMD's libraries are not in {folder} (scripts/hip_packages {folder})");
-        return false;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(CHILD, "1")
-        .env("LD_LIBRARY_PATH", &libraries)
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "{:?}\n{text}", output.status);
-    assert!(text.contains("1 passed"), "{text}");
-    false
-}
+use child::is_child;
 
 fn opened() -> Opened {
     open_from(&["libamdhip64.so.5"]).unwrap()

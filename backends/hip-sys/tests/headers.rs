@@ -1,5 +1,5 @@
 //! The crate against AMD's headers: signatures, numbers and layouts. `scripts/hip_packages` brings the headers of 5.2; what later versions say is in
-//! `values.tsv` and, for layouts, below.
+//! `values.tsv` and, for layouts, below. With `COMPUTE_HIP` at a folder that has others in `usr/include` these tests look at those.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 use std::fmt::Write as _;
@@ -108,7 +108,7 @@ fn numbers_are_the_same_in_every_version() {
     let table = table();
     for (name, value) in VALUES.iter().chain(FLAGS) {
         let (_, columns) = table.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name} is not in values.tsv"));
-        assert_eq!(columns.len(), 5, "{name}");
+        assert_eq!(columns.len(), 7, "{name}");
         for column in columns {
             assert_eq!(*column, value.to_string(), "{name}: {columns:?}");
         }
@@ -181,15 +181,24 @@ layouts! {
 #[test]
 fn layouts_are_those_of_the_headers() {
     let Some(include) = headers() else { return };
-    let (here, body) = layouts();
+    // From 6.0 on the name means the later layout.
+    let properties = "int main(void) { printf(\"%d %zu %zu\\n\", HIP_VERSION_MAJOR, sizeof(hipDeviceProp_t), \
+        offsetof(hipDeviceProp_t, gcnArchName)); return 0; }\n";
+    let printed = c(&include, "properties", properties);
+    let numbers: Vec<usize> = printed.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let is_later = numbers[0] >= 6;
+    let first = (DeviceProperties::FIRST_SIZE, DeviceProperties::FIRST_ARCHITECTURE);
+    let later = (DeviceProperties::R0600_SIZE, DeviceProperties::R0600_ARCHITECTURE);
+    assert_eq!((numbers[1], numbers[2]), if is_later { later } else { first }, "{printed}");
+    let (mut here, body) = layouts();
+    if is_later {
+        // `maxSize` is where `reserved` began before.
+        here = here.replace("hipMemPoolProps.reserved 24", "hipMemPoolProps.reserved 32");
+    }
     assert_eq!(c(&include, "layouts", &body), here);
-    let properties =
-        "int main(void) { printf(\"%zu %zu\\n\", sizeof(hipDeviceProp_t), offsetof(hipDeviceProp_t, gcnArchName)); return 0; }\n";
-    let expected = format!("{} {}\n", DeviceProperties::FIRST_SIZE, DeviceProperties::FIRST_ARCHITECTURE);
-    assert_eq!(c(&include, "properties", properties), expected);
 }
 
-/// What the headers of 6.2, 6.3, 6.4 and 7.0 give, which all agree; the source is that of `values.tsv`.
+/// What the headers of 6.2, 6.3, 6.4, 7.0, 7.1 and, as to sizes, 7.15 give, which all agree; the sources are those of `values.tsv`.
 #[test]
 fn layouts_are_those_of_later_versions() {
     assert_eq!((DeviceProperties::R0600_SIZE, DeviceProperties::R0600_ARCHITECTURE), (1472, 1160));

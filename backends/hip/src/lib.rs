@@ -1,7 +1,7 @@
 //! AMD's GPUs through HIP and hiprtc: the data that `compute-cuda-hip` needs, and nothing that decides. Numbers and layouts are `hip-sys`'s.
 //!
-//! Experimental: no GPU of AMD's has run it. What has: AMD's own library without a device, AMD's compiler, and a stand-in for tests that executes HIP on the
-//! processor (`test_driver/`, no code of AMD's).
+//! Experimental: no GPU of AMD's has run it. What has: AMD's own runtime and compiler with no GPU below them (`fake_hsa/`), and two stand-ins for tests with no code of
+//! AMD's in them, one that executes HIP on the processor (`test_driver/`), one that passes it on to CUDA (`forward_driver/`).
 
 mod metadata;
 mod symbols;

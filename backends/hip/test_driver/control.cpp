@@ -15,6 +15,7 @@ int planned_code = 0;
 bool planned_late = false;
 auto& planned_name = *new std::string;
 auto& planned_only = *new std::string;
+auto& called = *new std::map<std::string, long>;
 
 unsigned long number(const char* name, unsigned long otherwise) {
   const char* text = getenv(name);
@@ -50,6 +51,7 @@ Call::Call(const char* name, bool device) {
   }
   ++calls;
   std::lock_guard<std::mutex> lock(plan_lock);
+  called[name]++;
   if (planned == 0 || std::string(name).rfind(planned_only, 0) != 0 || --planned > 0) return;
   planned_name = name;
   if (planned_late) late = planned_code;
@@ -96,6 +98,14 @@ EXPORT const char* hip_test_failed(void) {
   std::lock_guard<std::mutex> lock(plan_lock);
   name = planned_name;
   return name.c_str();
+}
+// How often a call has been made, by its place among the names of all that have been. 0: there are no more.
+EXPORT long hip_test_called(int n, const char** name) {
+  std::lock_guard<std::mutex> lock(plan_lock);
+  if (n < 0 || n >= (int)called.size()) return 0;
+  auto& [found, times] = *std::next(called.begin(), n);
+  *name = found.c_str();
+  return times;
 }
 // As a new process would find it, but for what still lives.
 EXPORT void hip_test_heal(void) {

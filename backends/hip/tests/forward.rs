@@ -9,7 +9,7 @@ mod common;
 #[path = "../../kernel/tests/cxx/corpus.rs"]
 mod corpus;
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Once};
@@ -28,7 +28,7 @@ use libloading::Library;
 const EXCEPTIONS: &[Exception] = &[];
 
 fn forwarder() -> PathBuf {
-    std::env::var_os("HIP_FORWARD").map_or_else(|| common::built("forward_driver"), PathBuf::from)
+    std::env::var_os("HIP_FORWARD").map_or_else(|| common::built("forward_driver", "libamdhip64.so", &[]), PathBuf::from)
 }
 
 fn open(path: &Path) -> Library {
@@ -36,16 +36,20 @@ fn open(path: &Path) -> Library {
     unsafe { Library::new(path) }.unwrap()
 }
 
+fn find(library: &Library, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: an address, which nobody follows here.
+    unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) }.ok().map(|found| *found)
+}
+
 fn calls(library: &Library) -> Calls {
-    let find = |name: &CStr| unsafe { library.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) }.ok().map(|found| *found);
     // SAFETY: the forwarder has AMD's signatures.
-    unsafe { Calls::load(compute_hip::VENDOR.names, &find) }.unwrap_or_else(|missing| panic!("not forwarded: {missing:?}"))
+    unsafe { Calls::load(compute_hip::VENDOR.names, &|name| find(library, name)) }
+        .unwrap_or_else(|missing| panic!("not forwarded: {missing:?}"))
 }
 
 fn compiler_calls(library: &Library) -> CompilerCalls {
-    let find = |name: &CStr| unsafe { library.get::<*mut std::ffi::c_void>(name.to_bytes_with_nul()) }.ok().map(|found| *found);
     // SAFETY: as above.
-    unsafe { CompilerCalls::load(compute_hip::VENDOR.compiler_names, &find) }
+    unsafe { CompilerCalls::load(compute_hip::VENDOR.compiler_names, &|name| find(library, name)) }
         .unwrap_or_else(|missing| panic!("not forwarded: {missing:?}"))
 }
 
@@ -111,6 +115,7 @@ fn compile(calls: &CompilerCalls, source: &str, options: &[&str]) -> Result<usiz
     let words: Vec<CString> = options.iter().map(|word| CString::new(*word).unwrap()).collect();
     let pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
     let (mut program, mut size) = (null_mut(), 0);
+    // SAFETY: the texts end with zeros, and there is room for what is written.
     unsafe {
         calls.create(&mut program, source.as_ptr(), c"kernel".as_ptr(), 0, null(), null()).unwrap();
         let outcome = calls.compile(program, pointers.len() as i32, pointers.as_ptr());

@@ -24,11 +24,11 @@ pub(crate) fn library() -> Option<PathBuf> {
         println!("NOT TESTED: clang++-19 is not installed, so there is no stand-in for AMD's driver");
         return None;
     }
-    Some(built("test_driver"))
+    Some(built("test_driver", "libamdhip64.so", &[]))
 }
 
 /// The library that `build.sh` of a folder here makes, built now or before from what is in that folder.
-pub(crate) fn built(folder: &str) -> PathBuf {
+pub(crate) fn built(folder: &str, library: &str, more: &[&Path]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&sources).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort_unstable();
@@ -41,9 +41,9 @@ pub(crate) fn built(folder: &str) -> PathBuf {
     // Other test processes want it at the same time.
     let lock = std::fs::File::create(made.join("lock")).unwrap();
     lock.lock().unwrap();
-    let library = made.join("libamdhip64.so");
+    let library = made.join(library);
     if !library.exists() {
-        let output = Command::new(sources.join("build.sh")).arg(&made).output().unwrap();
+        let output = Command::new(sources.join("build.sh")).arg(&made).args(more).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     library
