@@ -86,10 +86,11 @@ demo: needs lib
 
 bench: needs lib
 	cmake -S c_tests -B $(BUILD)/c_tests -DLIBCOMPUTE_BUILD=$(abspath $(BUILD))
-	cmake --build $(BUILD)/c_tests --target host_cost strided graph_cost
+	cmake --build $(BUILD)/c_tests --target host_cost strided graph_cost cuda_cost
 	$(BUILD)/c_tests/host_cost
 	$(BUILD)/c_tests/strided
 	$(BUILD)/c_tests/graph_cost
+	$(BUILD)/c_tests/cuda_cost
 	$(CARGO) bench --locked
 
 # Other runtimes' pools on our traces. Not part of `bench`, as it fetches them.

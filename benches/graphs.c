@@ -5,57 +5,9 @@
  *
  * Absolute numbers belong to the machine that they were taken on; compare ratios. */
 #define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "bench.h"
 
-#include <libcompute/compute.h>
-
-enum { MAX_RUNS = 101, NODES = 1000, PARALLEL = 64 };
-
-static int runs = 15;
-
-static double now(void) /* nanoseconds */
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-/* Of all threads of the process: what other work on the machine does not change. */
-static double processor_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-static double median(double *values)
-{
-    qsort(values, (size_t)runs, sizeof *values, by_value);
-    return values[runs / 2];
-}
-
-#define CHECK(call)                                                             \
-    do {                                                                        \
-        compute_error error = NULL;                                             \
-        compute_status status_ = (call);                                        \
-        if (status_ != COMPUTE_OK) stop(#call, status_, error);                 \
-    } while (0)
-static void stop(const char *call, compute_status status, compute_error error)
-{
-    char text[4096] = "";
-    size_t needed;
-    if (error) (void)compute_error_format(error, COMPUTE_FORMAT_TEXT, text, sizeof text, &needed);
-    fprintf(stderr, "%s: %s: %s\n", call, compute_status_name(status), text);
-    exit(1);
-}
+enum { NODES = 1000, PARALLEL = 64 };
 
 /* One workgroup that does next to nothing, and one that is busy for a while. */
 static const char TINY[] =

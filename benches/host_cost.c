@@ -7,37 +7,17 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <libcompute/compute.h>
+#include "bench.h"
 
-enum { MAX_RUNS = 101, MAX_THREADS = 8, LAUNCHES = 20000, LOOKUPS = 200000, WAITS = 2000, SMALL = 4096, LARGE = 64 << 20, LIVE = 1000000 };
+enum { MAX_THREADS = 8, LAUNCHES = 20000, LOOKUPS = 200000, WAITS = 2000, SMALL = 4096, LARGE = 64 << 20, LIVE = 1000000 };
 
 /* Everything that is measured: nanoseconds per call, launches per second, GiB per second. */
 enum figure_name {
     LAUNCH, LOOKUP, RATE, LAUNCH_FEW = RATE + MAX_THREADS, LAUNCH_MANY, ALLOCATE_FEW, ALLOCATE_MANY, LAUNCH_WAIT, SMALL_CYCLE, UPLOAD, READBACK, MEMCPY_FRESH, MEMCPY, FIGURES
 };
 
-static int runs = 15;
-
-static double now(void) /* nanoseconds */
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 /* A figure of several runs: the median, and the best, which on a machine with other work tells what the median would be without. */
 struct figure {
     double median;
@@ -45,8 +25,8 @@ struct figure {
 };
 static struct figure cost(double *values) /* the less the better */
 {
-    qsort(values, (size_t)runs, sizeof *values, by_value);
-    struct figure figure = { values[runs / 2], values[0] };
+    double middle = median(values);
+    struct figure figure = { middle, values[0] };
     return figure;
 }
 static struct figure rate(double *values) /* the more the better */
@@ -54,22 +34,6 @@ static struct figure rate(double *values) /* the more the better */
     struct figure figure = cost(values);
     figure.best = values[runs - 1];
     return figure;
-}
-
-#define CHECK(call)                                                                  \
-    do {                                                                             \
-        compute_error error = NULL;                                                  \
-        compute_status status_ = (call);                                             \
-        if (status_ != COMPUTE_OK) stop(#call, status_, error);                      \
-    } while (0)
-
-static void stop(const char *call, compute_status status, compute_error error)
-{
-    char text[4096] = "";
-    size_t needed;
-    if (error) (void)compute_error_format(error, COMPUTE_FORMAT_TEXT, text, sizeof text, &needed);
-    fprintf(stderr, "%s: %s: %s\n", call, compute_status_name(status), text);
-    _exit(1);
 }
 
 static const char SOURCE[] =

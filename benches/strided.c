@@ -4,41 +4,10 @@
  *
  * One process, one run: compare ratios. */
 #define _GNU_SOURCE
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "bench.h"
 
-#include <libcompute/compute.h>
-
-enum { MOST_RUNS = 101 };
-
-static int runs = 15;
 static compute_device device;
 static compute_stream stream;
-
-static double now(void) /* seconds */
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        compute_status status_ = (call);                                               \
-        if (status_ != COMPUTE_OK) {                                                   \
-            fprintf(stderr, "%s: %s\n", #call, compute_status_name(status_));          \
-            exit(1);                                                                   \
-        }                                                                              \
-    } while (0)
 
 /* A tensor of rank 2 between rows at a pitch (or turned) and no gaps. */
 struct form {
@@ -54,9 +23,9 @@ static compute_buffer make_buffer(uint64_t size)
     compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
     uint32_t one = 1;
     desc.size = size;
-    CHECK(compute_buffer_create(device, &desc, &buffer, NULL));
+    CHECK(compute_buffer_create(device, &desc, &buffer, &error));
     compute_view view = { buffer, 0, size };
-    CHECK(compute_stream_fill(stream, &view, &one, 4, NULL));
+    CHECK(compute_stream_fill(stream, &view, &one, 4, &error));
     return buffer;
 }
 
@@ -86,15 +55,15 @@ static double once(int way, const struct form *f, compute_buffer buffers[2], uin
     compute_view first = { buffers[0], 0, span }, second = { buffers[1], 0, bytes };
     double start = now();
     switch (way) {
-    case WRITE: CHECK(compute_stream_write_strided(stream, &first, &in, packed, bytes, NULL)); break;
-    case READ: CHECK(compute_stream_read_strided(stream, &first, &out, packed, bytes, NULL)); break;
+    case WRITE: CHECK(compute_stream_write_strided(stream, &first, &in, packed, bytes, &error)); break;
+    case READ: CHECK(compute_stream_read_strided(stream, &first, &out, packed, bytes, &error)); break;
     case COPY:
-        CHECK(compute_stream_copy_strided(stream, &first, &second, &both, NULL));
-        CHECK(compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, NULL));
+        CHECK(compute_stream_copy_strided(stream, &first, &second, &both, &error));
+        CHECK(compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, &error));
         break;
     default: move_rows(f, spread, packed, way == GATHER);
     }
-    return (double)bytes / (now() - start) / (1 << 30);
+    return 1e9 * (double)bytes / (now() - start) / (1 << 30);
 }
 
 static void measure(const struct form *f)
@@ -104,19 +73,16 @@ static void measure(const struct form *f)
     span = (span + 3) / 4 * 4;
     compute_buffer buffers[2] = { make_buffer(span), make_buffer(bytes) };
     unsigned char *spread = malloc(span), *packed = malloc(bytes);
-    double values[WAYS][MOST_RUNS], median[WAYS];
+    double values[WAYS][MAX_RUNS], middle[WAYS];
     memset(spread, 1, span);
     memset(packed, 1, bytes);
     for (int run = -1; run < runs; run++) { /* the first is not counted */
         for (int way = 0; way < WAYS; way++) values[way][run < 0 ? 0 : run] = once(way, f, buffers, span, spread, packed);
     }
-    for (int way = 0; way < WAYS; way++) {
-        qsort(values[way], (size_t)runs, sizeof(double), by_value);
-        median[way] = values[way][runs / 2];
-    }
-    printf("%-42s write %6.2f (%.2f of memcpy)  read %6.2f (%.2f)  copy %6.2f (%.2f)  memcpy %6.2f, %6.2f\n", f->name, median[WRITE],
-           median[WRITE] / median[SCATTER], median[READ], median[READ] / median[GATHER], median[COPY], median[COPY] / median[GATHER], median[SCATTER],
-           median[GATHER]);
+    for (int way = 0; way < WAYS; way++) middle[way] = median(values[way]);
+    printf("%-42s write %6.2f (%.2f of memcpy)  read %6.2f (%.2f)  copy %6.2f (%.2f)  memcpy %6.2f, %6.2f\n", f->name, middle[WRITE],
+           middle[WRITE] / middle[SCATTER], middle[READ], middle[READ] / middle[GATHER], middle[COPY], middle[COPY] / middle[GATHER], middle[SCATTER],
+           middle[GATHER]);
     compute_buffer_release(buffers[0]);
     compute_buffer_release(buffers[1]);
     free(spread);
@@ -132,12 +98,12 @@ int main(int argc, char **argv)
         { "1024 x 1024 words, turned", { 1024, 1024 }, 4, { 4, 4096 }, 1 },
         { "64 rows of 64 B, 128 B apart", { 64, 16 }, 4, { 128, 4 }, 0 },
     };
-    if (argc > 1 && atoi(argv[1]) > 0 && atoi(argv[1]) <= MOST_RUNS) runs = atoi(argv[1]);
+    if (argc > 1 && atoi(argv[1]) > 0 && atoi(argv[1]) <= MAX_RUNS) runs = atoi(argv[1]);
     compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
     desc.backend = "cpu";
     desc.backend_length = COMPUTE_NUL_TERMINATED;
-    CHECK(compute_device_open(&desc, &device, NULL));
-    CHECK(compute_stream_create(device, NULL, &stream, NULL));
+    CHECK(compute_device_open(&desc, &device, &error));
+    CHECK(compute_stream_create(device, NULL, &stream, &error));
     printf("GiB/s, medians of %d\n", runs);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) measure(&forms[i]);
     compute_stream_release(stream);

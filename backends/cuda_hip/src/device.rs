@@ -19,6 +19,7 @@ use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{self, Memory, Pool};
+use crate::movers::Movers;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) attendant: Arc<Attendant>,
+    pub(crate) movers: Arc<Movers>,
     kernels: Table<Arc<Kernel>>,
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
@@ -176,6 +178,7 @@ impl Drop for Shared {
         }
         self.reclaim.close();
         self.attendant.close();
+        self.movers.close();
     }
 }
 
@@ -223,6 +226,7 @@ impl GpuDevice {
             chunks: Chunks::default(),
             reclaim,
             attendant,
+            movers: Arc::default(),
             kernels: Table::default(),
             graphs: Table::default(),
             lanes: Mutex::default(),

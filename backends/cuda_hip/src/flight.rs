@@ -3,8 +3,8 @@
 //! Nothing is enqueued here. Locks: `ending`, then `flight`; a queue's `submit` comes before both.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
@@ -14,15 +14,13 @@ use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
 use crate::graph::Times;
-use crate::staging::{CHUNK, Pinned, Slice};
+use crate::movers::{Movers, Run};
+use crate::staging::{Pinned, Slice};
 
 /// Stamps that are kept for those who ask later.
 const STAMPS: usize = 4096;
 /// Milliseconds after which times are measured from a later event: they come as f32.
 const REBASE: f32 = 1000.0;
-
-/// Threads that move the bytes of long reads.
-const MOST_THREADS: usize = 4;
 
 pub(crate) type Wake = Box<dyn FnOnce() + Send>;
 
@@ -355,7 +353,7 @@ impl Progress {
         // Only the holder of `ending` takes markers away, so these are the oldest still.
         let loads: Vec<Load> =
             self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
-        land_all(&loads);
+        land_all(&shared.movers, &loads);
         for load in loads {
             let timed = self.land(shared, &calls, load);
             let mut flight = self.flight.lock();
@@ -477,47 +475,31 @@ fn out_of_bounds(found: Violation) -> LateCause {
     LateCause::OutOfBounds { location, index, length, invocation, what }
 }
 
-/// Moves all read bytes to their places, by several threads when there are many.
-fn land_all(loads: &[Load]) {
-    let all: Vec<&Landing> = loads.iter().flat_map(|load| &load.landings).collect();
-    let long = all.iter().filter(|landing| matches!(landing, Landing::Rows { from, .. } if from.size >= CHUNK / 2)).count();
-    // Asking how many processors there are takes longer than most landings.
-    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let threads = if long < 2 { 1 } else { (*PROCESSORS).min(MOST_THREADS).min(long) };
-    if threads < 2 {
-        return all.into_iter().for_each(land);
-    }
-    std::thread::scope(|scope| {
-        for share in all.chunks(all.len().div_ceil(threads)) {
-            let all = move || share.iter().copied().for_each(land);
-            // Where no thread is to be had, this one does it: the positions complete either way.
-            if std::thread::Builder::new().spawn_scoped(scope, all).is_err() {
-                all();
+/// Moves all read bytes to their places.
+fn land_all(movers: &Arc<Movers>, loads: &[Load]) {
+    let mut runs = Vec::new();
+    for landing in loads.iter().flat_map(|load| &load.landings) {
+        match landing {
+            Landing::Kept(into) => _ = into,
+            Landing::Counts { from, into } => {
+                // SAFETY: the copy into the slice is over, and it is this operation's.
+                into.set(unsafe { from.bytes() });
             }
-        }
-    });
-}
-
-/// Moves read bytes to their place.
-fn land(landing: &Landing) {
-    match landing {
-        Landing::Kept(into) => _ = into,
-        Landing::Counts { from, into } => {
-            // SAFETY: the copy into the slice is over, and it is this operation's.
-            into.set(unsafe { from.bytes() });
-        }
-        Landing::Rows { from, into, offset, width, pitch } => {
-            // SAFETY: as above.
-            let bytes = unsafe { from.bytes() };
-            for (row, bytes) in bytes.chunks(*width).enumerate() {
-                let start = row.checked_mul(*pitch).and_then(|start| start.checked_add(*offset));
-                let inside = |start: &usize| start.checked_add(bytes.len()).is_some_and(|end| end <= into.size());
-                let Some(start) = start.filter(inside) else { return };
-                // SAFETY: the target is writable for its size until the read's position completes, which is after this; the bytes end within it.
-                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into.pointer().add(start), bytes.len()) }
+            Landing::Rows { from, into, offset, width, pitch } => {
+                // SAFETY: as above.
+                let bytes = unsafe { from.bytes() };
+                let rows = bytes.len().checked_div(*width).unwrap_or(0);
+                let last = rows.checked_sub(1).and_then(|last| last.checked_mul(*pitch));
+                let end = last.and_then(|last| last.checked_add(*offset)?.checked_add(*width));
+                if end.is_some_and(|end| end <= into.size()) {
+                    // SAFETY: the target is writable for its size until the read's position completes, which is after this; the rows end within it. The
+                    // chunk is given back later, too.
+                    runs.push(unsafe { Run::new(bytes, into.pointer().wrapping_add(*offset), *width, *pitch) });
+                }
             }
         }
     }
+    movers.copy(&runs);
 }
 
 impl Laps {

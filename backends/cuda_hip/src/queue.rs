@@ -11,8 +11,9 @@ use compute_hal::{
 use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
-/// How long a wait asks without pause.
+/// How long a wait asks without pause, and how long it lets only others run in between: the system's shortest sleep is some 70 us, much of a short wait.
 const SPIN: Duration = Duration::from_micros(100);
+const YIELD: Duration = Duration::from_millis(2);
 /// The shortest and the longest pause between two looks: a part of what the wait has taken so far, so that a long one is not much
 /// longer for it.
 const SHORTEST: Duration = Duration::from_micros(20);
@@ -68,6 +69,8 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         let taken = now.saturating_duration_since(start);
         if taken < SPIN {
             std::hint::spin_loop();
+        } else if taken < YIELD {
+            std::thread::yield_now();
         } else {
             lane.progress.listen(at, (taken / PART).clamp(SHORTEST, LONGEST).min(left));
         }

@@ -42,7 +42,7 @@ pub struct Options<'a> {
     /// Whether indices that may be out of range are checked: reads then give zero, writes are skipped (L5).
     pub checked: bool,
     /// Whether the kernel gives the same bits on every device: nothing is contracted, and functions are those of [`crate::math`]. Without it,
-    /// products and sums may be fused and transcendental functions are the device's own, as the language allows.
+    /// products and sums may be fused, and transcendental functions and `inverseSqrt` are the device's own, as the language allows.
     pub strict: bool,
     /// Whether a launch may be stopped after a time: loops then look at the device's clock ([`Parameter::TimeLimit`]).
     pub cancellable: bool,

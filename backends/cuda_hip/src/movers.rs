@@ -1,0 +1,221 @@
+//! Threads that copy bytes within host memory: what one thread copies is a fraction of what the bus brings. They are started when there is much to copy, stay for
+//! a while, and end when nobody needs them. No driver is called here.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::reclaim::spawn;
+
+/// Threads at most, the caller included: more than fill the bus help nobody.
+const MOST: usize = 8;
+/// Bytes that a thread takes at a time.
+const SHARE: usize = 256 << 10;
+/// How long a thread stays without work.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asking takes longer than most copies.
+static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+
+/// Rows to be copied: one behind the other where they come from, a pitch apart where they go.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    from: *const u8,
+    to: *mut u8,
+    width: usize,
+    rows: usize,
+    pitch: usize,
+}
+
+// SAFETY: whoever made it vouches for both places from any thread until it is copied; see `Run::new`.
+unsafe impl Send for Run {}
+
+impl Run {
+    /// As many rows as there are.
+    ///
+    /// # Safety
+    /// All rows lie within what `to` points into, they do not overlap, and `width` is not 0. Until the run is copied nobody writes `from`, and nobody else uses the rows.
+    pub(crate) unsafe fn new(from: &[u8], to: *mut u8, width: usize, pitch: usize) -> Self {
+        let run = Self { from: from.as_ptr(), to, width, rows: from.len() / width, pitch };
+        if pitch == width { Self { width: width * run.rows, rows: 1, ..run } } else { run }
+    }
+
+    fn size(&self) -> usize {
+        self.width * self.rows
+    }
+
+    fn copy(self) {
+        for row in 0..self.rows {
+            let (from, to) = (self.from.wrapping_add(row * self.width), self.to.wrapping_add(row * self.pitch));
+            // SAFETY: as `new` was told.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, self.width) }
+        }
+    }
+
+    /// It in pieces of a thread's share: bytes of one row, or rows.
+    fn shares(self) -> impl Iterator<Item = Self> {
+        let one = self.rows == 1;
+        let (whole, step) = if one { (self.width, SHARE) } else { (self.rows, (SHARE / self.width).max(1)) };
+        (0..whole).step_by(step).map(move |start| {
+            let count = step.min(whole - start);
+            let (from, to) = if one { (start, start) } else { (start * self.width, start * self.pitch) };
+            let (width, rows) = if one { (count, 1) } else { (self.width, count) };
+            // `wrapping_add` does not wrap: both are longer.
+            Self { from: self.from.wrapping_add(from), to: self.to.wrapping_add(to), width, rows, pitch: self.pitch }
+        })
+    }
+}
+
+/// A caller's runs, by number: how many are not copied yet.
+struct Batch {
+    id: u64,
+    left: usize,
+}
+
+#[derive(Default)]
+struct State {
+    runs: VecDeque<(u64, Run)>,
+    batches: Vec<Batch>,
+    next: u64,
+    threads: usize,
+    idle: usize,
+    closing: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Movers {
+    state: Mutex<State>,
+    /// To the threads: something to do.
+    work: Condvar,
+    /// To the callers: a batch is over.
+    over: Condvar,
+}
+
+impl Movers {
+    /// Copies all of them, with other threads where that is worth it.
+    pub(crate) fn copy(self: &Arc<Self>, runs: &[Run]) {
+        let whole: usize = runs.iter().map(Run::size).sum();
+        let threads = (*PROCESSORS).min(MOST).min(whole / SHARE);
+        if threads < 2 {
+            return runs.iter().for_each(|run| run.copy());
+        }
+        let mut state = self.state.lock();
+        let id = state.next;
+        state.next += 1;
+        state.runs.extend(runs.iter().flat_map(|run| run.shares()).map(|run| (id, run)));
+        let left = state.runs.iter().filter(|(batch, _)| *batch == id).count();
+        state.batches.push(Batch { id, left });
+        let missing = (threads - 1).saturating_sub(state.idle).min((MOST - 1).saturating_sub(state.threads));
+        state.threads += missing;
+        drop(state);
+        self.work.notify_all();
+        for _ in 0..missing {
+            let own = Arc::clone(self);
+            if spawn("compute-copies", move || own.live()).is_err() {
+                self.state.lock().threads -= 1;
+            }
+        }
+        self.help(id);
+    }
+
+    /// The caller's part: it copies until nothing is left to be begun, and waits for the rest.
+    fn help(&self, id: u64) {
+        let mut state = self.state.lock();
+        loop {
+            let done = state.batches.iter().position(|batch| batch.id == id && batch.left == 0);
+            if let Some(done) = done {
+                state.batches.swap_remove(done);
+                return;
+            }
+            let own = state.runs.iter().position(|(batch, _)| *batch == id);
+            match own.and_then(|own| state.runs.remove(own)) {
+                Some((batch, run)) => {
+                    drop(state);
+                    run.copy();
+                    state = self.state.lock();
+                    self.finished(&mut state, batch);
+                }
+                None => self.over.wait(&mut state),
+            }
+        }
+    }
+
+    fn finished(&self, state: &mut State, id: u64) {
+        if let Some(batch) = state.batches.iter_mut().find(|batch| batch.id == id) {
+            batch.left -= 1;
+            if batch.left == 0 {
+                self.over.notify_all();
+            }
+        }
+    }
+
+    fn live(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if let Some((batch, run)) = state.runs.pop_front() {
+                drop(state);
+                run.copy();
+                state = self.state.lock();
+                self.finished(&mut state, batch);
+                continue;
+            }
+            if state.closing {
+                break;
+            }
+            state.idle += 1;
+            let bored = self.work.wait_for(&mut state, PATIENCE).timed_out();
+            state.idle -= 1;
+            if bored && state.runs.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+    }
+
+    /// The threads end when they have nothing to do.
+    pub(crate) fn close(&self) {
+        self.state.lock().closing = true;
+        self.work.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Movers, Run, SHARE};
+
+    #[test]
+    fn several_callers_get_all_their_bytes_and_rows_moved() {
+        let movers = Arc::new(Movers::default());
+        let (width, pitch) = (SHARE / 3 + 1, SHARE / 2);
+        std::thread::scope(|scope| {
+            for caller in 0..4_u8 {
+                let movers = &movers;
+                scope.spawn(move || {
+                    for round in 0..10 {
+                        let byte = |n: usize| (n * 31 + n / 251) as u8 ^ caller;
+                        let from: Vec<u8> = (0..4 * SHARE + 77 * round + 9 * width).map(byte).collect();
+                        let (bytes, rows) = from.split_at(from.len() - 9 * width);
+                        let (mut to, mut places) = (vec![0; bytes.len()], vec![0; 9 * pitch]);
+                        let size = bytes.len();
+                        // SAFETY: both runs lie in buffers that hold them, and are copied when the call returns.
+                        unsafe {
+                            let runs =
+                                [Run::new(bytes, to.as_mut_ptr(), size, size), Run::new(rows, places.as_mut_ptr(), width, pitch)];
+                            movers.copy(&runs);
+                        }
+                        assert!(to == bytes);
+                        for (row, place) in rows.chunks(width).zip(places.chunks(pitch)) {
+                            assert!(place[..width] == *row && place[width..].iter().all(|byte| *byte == 0));
+                        }
+                    }
+                });
+            }
+        });
+        assert!(movers.state.lock().batches.is_empty());
+        movers.close();
+    }
+}
