@@ -15,6 +15,7 @@ use crate::device::Shared;
 use crate::driver::Failure;
 use crate::graph::Times;
 use crate::staging::{CHUNK, Pinned, Slice};
+use crate::suspects::Recent;
 
 /// Stamps that are kept for those who ask later.
 const STAMPS: usize = 4096;
@@ -165,6 +166,7 @@ pub(crate) struct Progress {
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
     clock: Mutex<Clock>,
+    pub(crate) recent: Recent,
 }
 
 impl Default for Progress {
@@ -180,6 +182,7 @@ impl Default for Progress {
             late: Mutex::default(),
             printed: Mutex::default(),
             clock: Mutex::new(Clock { base: None, time: 1, stamps: VecDeque::new() }),
+            recent: Recent::default(),
         }
     }
 }

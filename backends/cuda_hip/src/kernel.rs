@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
-use compute_hal::kernel::lower::{Lowering, Reports};
+use compute_hal::kernel::lower::{Lowered, Lowering, Reports};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 use parking_lot::Mutex;
@@ -25,6 +25,8 @@ const MOST_LOG: usize = 16 << 10;
 
 /// A kernel that can be launched.
 pub(crate) struct Kernel {
+    /// Its entry point, for errors.
+    pub(crate) name: Box<str>,
     pub(crate) function: Object,
     module: Object,
     pub(crate) parameters: Parameters,
@@ -94,7 +96,7 @@ impl Compiler<'_> {
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
         let code = self.machine_code(&text, request.label)?;
         let calls = enter()?;
-        self.load(&calls, &code, text, request.cancellable, Arc::clone(lowered.reports()))
+        self.load(&calls, &code, text, request.cancellable, &lowered)
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -134,17 +136,18 @@ impl Compiler<'_> {
         code: &[u8],
         text: Text,
         cancellable: bool,
-        reports: Arc<Reports>,
+        lowered: &Lowered,
     ) -> Result<Kernel, DeviceError> {
         let module = load_module(calls, code)?;
         let function = find_function(calls, module, &text.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
         let mut kernel = Kernel {
+            name: lowered.reflection().entry.as_str().into(),
             function,
             module,
             parameters: text.parameters,
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
-            reports,
+            reports: Arc::clone(lowered.reports()),
             cancellable,
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),

@@ -11,7 +11,6 @@ mod api;
 mod attendant;
 mod device;
 pub mod driver;
-mod exit;
 mod flight;
 mod graph;
 mod kernel;
@@ -27,6 +26,7 @@ mod probe;
 mod queue;
 mod reclaim;
 mod staging;
+mod suspects;
 mod table;
 mod upload;
 

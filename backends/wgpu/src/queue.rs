@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::{
-    DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
+    DeviceError, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited, exit,
 };
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
-use crate::exit;
 use crate::flight::{Entry, Progress, Wake, poll, submit};
 use crate::launches::own;
 use crate::memory::{Block, Span, create};
