@@ -156,8 +156,8 @@ impl Api {
             let (name, text) =
                 (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
             let message = format!(
-                "{} answered {name} ({text}). Work that was enqueued before failed; which launch is not known. Nothing on a {} device \
-                 can run in this process any more: only a new process can open one",
+                "{} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {} device is dead with it: \
+                 nothing can run there any more, and only a new process can open one",
                 failure.call, self.vendor.name
             );
             FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen: false }

@@ -37,6 +37,7 @@ impl Compiler<'_> {
         let calls = enter()?;
         let loading = Loading {
             entry: &source.entry,
+            name: &source.entry,
             parameters,
             workgroup_size: interface.workgroup_size,
             shared: interface.workgroup_memory,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
+    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, exit,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -14,7 +14,6 @@ use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::declared;
 use crate::driver::{Failure, Handle};
-use crate::exit;
 use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
@@ -24,6 +23,7 @@ use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;
 use crate::staging::{Chunks, Pinned};
+use crate::suspects;
 use crate::table::Table;
 
 /// Where pinned memory that was given out lies: start and end.
@@ -93,9 +93,20 @@ impl Shared {
     /// What a failed call is; the end of the device if nothing works any more after it.
     pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
         match self.api.cause(failure) {
-            Some(cause) => DeviceError::Lost(self.end_by(cause)),
+            Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, 0),
         }
+    }
+
+    /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
+    fn with_suspects(&self, cause: FaultCause) -> FaultCause {
+        if self.faulted.load(Ordering::Acquire) {
+            return cause;
+        }
+        // Dropped with no lock held: a queue's end may be a call of the driver's, which fails and comes here.
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        let sentence = suspects::sentence(self, lanes.iter().map(|lane| &lane.progress));
+        FaultCause { message: format!("{}. {sentence}", cause.message).into(), ..cause }
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.
@@ -188,6 +199,16 @@ pub(crate) struct GpuDevice {
     capabilities: Capabilities,
 }
 
+/// Whether a context works: one of a process that has had a fault is given out like any other, and refuses what is made of it.
+fn is_alive(calls: &Inside<'_>) -> Result<(), Failure> {
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: the place is ours, and what was made is ended once.
+    unsafe {
+        calls.stream_create(&mut stream, calls.api.vendor.flags.stream)?;
+        calls.stream_destroy(stream)
+    }
+}
+
 /// Pinned memory that was given out. The device lives as long: when its context goes, so does all memory of it.
 struct Staged {
     pinned: Pinned,
@@ -206,6 +227,7 @@ impl GpuDevice {
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
         let home = retained.home;
+        is_alive(&api.enter(home).map_err(lost)?).map_err(lost)?;
         exit::register();
         let reclaim = Reclaim::start(retained)?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;

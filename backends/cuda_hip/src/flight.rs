@@ -16,6 +16,7 @@ use crate::driver::Failure;
 use crate::graph::Times;
 use crate::movers::{Movers, Run};
 use crate::staging::{Pinned, Slice};
+use crate::suspects::Recent;
 
 /// Stamps that are kept for those who ask later.
 const STAMPS: usize = 4096;
@@ -172,6 +173,7 @@ pub(crate) struct Progress {
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
     clock: Mutex<Clock>,
+    pub(crate) recent: Recent,
 }
 
 impl Default for Progress {
@@ -187,6 +189,7 @@ impl Default for Progress {
             late: Mutex::default(),
             printed: Mutex::default(),
             clock: Mutex::new(Clock { base: None, time: 1, stamps: VecDeque::new() }),
+            recent: Recent::default(),
         }
     }
 }

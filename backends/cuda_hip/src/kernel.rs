@@ -25,6 +25,8 @@ const MOST_LOG: usize = 16 << 10;
 
 /// A kernel that can be launched.
 pub(crate) struct Kernel {
+    /// Its entry point, for errors.
+    pub(crate) name: Box<str>,
     pub(crate) function: Object,
     module: Object,
     pub(crate) parameters: Parameters,
@@ -72,6 +74,8 @@ pub(crate) struct Compiler<'a> {
 /// What becomes a kernel once its code is loaded.
 pub(crate) struct Loading<'a> {
     pub(crate) entry: &'a str,
+    /// What people call it.
+    pub(crate) name: &'a str,
     pub(crate) parameters: Parameters,
     pub(crate) workgroup_size: [u32; 3],
     /// Bytes of workgroup memory that a launch asks for.
@@ -120,6 +124,7 @@ impl Compiler<'_> {
         let calls = enter()?;
         let loading = Loading {
             entry: &text.entry,
+            name: &lowered.reflection().entry,
             parameters: text.parameters,
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
@@ -171,6 +176,7 @@ impl Compiler<'_> {
         let module = load_module(calls, code)?;
         let function = find_function(calls, module, loading.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
         let mut kernel = Kernel {
+            name: loading.name.into(),
             function,
             module,
             parameters: loading.parameters,

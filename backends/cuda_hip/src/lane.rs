@@ -1,114 +1,77 @@
-//! A queue's stream and what is put into it, in order. What cannot be put there yet is held back, with all that follows.
-//!
-//! | held back until | |
-//! |---|---|
-//! | another queue has enqueued what is waited for | `Held::Edge` |
-//! | the counts of an indirect grid are on the host | `Held::Launch` |
-//! | there is room for the next piece of a long read | `Held::Read` |
-//! | there is room for the next piece of a write that was itself held back | `Held::Write` |
-//!
-//! Only a call that enqueues waits for room in pinned memory. Those who go on with what is held back come from questions and waits with an end, so they never do.
+//! A queue's stream and what is put into it, in order. What cannot be put there yet is kept by `held`, with all that follows.
 //!
 //! Locks: of several queues' `submit` locks a thread holds one at most. `submit` comes before those of `flight`.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use compute_hal::{DeviceError, HostTarget, LateCause, LateFailure, Position, QueueId};
-use parking_lot::{Mutex, MutexGuard};
+use compute_hal::{DeviceError, Position, QueueId};
+use parking_lot::Mutex;
 
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
 use crate::flight::{Counts, Landing, Load, Progress, Wake};
-use crate::launch::pinned_size;
+use crate::held::{Held, Step};
 use crate::limit::Began;
 use crate::op::{Call, Groups, Op, Ready, Rect};
+use crate::pieces::{FILL, PIECE, Piece, Reading};
 use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
 /// Operations after which an event is recorded although nobody asks, so that memory comes back.
 const OPERATIONS: u32 = 64;
 /// Bytes of pinned memory that a queue may have under way.
 pub(crate) const BUDGET: usize = 16 * CHUNK;
-/// Bytes of a piece of a long read.
-const PIECE: u64 = CHUNK as u64;
-/// Bytes of a fill that come from the host, where the driver cannot fill by itself.
-const FILL: usize = CHUNK / 64;
-
-/// What is held back, oldest first.
-enum Held {
-    Edge(Weak<Lane>, Position),
-    Launch(Place, Call<'static>, Arc<Counts>),
-    Read(Place, Reading),
-    Write(Place, Reading, Cow<'static, [u8]>),
-    Work(Place, Op<'static>, u64),
-}
 
 /// The position of an operation, and whether its end is stamped.
 #[derive(Clone, Copy)]
-struct Place {
-    at: Position,
-    stamp: bool,
-}
-
-/// A long read, and how far it is. Of a write, which has no target.
-struct Reading {
-    rect: Rect,
-    into: HostTarget,
-    row: u64,
-    column: u64,
+pub(crate) struct Place {
+    pub(crate) at: Position,
+    pub(crate) stamp: bool,
 }
 
 /// What a queue's lock holds.
 #[derive(Default)]
 pub(crate) struct Submit {
     /// The highest position in the stream.
-    last: Position,
+    pub(crate) last: Position,
     /// Operations behind the last marker.
-    operations: u32,
+    pub(crate) operations: u32,
     pub(crate) load: Load,
     /// The chunk that slices are cut from, and how much of it is used.
-    chunk: Option<(Pinned, usize)>,
+    pub(crate) chunk: Option<(Pinned, usize)>,
     /// Blocks that the stream has waited for.
-    ready: u64,
+    pub(crate) ready: u64,
     /// Where launches with a time limit note when they began; made for the first.
     pub(crate) began: Option<Began>,
-    held: VecDeque<Held>,
+    pub(crate) held: VecDeque<Held>,
     /// Somebody is at the held ones; `again`: somebody else wanted to be.
-    draining: bool,
-    again: bool,
+    pub(crate) draining: bool,
+    pub(crate) again: bool,
     /// Queues that wait for positions of this one that are not in its stream.
-    dependents: Vec<(Position, Weak<Lane>)>,
-    stamp: bool,
+    pub(crate) dependents: Vec<(Position, Weak<Lane>)>,
+    pub(crate) stamp: bool,
 }
 
 pub(crate) struct Lane {
     pub(crate) id: QueueId,
     pub(crate) shared: Arc<Shared>,
     pub(crate) stream: Object,
-    submit: Mutex<Submit>,
+    pub(crate) submit: Mutex<Submit>,
     /// The highest position accepted, in the stream or not.
-    accepted: AtomicU64,
+    pub(crate) accepted: AtomicU64,
     pub(crate) progress: Progress,
     /// No more work will come.
-    closing: AtomicBool,
+    pub(crate) closing: AtomicBool,
     /// When somebody last looked at the events and none was reached, in nanoseconds since `birth`.
-    looked: AtomicU64,
-    birth: Instant,
-}
-
-/// How a step went.
-enum Step {
-    Done,
-    /// It goes on when something has happened.
-    Blocked(Box<Held>),
+    pub(crate) looked: AtomicU64,
+    pub(crate) birth: Instant,
 }
 
 /// Whether it went well. What failed can be done without, unless it is the end of the device.
-fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, DeviceError> {
+pub(crate) fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, DeviceError> {
     match answer {
         Ok(()) => Ok(true),
         Err(error @ DeviceError::Lost(_)) => Err(error),
@@ -157,36 +120,6 @@ impl Lane {
         Ok(())
     }
 
-    /// After a step: keeps what is not over, and lets go of queues that waited for it.
-    fn settle(self: &Arc<Self>, mut submit: MutexGuard<'_, Submit>, step: Step) {
-        if let Step::Blocked(held) = step {
-            submit.held.push_front(*held);
-            drop(submit);
-            // What it waits for may be there already.
-            return self.shared.attendant.ring();
-        }
-        let due = self.due_dependents(&mut submit);
-        drop(submit);
-        self.let_go(&due);
-    }
-
-    /// Queues that waited for this one go on, as far as they can.
-    fn let_go(&self, due: &[Weak<Self>]) {
-        due.iter().filter_map(Weak::upgrade).for_each(|lane| lane.drain());
-        if !due.is_empty() {
-            // What they wait for next may be nobody's business but the attendant's.
-            self.shared.attendant.ring();
-        }
-    }
-
-    fn due_dependents(&self, submit: &mut Submit) -> Vec<Weak<Self>> {
-        if submit.dependents.is_empty() {
-            return Vec::new();
-        }
-        let last = submit.last;
-        submit.dependents.extract_if(.., |(position, _)| *position <= last).map(|(_, lane)| lane).collect()
-    }
-
     /// Completes `at` without work.
     pub(crate) fn mark(self: &Arc<Self>, at: Position) {
         if self.shared.fault().is_some() {
@@ -220,7 +153,13 @@ impl Lane {
     }
 
     /// Puts an operation into the stream.
-    fn execute(self: &Arc<Self>, submit: &mut Submit, place: Place, op: Op<'_>, ready: u64) -> Result<Step, DeviceError> {
+    pub(crate) fn execute(
+        self: &Arc<Self>,
+        submit: &mut Submit,
+        place: Place,
+        op: Op<'_>,
+        ready: u64,
+    ) -> Result<Step, DeviceError> {
         let calls = self.shared.enter()?;
         self.begin(submit, &calls, ready)?;
         let step = match op {
@@ -259,7 +198,7 @@ impl Lane {
     }
 
     /// An operation that touches blocks up to `ready` is about to be put into the stream.
-    fn begin(&self, submit: &mut Submit, calls: &Inside<'_>, ready: u64) -> Result<(), DeviceError> {
+    pub(crate) fn begin(&self, submit: &mut Submit, calls: &Inside<'_>, ready: u64) -> Result<(), DeviceError> {
         // Also when it fails: a part of it may be in the stream.
         submit.operations += 1;
         self.follow(submit, calls, ready)
@@ -273,44 +212,8 @@ impl Lane {
         Ok(())
     }
 
-    /// As [`Self::execute`] for what was held back, without waiting for room.
-    fn execute_held(
-        self: &Arc<Self>,
-        submit: &mut Submit,
-        place: Place,
-        op: Op<'static>,
-        ready: u64,
-    ) -> Result<Step, DeviceError> {
-        let calls = self.shared.enter()?;
-        if !self.has_room(submit, &calls, pinned(&op))? {
-            return Ok(Step::Blocked(Box::new(Held::Work(place, op, ready))));
-        }
-        match op {
-            Op::Write(rect, bytes) if rect.width.saturating_mul(rect.rows) > PIECE => {
-                self.begin(submit, &calls, ready)?;
-                self.go_on_writing(submit, place, Reading::of_write(rect)?, bytes)
-            }
-            op => self.execute(submit, place, op, ready),
-        }
-    }
-
-    /// Whether slices of so many bytes in all are there without waiting. If not, a marker sees to it that they will be.
-    fn has_room(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<bool, DeviceError> {
-        let kept = submit.chunk.as_ref().map_or(0, |(chunk, _)| chunk.size);
-        let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
-        let out = self.progress.out.load(Ordering::Relaxed);
-        // What is too large for all room there is gets it when nothing else is under way.
-        let room = size == 0 || pending + kept + out + size < BUDGET || pending + out == 0;
-        // Early, so that some comes back while the rest is on its way.
-        if pending >= BUDGET / 4 || (pending > 0 && !room) {
-            // A failure is no matter: whoever found no room comes back.
-            unless_lost(self.place_marker(submit, calls))?;
-        }
-        Ok(room)
-    }
-
     /// Everything of `at` is in the stream.
-    fn finish(self: &Arc<Self>, submit: &mut Submit, calls: &Inside<'_>, place: Place) -> Result<(), DeviceError> {
+    pub(crate) fn finish(self: &Arc<Self>, submit: &mut Submit, calls: &Inside<'_>, place: Place) -> Result<(), DeviceError> {
         let Place { at, stamp } = place;
         // First of all: what is in the stream is not refused any more. What fails below is done without, or again.
         submit.last = submit.last.max(at);
@@ -401,28 +304,14 @@ impl Lane {
         Ok(Step::Done)
     }
 
-    /// A launch whose counts are there.
-    fn launch_counted(
-        self: &Arc<Self>,
-        submit: &mut Submit,
-        place: Place,
-        call: Call<'static>,
-        counts: Arc<Counts>,
-    ) -> Result<Step, DeviceError> {
-        let Some(asked) = counts.get() else { return Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts)))) };
-        let allowed = self.shared.limits.grid;
-        if asked.iter().zip(allowed).any(|(asked, allowed)| *asked > allowed) {
-            submit.load.late.push(LateFailure { position: place.at, cause: LateCause::GridLimit { asked, allowed } });
-            return self.execute(submit, place, Op::Mark, 0);
-        }
-        if asked.contains(&0) {
-            return self.execute(submit, place, Op::Mark, 0);
-        }
-        self.execute_held(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0)
-    }
-
     /// Puts as much of a read into the stream as there is room for.
-    fn read(&self, submit: &mut Submit, calls: &Inside<'_>, place: Place, mut reading: Reading) -> Result<Step, DeviceError> {
+    pub(crate) fn read(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        place: Place,
+        mut reading: Reading,
+    ) -> Result<Step, DeviceError> {
         if reading.rect.rows == 1 && self.shared.is_pinned(reading.into.pointer().addr(), reading.rect.width) {
             let Rect { address, width, .. } = reading.rect;
             let (to, size) = (reading.into.pointer().cast(), usize::try_from(width).unwrap_or(0));
@@ -498,7 +387,7 @@ impl Lane {
         Ok(())
     }
 
-    fn write_piece(
+    pub(crate) fn write_piece(
         &self,
         submit: &mut Submit,
         calls: &Inside<'_>,
@@ -509,146 +398,6 @@ impl Lane {
         let slice = self.slice(submit, calls, piece.size())?;
         crate::moves::gather(&slice, bytes, piece, host_pitch)?;
         crate::moves::to_device(calls, self.stream, piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))
-    }
-
-    /// Puts as much of a write that was held back into the stream as there is room for.
-    fn go_on_writing(
-        self: &Arc<Self>,
-        submit: &mut Submit,
-        place: Place,
-        mut pieces: Reading,
-        bytes: Cow<'static, [u8]>,
-    ) -> Result<Step, DeviceError> {
-        let calls = self.shared.enter()?;
-        while let Some(piece) = pieces.next() {
-            if !self.has_room(submit, &calls, piece.size())? {
-                pieces.back(&piece);
-                return Ok(Step::Blocked(Box::new(Held::Write(place, pieces, bytes))));
-            }
-            self.write_piece(submit, &calls, &piece, &bytes, pieces.rect.host_pitch)?;
-        }
-        self.finish(submit, &calls, place)?;
-        Ok(Step::Done)
-    }
-
-    /// Makes later work wait for a position of another queue.
-    pub(crate) fn wait_for(self: &Arc<Self>, other: &Arc<Self>, position: Position) -> Result<(), DeviceError> {
-        self.shared.well()?;
-        if other.progress.completed() >= position {
-            return Ok(());
-        }
-        if Arc::ptr_eq(self, other) {
-            let past = self.accepted.load(Ordering::Acquire) >= position;
-            return if past { Ok(()) } else { Err(DeviceError::Internal("a queue that waits for its own future".into())) };
-        }
-        let mut submit = self.submit.lock();
-        // As in `run`.
-        self.shared.well()?;
-        if submit.held.is_empty() && !submit.draining {
-            drop(submit);
-            // Nothing is before it, so that a refusal is one of this call alone.
-            let passed = other.wait_in(position, self)?;
-            submit = self.submit.lock();
-            if passed {
-                submit.operations += 1;
-                return Ok(());
-            }
-        }
-        submit.held.push_back(Held::Edge(Arc::downgrade(other), position));
-        drop(submit);
-        // Also when it was not there just now: it may be by now.
-        self.drain();
-        self.shared.well()
-    }
-
-    /// Makes a stream wait for a position of this queue; false when it is not in its stream yet: then `waiter` is told.
-    fn wait_in(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
-        let mut submit = self.submit.lock();
-        if self.progress.completed() >= position {
-            return Ok(true);
-        }
-        if submit.last < position {
-            submit.dependents.push((position, Arc::downgrade(waiter)));
-            return Ok(false);
-        }
-        let calls = self.shared.enter()?;
-        if !self.progress.is_covered(position) {
-            self.place_marker(&mut submit, &calls)?;
-        }
-        // An event is recorded again only under this lock, so it still means that position.
-        // SAFETY: event and stream live.
-        let waited = self.progress.with_event(position, |event| unsafe { calls.stream_wait(waiter.stream.0, event.0, 0) });
-        waited.unwrap_or(Ok(())).map_err(|f| self.shared.fail(f))?;
-        Ok(true)
-    }
-
-    /// Goes on with what is held back, as far as it can.
-    pub(crate) fn drain(self: &Arc<Self>) {
-        let mut submit = self.submit.lock();
-        if submit.draining {
-            submit.again = true;
-            return;
-        }
-        while let Some(held) = submit.held.pop_front() {
-            submit.draining = true;
-            submit.again = false;
-            let step = match held {
-                Held::Edge(other, position) => {
-                    drop(submit);
-                    let edge = self.pass_edge(&other, position);
-                    submit = self.submit.lock();
-                    submit.operations += 1;
-                    edge
-                }
-                Held::Launch(place, call, counts) => self.launch_counted(&mut submit, place, call, counts),
-                Held::Read(place, reading) => self.go_on_reading(&mut submit, place, reading),
-                Held::Write(place, pieces, bytes) => self.go_on_writing(&mut submit, place, pieces, bytes),
-                Held::Work(place, op, ready) => self.execute_held(&mut submit, place, op, ready),
-            };
-            submit.draining = false;
-            match step {
-                Ok(Step::Done) => {
-                    let due = self.due_dependents(&mut submit);
-                    if !due.is_empty() {
-                        drop(submit);
-                        self.let_go(&due);
-                        submit = self.submit.lock();
-                        if submit.draining {
-                            return;
-                        }
-                    }
-                }
-                Ok(Step::Blocked(held)) => {
-                    submit.held.push_front(*held);
-                    if !submit.again {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    // It was accepted, and what follows may depend on it: there is no honest way on.
-                    self.shared.lose("HELD", format!("work that had to wait could not be enqueued: {error}"));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn pass_edge(self: &Arc<Self>, other: &Weak<Self>, position: Position) -> Result<Step, DeviceError> {
-        let passed = match other.upgrade() {
-            // Its queue is gone, and with it whatever it was to do.
-            None => true,
-            Some(lane) => lane.wait_in(position, self)?,
-        };
-        Ok(if passed { Step::Done } else { Step::Blocked(Box::new(Held::Edge(Weak::clone(other), position))) })
-    }
-
-    fn go_on_reading(self: &Arc<Self>, submit: &mut Submit, place: Place, reading: Reading) -> Result<Step, DeviceError> {
-        let calls = self.shared.enter()?;
-        let step = self.read(submit, &calls, place, reading)?;
-        if let Step::Done = step {
-            self.finish(submit, &calls, place)?;
-        }
-        Ok(step)
     }
 
     /// Sees to it that a marker covers `at`, if that is in the stream and nobody is just enqueueing. Who is may have looked before somebody wanted it: ask again.
@@ -788,8 +537,6 @@ pub(crate) enum Attended {
     Over,
 }
 
-const NO_MEMORY: DeviceError = DeviceError::OutOfMemory { asked: 0, free: 0 };
-
 impl Drop for Lane {
     fn drop(&mut self) {
         // All of it while the device still takes things back: a field would be dropped after it.
@@ -805,75 +552,5 @@ impl Drop for Lane {
             self.shared.chunks.give(chunk);
         }
         drop((load, held));
-    }
-}
-
-/// Rows that go through one slice.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    pub(crate) address: u64,
-    /// Where they begin in host memory.
-    pub(crate) host: u64,
-    pub(crate) width: u64,
-    pub(crate) rows: u64,
-    pub(crate) pitch: u64,
-}
-
-impl Piece {
-    fn size(&self) -> usize {
-        usize::try_from(self.width * self.rows).unwrap_or(usize::MAX)
-    }
-}
-
-impl Reading {
-    fn of_write(rect: Rect) -> Result<Self, DeviceError> {
-        Ok(Self { rect, into: HostTarget::staging(0).ok_or(NO_MEMORY)?, row: 0, column: 0 })
-    }
-
-    /// The next rows, or the next part of one that is longer than a piece.
-    fn next(&mut self) -> Option<Piece> {
-        let rect = &self.rect;
-        if rect.is_empty() || self.row >= rect.rows {
-            return None;
-        }
-        let (start, host) = (self.row * rect.pitch + self.column, self.row * rect.host_pitch + self.column);
-        let at = |width, rows| Piece { address: rect.address + start, host, width, rows, pitch: rect.pitch };
-        if rect.width > PIECE {
-            let width = (rect.width - self.column).min(PIECE);
-            let piece = at(width, 1);
-            self.column += width;
-            if self.column == rect.width {
-                (self.row, self.column) = (self.row + 1, 0);
-            }
-            return Some(piece);
-        }
-        let rows = (PIECE / rect.width).min(rect.rows - self.row);
-        let piece = at(rect.width, rows);
-        self.row += rows;
-        Some(piece)
-    }
-
-    /// Undoes the last `next`.
-    fn back(&mut self, piece: &Piece) {
-        if self.rect.width <= PIECE {
-            self.row -= piece.rows;
-        } else if self.column == 0 {
-            (self.row, self.column) = (self.row - 1, self.rect.width - piece.width);
-        } else {
-            self.column -= piece.width;
-        }
-    }
-}
-
-/// Bytes of pinned memory for an operation, or for its first piece.
-fn pinned(op: &Op<'_>) -> usize {
-    let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
-    match op {
-        Op::Mark | Op::Move(_) | Op::Send(..) => 0,
-        Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
-        Op::Launch(call) => pinned_size(call),
-        Op::Replay(replay) => replay.launches().map(pinned_size).max().unwrap_or(0),
-        Op::Fill { .. } => FILL,
-        Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),
     }
 }

@@ -76,6 +76,8 @@ impl Lane {
             place_inline(&call.inline, slice, arguments)?;
             told = self.place_reports(submit, calls, at, call, slice, arguments)?;
         }
+        // Before: a fault of this very launch may be this call's answer.
+        self.progress.recent.note(at, Some(call.id));
         launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
         submit.load.told.extend(told);
         Ok(())
@@ -118,6 +120,7 @@ impl Lane {
         replay: &Replay,
     ) -> Result<(), DeviceError> {
         let Some(Listed { steps, times }) = &replay.list else {
+            self.progress.recent.note(at, None);
             return replay.launch(calls, self.stream).map_err(|f| self.shared.fail(f));
         };
         let Some(times) = times else {

@@ -4,8 +4,8 @@ use compute_hal::DeviceError;
 
 use crate::api::{Inside, Object};
 use crate::driver::{Copy2d, Failure, FillNode};
-use crate::lane::Piece;
 use crate::op::Move;
+use crate::pieces::Piece;
 use crate::staging::Slice;
 
 /// Sizes are within a block, which the driver allocated, so they fit.

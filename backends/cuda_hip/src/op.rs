@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use compute_hal::kernel::cxx::Parameter;
-use compute_hal::{Binding, DeviceError, Grid, HostRows, HostSource, HostTarget, Launch, Pitched, Region};
+use compute_hal::{Binding, DeviceError, Grid, HostRows, HostSource, HostTarget, KernelId, Launch, Pitched, Region};
 use smallvec::SmallVec;
 
 use crate::device::Shared;
@@ -65,6 +65,7 @@ pub(crate) type Inline<'a> = SmallVec<[(u32, Cow<'a, [u8]>); 2]>;
 /// A launch.
 pub(crate) struct Call<'a> {
     pub(crate) kernel: Arc<Kernel>,
+    pub(crate) id: KernelId,
     pub(crate) groups: Groups,
     /// The block of arguments, as far as it is known.
     pub(crate) arguments: SmallVec<[u8; 256]>,
@@ -103,9 +104,9 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,
-            Self::Launch(Call { kernel, groups, arguments, inline, record, limit }) => {
+            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit }) => {
                 let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-                Op::Launch(Call { kernel, groups, arguments, inline, record, limit })
+                Op::Launch(Call { kernel, id, groups, arguments, inline, record, limit })
             }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
@@ -251,7 +252,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
             Groups::At(span.address)
         }
     };
-    Ok(Ready { op: Op::Launch(Call { kernel, groups, arguments, inline, record, limit }), ready })
+    Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit }), ready })
 }
 
 #[cfg(test)]

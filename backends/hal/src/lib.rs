@@ -17,6 +17,7 @@
 //! `docs/device-interface.md` holds the answer of each of the four devices to every method.
 
 mod error;
+pub mod exit;
 mod graph;
 mod host;
 mod native;

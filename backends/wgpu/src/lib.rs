@@ -18,7 +18,6 @@ mod commands;
 mod device;
 mod driver;
 mod errors;
-mod exit;
 mod flight;
 mod gpu;
 mod graph;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use compute_hal::{
     DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
+    exit,
 };
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
-use crate::exit;
 use crate::flight::Progress;
 use crate::launches::own;
 use crate::memory::{Block, Span, create};

@@ -1,0 +1,137 @@
+/* LOST-02 and T12 on a real GPU: a kernel that faults ends the device, and what then still works. Each test is a process of its own, as after a fault no other
+ * context of the process works. Only CUDA's driver has such faults to test with: RULES_BACKEND=cuda, or nothing is tried. */
+#include "rules.h"
+
+#define MEMBERS 64
+
+static compute_device device;
+static compute_stream stream;
+static compute_kernel increment, stray;
+static compute_buffer in, out;
+static int calls;
+
+static void call_back(void *user, compute_status status, compute_error error)
+{
+    (void)user;
+    (void)status;
+    (void)error;
+    __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+}
+
+static void set_up(void)
+{
+    device = open_device();
+    stream = make_stream(device);
+    increment = make_kernel(device, INCREMENT);
+    /* Nothing is checked, and 60 GiB behind a buffer there is nothing. */
+    compute_kernel_desc desc = kernel_desc("@group(0) @binding(0) var<storage, read> I: array<u32>;\n"
+        "@group(0) @binding(1) var<storage, read_write> O: array<vec4<u32>>;\n"
+        "@compute @workgroup_size(64) fn stray(" ID ") { O[id.x + I[0] * 0x8000000u + 0xb0000000u] = vec4(1u); }", "stray");
+    desc.bounds = COMPUTE_BOUNDS_UNCHECKED;
+    stray = make_kernel_from(device, &desc);
+    in = make_buffer(device, 4 * MEMBERS, "in");
+    out = make_buffer(device, 4 * MEMBERS, "out");
+    fill_words(stream, in, 7);
+    fill_words(stream, out, 1);
+    wait_for(stream);
+}
+
+/* Everything answers the fault, with one cause, which names the kernel and says what is left to do. */
+static void expect_dead(void)
+{
+    compute_view view = whole(in), other = whole(out);
+    compute_event none = NULL;
+    compute_stream another = NULL;
+    uint32_t word = 1;
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    CHECK_EQ(last_info().poisoned, 1);
+    CHECK(error_says("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    CHECK(error_says("new process"));
+    CHECK(error_says("Every context"));
+    CHECK(error_says("stray"));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, launch_io(stream, increment, "", in, out, 1));
+    CHECK(error_says("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_write(stream, &view, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_read(stream, &other, &word, 4, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, SECONDS, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_record(stream, &none, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_create(device, NULL, &another, E));
+    CHECK_EQ(word, 1);
+}
+
+TEST(t12_an_illegal_address_ends_the_device_with_the_launch_that_did_it_and_nothing_hangs)
+{
+    set_up();
+    compute_event event = NULL;
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    OK(launch(stream, stray, 1, bindings, 2));
+    OK(compute_stream_record(stream, &event, E));
+    uint64_t start = now_ns();
+    OK(compute_event_on_complete(event, call_back, NULL, COMPUTE_CALLBACK_ON_WORKER, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_event_wait(event, 20 * SECONDS, E));
+    CHECK(now_ns() - start < 10 * SECONDS);
+    CHECK(error_says("It was the launch of `stray`"));
+    print_error(last_error);
+    expect_dead();
+    for (int i = 0; i < 2000 && __atomic_load_n(&calls, __ATOMIC_SEQ_CST) == 0; i++) usleep(1000);
+    usleep(20000);
+    CHECK_EQ(calls, 1);
+}
+
+TEST(t12_of_several_launches_all_are_named_that_may_have_been_it)
+{
+    set_up();
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_stream other = make_stream(device);
+    for (int i = 0; i < 3; i++) OK(launch(stream, stray, 1, bindings, 2));
+    compute_status status = launch_io(other, increment, "", in, out, 1);
+    CHECK(status == COMPUTE_OK || status == COMPUTE_ERROR_DEVICE_POISONED);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, 20 * SECONDS, E));
+    print_error(last_error);
+    expect_dead();
+}
+
+TEST(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works)
+{
+    set_up();
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    OK(launch(stream, stray, 1, bindings, 2));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, 20 * SECONDS, E));
+    OK(compute_buffer_destroy(out, E));
+    compute_buffer_release(in);
+    compute_kernel_release(stray);
+    compute_kernel_release(increment);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    /* Whatever the driver says of another one: an answer, and no device that does not work. */
+    compute_device_desc desc;
+    compute_device again = NULL;
+    compute_device_desc_init(&desc);
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    compute_status status = compute_device_open(&desc, &again, E);
+    print_error(last_error);
+    CHECK(status < 0 && again == NULL);
+    setenv("RULES_BACKEND", "cpu", 1);
+    device = open_device();
+    stream = make_stream(device);
+    in = make_buffer(device, 4 * MEMBERS, "in");
+    out = make_buffer(device, 4 * MEMBERS, "out");
+    fill_words(stream, in, 7);
+    OK(launch_io(stream, make_kernel(device, INCREMENT), "", in, out, 1));
+    CHECK_EQ(get_word(stream, out, 3), 8);
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    const char *backend = getenv("RULES_BACKEND");
+    if (!backend || strcmp(backend, "cuda") != 0) {
+        printf("not tried: only cuda has faults that end a device (RULES_BACKEND=cuda)\n");
+        return 0;
+    }
+    RUN(t12_an_illegal_address_ends_the_device_with_the_launch_that_did_it_and_nothing_hangs);
+    RUN(t12_of_several_launches_all_are_named_that_may_have_been_it);
+    RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
+    return finish();
+}
