@@ -348,6 +348,31 @@ static int needs(const char *one, const char *other)
     return 0;
 }
 
+TEST(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    static const char *const three[] = { "-DOFFSET=3" };
+    compute_device_info mine = device_info(device);
+    compute_native_source one = on("cuda") ? cuda_source() : hip_source();
+    compute_native_source sources[3] = { one, one, one };
+    sources[0].target = "sm_10";
+    sources[2].target = mine.target;
+    sources[0].target_length = sources[2].target_length = COMPUTE_NUL_TERMINATED;
+    sources[2].options = three;
+    compute_native_desc native = scale_of(sources, 3);
+    compute_kernel kernel = NULL;
+    OK(make(NULL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 2);
+    try_scale(kernel, 3);
+    native.source_count = 2;
+    OK(make(NULL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 1);
+    native.source_count = 1;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("sm_10") && error_says(mine.target));
+}
+
 TEST(l9_parameters_that_are_declared_aliases_may_overlap)
 {
     if (!needs("cuda", "hip")) return;
@@ -419,7 +444,7 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     static const char TEXT[] =
         "extern __shared__ unsigned words[];\n"
         "extern \"C\" __global__ void sum(unsigned* out, unsigned count) {\n"
-        "  __shared__ char one;\n  if (threadIdx.x == 0) one = 1;\n"
+        "  __shared__ volatile char one;\n  if (threadIdx.x == 0) one = 1;\n"
         "  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) words[i] = 1;\n  __syncthreads();\n"
         "  if (threadIdx.x == 0) { unsigned all = one - 1u; for (unsigned i = 0; i < count; i++) all += words[i]; out[0] = all; } }\n";
     compute_native_source source = text_source(TEXT, "sum");
@@ -457,7 +482,7 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     /* All of it is one byte too many, as the code has one of its own. */
     native.workgroup_memory = (uint32_t)most;
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
-    CHECK(error_says("needs 1 bytes") && error_says(number));
+    CHECK(error_says("bytes of workgroup memory and") && error_says(number));
 }
 
 /* Launches a kernel of its own, over and over. */
@@ -766,6 +791,7 @@ int main(int argc, char **argv)
     RUN(l11_without_a_source_for_the_device_the_refusal_says_which_there_are);
     RUN(l5_validation_takes_the_portable_source_as_native_code_cannot_be_validated);
     RUN(f1_bad_native_descriptions_are_refused);
+    RUN(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over);
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);
     RUN(l4_scalars_of_every_width_arrive_as_they_were_given);
     RUN(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told);
