@@ -587,6 +587,24 @@ TEST(pkg_03_an_error_of_the_compiler_is_told_with_its_line)
     told();
 }
 
+TEST(t7_a_native_source_that_turns_out_not_to_compile_claims_what_is_declared_as_written)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    compute_native_source source = text_source("extern \"C\" __global__ void k(unsigned* i, unsigned* o) { wrong }\n", "k");
+    compute_native_parameter parameters[2] = { parameter("i", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_READ), parameter("o", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE) };
+    compute_native_desc native = native_of(&source, 1, parameters, 2);
+    compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+    desc.compile = COMPUTE_COMPILE_LAZY;
+    desc.next = &native;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 16, "out");
+    IS(COMPUTE_ERROR_COMPILE, launch_io(stream, kernel, "", in, out, 1));
+    CHECK(last_info().refusal);
+    CHECK(claimed_by(out, 0, 16) != 0);
+    CHECK_EQ(claimed_by(in, 0, 16), 0);
+}
+
 TEST(pkg_03_headers_are_given_with_the_source_and_missed_by_name)
 {
     if (!needs("cuda", "cuda")) return;
@@ -798,6 +816,7 @@ int main(int argc, char **argv)
     RUN(dl_07_threads_with_little_and_much_workgroup_memory_do_not_disturb_each_other);
     RUN(dl_08_arguments_are_compared_with_the_code_where_the_driver_tells);
     RUN(pkg_03_an_error_of_the_compiler_is_told_with_its_line);
+    RUN(t7_a_native_source_that_turns_out_not_to_compile_claims_what_is_declared_as_written);
     RUN(pkg_03_headers_are_given_with_the_source_and_missed_by_name);
     RUN(pkg_03_cudas_own_headers_work_from_their_folder);
     RUN(l11_ptx_goes_before_text_and_a_later_version_is_refused_by_number);
