@@ -348,6 +348,31 @@ static int needs(const char *one, const char *other)
     return 0;
 }
 
+TEST(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    static const char *const three[] = { "-DOFFSET=3" };
+    compute_device_info mine = device_info(device);
+    compute_native_source one = on("cuda") ? cuda_source() : hip_source();
+    compute_native_source sources[3] = { one, one, one };
+    sources[0].target = "sm_10";
+    sources[2].target = mine.target;
+    sources[0].target_length = sources[2].target_length = COMPUTE_NUL_TERMINATED;
+    sources[2].options = three;
+    compute_native_desc native = scale_of(sources, 3);
+    compute_kernel kernel = NULL;
+    OK(make(NULL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 2);
+    try_scale(kernel, 3);
+    native.source_count = 2;
+    OK(make(NULL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 1);
+    native.source_count = 1;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("sm_10") && error_says(mine.target));
+}
+
 TEST(l9_parameters_that_are_declared_aliases_may_overlap)
 {
     if (!needs("cuda", "hip")) return;
@@ -419,7 +444,7 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     static const char TEXT[] =
         "extern __shared__ unsigned words[];\n"
         "extern \"C\" __global__ void sum(unsigned* out, unsigned count) {\n"
-        "  __shared__ char one;\n  if (threadIdx.x == 0) one = 1;\n"
+        "  __shared__ volatile char one;\n  if (threadIdx.x == 0) one = 1;\n"
         "  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) words[i] = 1;\n  __syncthreads();\n"
         "  if (threadIdx.x == 0) { unsigned all = one - 1u; for (unsigned i = 0; i < count; i++) all += words[i]; out[0] = all; } }\n";
     compute_native_source source = text_source(TEXT, "sum");
@@ -457,7 +482,7 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
     /* All of it is one byte too many, as the code has one of its own. */
     native.workgroup_memory = (uint32_t)most;
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
-    CHECK(error_says("needs 1 bytes") && error_says(number));
+    CHECK(error_says("bytes of workgroup memory and") && error_says(number));
 }
 
 /* Launches a kernel of its own, over and over. */
@@ -560,6 +585,24 @@ TEST(pkg_03_an_error_of_the_compiler_is_told_with_its_line)
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
     CHECK(error_says("`l`"));
     told();
+}
+
+TEST(t7_a_native_source_that_turns_out_not_to_compile_claims_what_is_declared_as_written)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    compute_native_source source = text_source("extern \"C\" __global__ void k(unsigned* i, unsigned* o) { wrong }\n", "k");
+    compute_native_parameter parameters[2] = { parameter("i", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_READ), parameter("o", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE) };
+    compute_native_desc native = native_of(&source, 1, parameters, 2);
+    compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+    desc.compile = COMPUTE_COMPILE_LAZY;
+    desc.next = &native;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 16, "out");
+    IS(COMPUTE_ERROR_COMPILE, launch_io(stream, kernel, "", in, out, 1));
+    CHECK(last_info().refusal);
+    CHECK(claimed_by(out, 0, 16) != 0);
+    CHECK_EQ(claimed_by(in, 0, 16), 0);
 }
 
 TEST(pkg_03_headers_are_given_with_the_source_and_missed_by_name)
@@ -766,12 +809,14 @@ int main(int argc, char **argv)
     RUN(l11_without_a_source_for_the_device_the_refusal_says_which_there_are);
     RUN(l5_validation_takes_the_portable_source_as_native_code_cannot_be_validated);
     RUN(f1_bad_native_descriptions_are_refused);
+    RUN(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over);
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);
     RUN(l4_scalars_of_every_width_arrive_as_they_were_given);
     RUN(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told);
     RUN(dl_07_threads_with_little_and_much_workgroup_memory_do_not_disturb_each_other);
     RUN(dl_08_arguments_are_compared_with_the_code_where_the_driver_tells);
     RUN(pkg_03_an_error_of_the_compiler_is_told_with_its_line);
+    RUN(t7_a_native_source_that_turns_out_not_to_compile_claims_what_is_declared_as_written);
     RUN(pkg_03_headers_are_given_with_the_source_and_missed_by_name);
     RUN(pkg_03_cudas_own_headers_work_from_their_folder);
     RUN(l11_ptx_goes_before_text_and_a_later_version_is_refused_by_number);

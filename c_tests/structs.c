@@ -96,6 +96,14 @@ static compute_status create_kernel(const void *desc)
     compute_kernel_release(made);
     return status;
 }
+static compute_status create_native(const void *native)
+{
+    compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+    desc.source = "@compute @workgroup_size(1) fn nothing() {}";
+    desc.source_length = strlen((const char *)desc.source);
+    desc.next = native;
+    return create_kernel(&desc);
+}
 static compute_status launch_empty(const void *desc) { return compute_stream_launch(stream, (const compute_launch_desc *)desc, E); }
 
 static compute_status write_strided(const void *desc)
@@ -162,6 +170,16 @@ TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
     check_reader("graph", &graph_desc, sizeof graph_desc, UP_TO(compute_graph_desc, reserved), create_builder);
     check_reader("buffer", &buffer, sizeof buffer, UP_TO(compute_buffer_desc, size), create_buffer);
     check_reader("kernel", &source, sizeof source, UP_TO(compute_kernel_desc, source_length), create_kernel);
+    compute_native_source native_source;
+    memset(&native_source, 0, sizeof native_source);
+    native_source.language = COMPUTE_LANGUAGE_CUDA;
+    native_source.code = native_source.entry = "nothing";
+    native_source.code_length = native_source.entry_length = COMPUTE_NUL_TERMINATED;
+    compute_native_desc native = COMPUTE_NATIVE_DESC_INIT;
+    native.sources = &native_source;
+    native.source_count = 1;
+    native.workgroup_size[0] = 1;
+    check_reader("native", &native, sizeof native, UP_TO(compute_native_desc, workgroup_memory), create_native);
     check_reader("launch", &launch, sizeof launch, UP_TO(compute_launch_desc, grid), launch_empty);
     compute_strided_desc word = COMPUTE_STRIDED_DESC_INIT;
     compute_tensor_desc tensor = COMPUTE_TENSOR_DESC_INIT;

@@ -14,6 +14,7 @@ mod device;
 pub mod driver;
 pub mod elf;
 mod flight;
+mod forms;
 mod graph;
 mod held;
 mod kernel;
