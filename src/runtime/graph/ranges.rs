@@ -37,7 +37,7 @@ impl Ranges {
     pub(crate) fn missing<'a>(&'a self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'a> {
         let (mut at, end) = (range.start, range.end);
         // What is in front of each part, and what is behind the last.
-        self.overlapping(range).chain([end..end]).filter_map(move |part| {
+        self.overlapping(range).chain(std::iter::once(end..end)).filter_map(move |part| {
             let gap = at..part.start.min(end);
             at = at.max(part.end);
             (!gap.is_empty()).then_some(gap)
