@@ -204,6 +204,74 @@ TEST(f2_calls_that_need_little_do_not_notice)
     CHECK_EQ(get_word(stream, out, 3), 2);
 }
 
+/* A fill of each of the words of a buffer, none next to another: as many ranges as nodes. */
+static compute_status add_word(compute_graph_builder builder, compute_buffer buffer, uint32_t i)
+{
+    compute_view view = range(buffer, 8 * (uint64_t)i, 4);
+    return compute_graph_builder_add_fill(builder, &view, &i, 4, NULL, 0, NULL, 0, NULL, E);
+}
+
+TEST(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory)
+{
+    set_up();
+    enum { NODES = 600 };
+    compute_buffer buffer = make_buffer(device, 8 * NODES, "words");
+    compute_graph_builder builder = NULL;
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    unsigned lost = 0;
+    compute_status status;
+    for (uint32_t i = 0; i < NODES; i++) {
+        WITHOUT_MEMORY(&status, add_word(builder, buffer, i));
+        if (status == COMPUTE_OK) continue;
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(refused > 0);
+        lost++;
+        OK(add_word(builder, buffer, i));
+    }
+    CHECK(lost > 0);
+    compute_graph graph = NULL;
+    WITHOUT_MEMORY(&status, compute_graph_builder_instantiate(builder, &graph, E));
+    CHECK(refused > 0 && graph == NULL);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    compute_graph_info info = COMPUTE_GRAPH_INFO_INIT;
+    OK(compute_graph_get_info(graph, &info, E));
+    CHECK_EQ(info.node_count, NODES);
+    for (int round = 0; round < 3; round++) {
+        WITHOUT_MEMORY(&status, compute_stream_replay(stream, graph, E));
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(claimed_by(buffer, 8 * (NODES - 1), 4) == last_info().failure);
+        OK(compute_stream_replay(stream, graph, E));
+        for (uint32_t i = 0; i < NODES; i += 83) CHECK_EQ(get_word(stream, buffer, 2 * i), i);
+    }
+    size_t needed = 0;
+    WITHOUT_MEMORY(&status, compute_graph_export(graph, COMPUTE_GRAPH_JSON, NULL, 0, &needed, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+}
+
+TEST(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory)
+{
+    set_up();
+    enum { NODES = 600 };
+    compute_buffer buffer = make_buffer(device, 8 * NODES, "words");
+    uint64_t number = 0;
+    compute_graph graph = NULL;
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &number, E));
+    for (uint32_t i = 0; i < NODES; i++) {
+        compute_view view = range(buffer, 8 * (uint64_t)i, 4);
+        OK(compute_stream_fill(stream, &view, &i, 4, E));
+    }
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_stream_end_capture(stream, number, &graph, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(graph == NULL && refused > 0);
+    CHECK(claimed_by(buffer, 0, 4) != 0 && claimed_by(buffer, 8 * (NODES - 1), 4) != 0);
+    IS(COMPUTE_ERROR_BUSY, compute_stream_end_capture(stream, number, &graph, E));
+    fill_words(stream, buffer, 5);
+    CHECK_EQ(get_word(stream, buffer, 3), 5);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -212,5 +280,7 @@ int main(int argc, char **argv)
     RUN(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused);
     RUN(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory);
     RUN(f2_calls_that_need_little_do_not_notice);
+    RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
+    RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
     return finish();
 }

@@ -62,7 +62,9 @@ pub(crate) struct Replay {
     /// How many nodes each one still waits for.
     pending: Vec<AtomicU32>,
     left: AtomicUsize,
-    /// Nodes that whoever comes first may run.
+    /// Those that wait for none, the first one last, with room for all nodes: for whoever begins.
+    roots: Mutex<Vec<u32>>,
+    /// Nodes that whoever comes first may run; room for all.
     ready: Mutex<Vec<u32>>,
     ready_count: AtomicUsize,
     /// Whether the pool has it in its list. Written under the pool's lock.
@@ -212,6 +214,10 @@ impl Replay {
             }
         }
         let left = AtomicUsize::new(nodes.len());
+        let (mut roots, ready) = (reserved(nodes.len())?, Mutex::new(reserved(nodes.len())?));
+        // There are fewer nodes than that.
+        roots.extend(graph.waits.iter().enumerate().rev().filter(|(_, waits)| **waits == 0).map(|(node, _)| node as u32));
+        let roots = Mutex::new(roots);
         Ok(Self {
             at,
             fifo: Arc::clone(fifo),
@@ -220,7 +226,8 @@ impl Replay {
             own,
             pending,
             left,
-            ready: Mutex::default(),
+            roots,
+            ready,
             ready_count: AtomicUsize::new(0),
             shared: AtomicBool::new(false),
             times,
@@ -247,9 +254,7 @@ impl Replay {
 
     /// Runs it from its beginning. True: it is over, and the caller owns the queue.
     pub(crate) fn begin(self: &Arc<Self>, seat: Seat) -> bool {
-        let roots = self.graph.waits.iter().enumerate().rev().filter(|(_, waits)| **waits == 0);
-        // There are fewer nodes than that.
-        let mine: Vec<u32> = roots.map(|(node, _)| node as u32).collect();
+        let mine = std::mem::take(&mut *self.roots.lock());
         self.nodes.is_empty() || self.run(mine, seat)
     }
 

@@ -1,5 +1,6 @@
 //! A list of nodes that grows: what a capture window records into, and what an explicit graph is made of.
 
+use std::collections::TryReserveError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::super::code;
 use super::super::device::Device;
-use super::super::error::{Checked, Failed, Result, refusal};
+use super::super::error::{Checked, Failed, Result, error, refusal};
 use super::effects::{Nodes, Tracker};
 use super::instance::Graph;
 use super::node::{Node, Request, Work};
@@ -72,6 +73,12 @@ impl Edges {
         (&self.ends, &self.list) == (&other.ends, &other.list)
     }
 
+    /// Room for one more node with so many edges.
+    fn reserve(&mut self, edges: usize) -> std::result::Result<(), TryReserveError> {
+        self.list.try_reserve(edges)?;
+        self.ends.try_reserve(1)
+    }
+
     /// Adds the edges of the next node.
     fn push(&mut self, mut after: Nodes) -> Checked<()> {
         if after.len() <= FEW {
@@ -79,7 +86,7 @@ impl Edges {
             after.retain(|node| !all.iter().any(|other| self.after(*other as usize).binary_search(node).is_ok()));
         }
         let end = self.list.len().checked_add(after.len()).and_then(|end| u32::try_from(end).ok());
-        let room = self.list.try_reserve(after.len()).is_ok() && self.ends.try_reserve(1).is_ok();
+        let room = self.reserve(after.len()).is_ok();
         let Some(end) = end.filter(|_| room) else {
             return refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} more edges", after.len()));
         };
@@ -95,6 +102,8 @@ pub(crate) struct List {
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Edges,
     pub(crate) tracker: Tracker,
+    /// There was no memory in the midst of a node: nobody knows what the tracker has noted of it.
+    broken: bool,
 }
 
 impl List {
@@ -102,14 +111,24 @@ impl List {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         // After four billion lists numbers come again: a node of one that old may then be taken for another's.
         let number = NEXT.fetch_add(1, Ordering::Relaxed).max(1);
-        Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default() }
+        Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default(), broken: false }
     }
 
     /// A list of nodes that were checked.
     pub(crate) fn of(number: u32, nodes: Vec<Node>) -> Checked<Self> {
-        let mut list = Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default() };
+        let mut list = Self { number, ..Self::new() };
         nodes.into_iter().try_for_each(|node| list.add(node).map(drop))?;
         Ok(list)
+    }
+
+    /// Refuses a list that ran out of memory in the midst of a node.
+    pub(crate) fn whole(&self) -> Checked<()> {
+        if !self.broken {
+            return Ok(());
+        }
+        refusal(code::OUT_OF_MEMORY, || {
+            format!("there was no host memory in the midst of node {}; begin the graph anew", self.nodes.len())
+        })
     }
 
     /// Adds a node behind those that the caller names, and behind all that it conflicts with.
@@ -117,16 +136,28 @@ impl List {
         if self.nodes.len() >= MOST_NODES {
             return refusal(code::LIMIT, || format!("the graph has {MOST_NODES} nodes, which is the most that is allowed"));
         }
-        if self.nodes.try_reserve(1).is_err() {
-            return refusal(code::OUT_OF_MEMORY, || format!("no host memory for node {}", self.nodes.len()));
+        self.whole()?;
+        let no_memory = |index| move || format!("no host memory for node {index}");
+        let index = self.nodes.len();
+        // What most nodes need first: without that nothing has changed.
+        let room = self.nodes.try_reserve(1).is_ok() && self.edges.reserve(FEW + node.given.len()).is_ok();
+        if !room || self.tracker.reserve(node.work.touches()).is_err() {
+            return refusal(code::OUT_OF_MEMORY, no_memory(index));
         }
+        self.broken = true;
         // At most MOST_NODES.
-        let index = self.nodes.len() as u32;
-        let mut after = self.tracker.add(index, node.work.touches());
+        let Ok(mut after) = self.tracker.add(index as u32, node.work.touches()) else {
+            return refusal(code::OUT_OF_MEMORY, no_memory(index));
+        };
+        if after.try_reserve(node.given.len()).is_err() {
+            return refusal(code::OUT_OF_MEMORY, no_memory(index));
+        }
         after.extend_from_slice(&node.given);
         after.sort_unstable();
         after.dedup();
         self.edges.push(after)?;
+        self.broken = false;
+        let index = index as u32;
         self.nodes.push(node);
         Ok(NodeId::new(self.number, index))
     }
@@ -162,10 +193,20 @@ impl GraphBuilder {
         self.device.check()?;
         let (number, nodes) = {
             let list = self.list.lock();
-            (list.number, list.nodes.clone())
+            list.whole().map_err(|made| Failed::of(*made))?;
+            (list.number, copied(&list.nodes)?)
         };
         Graph::new(&self.device, &self.options, number, nodes)
     }
+}
+
+/// The nodes once more.
+pub(crate) fn copied(nodes: &[Node]) -> Result<Vec<Node>> {
+    let mut all = Vec::new();
+    let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, format!("no host memory for {} nodes", nodes.len())));
+    all.try_reserve_exact(nodes.len()).map_err(no_memory)?;
+    all.extend(nodes.iter().cloned());
+    Ok(all)
 }
 
 /// The places of nodes that the caller names, rising, each once.

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use compute_trust::NoMemory;
 use smallvec::SmallVec;
 
 use super::super::buffer::{Buffer, View};
@@ -70,15 +71,28 @@ pub(crate) struct Tracker {
 
 impl Tracker {
     /// The parts of a view that were not written wholly by an earlier node.
-    pub(crate) fn outside(&self, view: &View) -> Vec<Range<u64>> {
-        match self.by_id.get(&view.buffer.id).and_then(|index| self.buffers.get(*index)) {
-            Some(of) => of.whole.missing(&view.range()),
-            None => vec![view.range()],
-        }
+    pub(crate) fn outside(&self, view: &View) -> impl Iterator<Item = Range<u64>> {
+        let of = self.by_id.get(&view.buffer.id).and_then(|index| self.buffers.get(*index));
+        let all = of.is_none().then(|| view.range());
+        of.into_iter().flat_map(|of| of.whole.missing(&view.range())).chain(all)
     }
 
-    /// Adds a node, whose touches do not conflict with each other, and gives the earlier nodes that it has to follow, rising.
-    pub(crate) fn add<'a>(&mut self, node: u32, touches: impl Iterator<Item = Touched<'a>> + Clone) -> Nodes {
+    /// Room for what [`Self::add`] will note of a node, as far as it grows with the graph. Without it nothing has changed.
+    pub(crate) fn reserve<'a>(&mut self, touches: impl Iterator<Item = Touched<'a>>) -> Result<(), NoMemory> {
+        let mut new = 0;
+        for touched in touches {
+            match self.by_id.get(&touched.view.buffer.id).and_then(|index| self.buffers.get_mut(*index)) {
+                Some(of) => of.pieces.try_reserve((of.pieces.len() + 3).min(MOST_PIECES)).map_err(|_| NoMemory)?,
+                None => new += 1,
+            }
+        }
+        self.by_id.try_reserve(new).map_err(|_| NoMemory)?;
+        self.buffers.try_reserve(new).map_err(|_| NoMemory)
+    }
+
+    /// Adds a node, whose touches do not conflict with each other, and gives the earlier nodes that it has to follow, rising. After an error nobody knows what
+    /// it has noted, and it must not be used any more.
+    pub(crate) fn add<'a>(&mut self, node: u32, touches: impl Iterator<Item = Touched<'a>> + Clone) -> Result<Nodes, NoMemory> {
         let mut after = Nodes::new();
         // All reads first: what a node reads is what was there before it.
         for touched in touches.clone().filter(|touched| touched.reads && touched.view.size > 0) {
@@ -87,7 +101,7 @@ impl Tracker {
             for part in of.whole.missing(&range) {
                 of.outside.add(&part);
             }
-            of.use_pieces(node, &range, false, &mut after);
+            of.use_pieces(node, &range, false, &mut after)?;
         }
         for touched in touches.filter(|touched| touched.write != Write::No && touched.view.size > 0) {
             let of = self.of(&touched.view.buffer);
@@ -96,12 +110,12 @@ impl Tracker {
                 Write::Whole => of.whole.add(&range),
                 Write::Part | Write::No => of.part.add(&range),
             }
-            of.use_pieces(node, &range, true, &mut after);
+            of.use_pieces(node, &range, true, &mut after)?;
         }
         after.sort_unstable();
         after.dedup();
         after.retain(|other| *other != node);
-        after
+        Ok(after)
     }
 
     fn of(&mut self, buffer: &Arc<Buffer>) -> &mut Of {
@@ -114,23 +128,28 @@ impl Tracker {
     }
 
     /// What the graph does to what was there before: reads first, in the order in which buffers were first used, by offset.
-    pub(crate) fn effects(&self) -> Vec<Effect> {
+    pub(crate) fn effects(&self) -> Result<Vec<Effect>, NoMemory> {
         let mut effects = Vec::new();
-        let mut put = |of: &Of, ranges: &Ranges, reads, write| {
-            let view =
-                |range: Range<u64>| View { buffer: Arc::clone(&of.buffer), offset: range.start, size: range.end - range.start };
-            effects.extend(ranges.iter().map(|range| Effect { view: view(range), reads, write }));
+        let mut put = |(buffer, range, write): (&Arc<Buffer>, Range<u64>, Write)| {
+            effects.try_reserve(1).map_err(|_| NoMemory)?;
+            let view = View { buffer: Arc::clone(buffer), offset: range.start, size: range.end - range.start };
+            effects.push(Effect { view, reads: write == Write::No, write });
+            Ok(())
         };
         for of in &self.buffers {
-            put(of, &of.outside, true, Write::No);
+            of.outside.iter().try_for_each(|range| put((&of.buffer, range, Write::No)))?;
         }
-        for of in &self.buffers {
-            let mut part = of.part.clone();
-            of.whole.iter().for_each(|range| part.remove(&range));
-            put(of, &part, false, Write::Part);
-            put(of, &of.whole, false, Write::Whole);
-        }
-        effects
+        self.writes().try_for_each(put)?;
+        Ok(effects)
+    }
+
+    /// What the graph writes: what only a part of is written, perhaps, and what is written wholly. Needs no memory, as it is to be claimed.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>, Write)> {
+        self.buffers.iter().flat_map(|of| {
+            let part = of.part.iter().flat_map(|range| of.whole.missing(&range));
+            let whole = of.whole.iter().map(|range| (&of.buffer, range, Write::Whole));
+            part.map(|range| (&of.buffer, range, Write::Part)).chain(whole)
+        })
     }
 
     /// Every buffer, once.
@@ -151,15 +170,17 @@ impl Of {
     }
 
     /// Has `node` read or write a range, and collects those that it follows.
-    fn use_pieces(&mut self, node: u32, range: &Range<u64>, writes: bool, after: &mut Nodes) {
+    fn use_pieces(&mut self, node: u32, range: &Range<u64>, writes: bool, after: &mut Nodes) -> Result<(), NoMemory> {
         self.all.add(range);
         let first = self.pieces.partition_point(|piece| piece.range.end <= range.start);
         let behind = first + self.pieces[first..].partition_point(|piece| piece.range.start < range.end);
         if self.pieces.len() + 2 + (behind - first) > MOST_PIECES {
             return self.stand_for_all(node, after);
         }
-        let old: SmallVec<[Piece; 4]> = self.pieces.drain(first..behind).collect();
-        let mut new: SmallVec<[Piece; 8]> = SmallVec::new();
+        let (mut old, mut new) = (SmallVec::<[Piece; 4]>::new(), SmallVec::<[Piece; 8]>::new());
+        old.try_reserve(behind - first).map_err(|_| NoMemory)?;
+        new.try_reserve(2 * (behind - first) + 3).map_err(|_| NoMemory)?;
+        old.extend(self.pieces.drain(first..behind));
         let mut at = range.start;
         for piece in old {
             let (head, inner, tail) = cut(piece, range);
@@ -168,9 +189,9 @@ impl Of {
                 new.push(Piece { range: at..inner.range.start, writer: None, readers: SmallVec::from_slice(&[node]) });
             }
             at = inner.range.end;
-            inner.follow(writes, after);
+            inner.follow(writes, after)?;
             if !writes {
-                new.push(inner.read_by(node, after));
+                new.push(inner.read_by(node, after)?);
             }
             new.extend(tail);
         }
@@ -181,38 +202,44 @@ impl Of {
             let place = new.iter().position(|piece| piece.range.start >= range.end).unwrap_or(new.len());
             new.insert(place, Piece { range: at..range.end, writer: None, readers: SmallVec::from_slice(&[node]) });
         }
+        self.pieces.try_reserve(new.len()).map_err(|_| NoMemory)?;
         self.pieces.splice(first..first, new);
+        Ok(())
     }
 
     /// Too many pieces: the node follows all that used the buffer, and whoever uses it later follows the node.
-    fn stand_for_all(&mut self, node: u32, after: &mut Nodes) {
-        self.pieces.iter().for_each(|piece| piece.follow(true, after));
+    fn stand_for_all(&mut self, node: u32, after: &mut Nodes) -> Result<(), NoMemory> {
+        self.pieces.iter().try_for_each(|piece| piece.follow(true, after))?;
         self.pieces.clear();
         self.pieces.push(Piece { range: 0..self.buffer.size, writer: Some(node), readers: SmallVec::new() });
+        Ok(())
     }
 }
 
 impl Piece {
     /// What a node that uses it follows.
-    fn follow(&self, writes: bool, after: &mut Nodes) {
+    fn follow(&self, writes: bool, after: &mut Nodes) -> Result<(), NoMemory> {
+        after.try_reserve(self.readers.len() + 1).map_err(|_| NoMemory)?;
         // Readers follow the writer already.
         if writes && !self.readers.is_empty() {
             after.extend_from_slice(&self.readers);
         } else {
             after.extend(self.writer);
         }
+        Ok(())
     }
 
-    fn read_by(mut self, node: u32, after: &mut Nodes) -> Self {
+    fn read_by(mut self, node: u32, after: &mut Nodes) -> Result<Self, NoMemory> {
         if self.readers.contains(&node) {
-            return self;
+            return Ok(self);
         }
         if self.readers.len() >= MOST_READERS {
+            after.try_reserve(self.readers.len()).map_err(|_| NoMemory)?;
             after.extend_from_slice(&self.readers);
             self.readers.clear();
         }
         self.readers.push(node);
-        self
+        Ok(self)
     }
 }
 

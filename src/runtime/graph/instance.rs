@@ -21,7 +21,7 @@ use super::super::section::{Outcome, Performed, Subject, Touch, Write, alone, pe
 use super::super::stream::Stream;
 use super::super::transfer::{NAMES, usable};
 use super::super::{code, log};
-use super::builder::{Edges, GraphOptions, List, NodeId};
+use super::builder::{Edges, GraphOptions, List, NodeId, copied};
 use super::effects::Effect;
 use super::node::{Node, Request, Work};
 use super::playback;
@@ -99,7 +99,7 @@ pub struct GraphFacts {
 }
 
 /// What of the effects is written.
-pub(super) fn written(effects: &[Effect]) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>)> {
+fn written(effects: &[Effect]) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>)> {
     let written = effects.iter().filter(|effect| effect.write != Write::No);
     written.map(|effect| (&effect.view.buffer, effect.view.range()))
 }
@@ -140,13 +140,22 @@ impl Drop for Inside<'_> {
 }
 
 impl Plan {
-    fn new(list: List) -> Result<Self> {
+    /// Takes nodes and edges of a list over. After an error they are still the list's.
+    fn new(list: &mut List) -> Result<Self> {
         let kept = Kept::new(list.tracker.buffers())?;
-        let (effects, bytes) = (list.tracker.effects(), list.tracker.bytes());
-        let List { nodes, edges, .. } = list;
+        list.whole().map_err(|made| Failed::of(*made))?;
+        let effects = list.tracker.effects().map_err(|none| Failed::of(error(code::OUT_OF_MEMORY, none.to_string())))?;
+        let bytes = list.tracker.bytes();
+        let nodes = &list.nodes;
         let fails_late = nodes.iter().any(|node| node.work.fails_late());
         let calls = nodes.iter().filter(|node| !node.work.is_nothing()).count() as u64;
-        let printing = (0_u32..).zip(&nodes).filter(|(_, node)| node.work.prints().is_some()).map(|(index, _)| index).collect();
+        let mut printing = Vec::new();
+        for (index, _) in (0_u32..).zip(nodes).filter(|(_, node)| node.work.prints().is_some()) {
+            let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
+            printing.try_reserve(1).map_err(no_memory)?;
+            printing.push(index);
+        }
+        let (nodes, edges) = (std::mem::take(&mut list.nodes), std::mem::take(&mut list.edges));
         Ok(Self { nodes, edges, bytes, effects, kept, fails_late, calls, printing, parts: None })
     }
 
@@ -239,11 +248,11 @@ fn native_graph(plan: &Plan, device: &Device, label: &str, timed: bool) -> std::
 impl Graph {
     /// Makes nodes ready.
     pub(crate) fn new(device: &Arc<Device>, options: &GraphOptions, number: u32, nodes: Vec<Node>) -> Result<Arc<Self>> {
-        Self::of(device, options, List::of(number, nodes).map_err(|made| Failed::of(*made))?)
+        Self::of(device, options, &mut List::of(number, nodes).map_err(|made| Failed::of(*made))?)
     }
 
     /// Makes a list ready.
-    pub(crate) fn of(device: &Arc<Device>, options: &GraphOptions, list: List) -> Result<Arc<Self>> {
+    pub(crate) fn of(device: &Arc<Device>, options: &GraphOptions, list: &mut List) -> Result<Arc<Self>> {
         device.check()?;
         let can = device.capabilities();
         if options.timed && !(can.native_graphs && can.timestamps) {
@@ -366,12 +375,12 @@ impl Graph {
                 }
             };
         }
-        let mut nodes = plan.nodes.clone();
+        let mut nodes = copied(&plan.nodes)?;
         if let Some(node) = nodes.get_mut(index) {
             node.work = work;
         }
-        let list = List::of(self.number, nodes).map_err(|made| Failed::of(*made))?;
-        let mut new = Plan::new(list)?;
+        let mut list = List::of(self.number, nodes).map_err(|made| Failed::of(*made))?;
+        let mut new = Plan::new(&mut list)?;
         let native = inner.native.is_some();
         // First: once the device's graph has been changed nothing may fail.
         new.name_parts(&self.device, native)?;

@@ -6,6 +6,7 @@
 //! While a window is prepared, the stream's buffers come from the persistent pools and are held: the recording takes at once what the warm-up took one after another.
 //! When it begins they are let go, and the pools are frozen. Lock order: a window before marks; no lock but those of maps and pools is taken under both.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -20,7 +21,8 @@ use super::super::stream::Stream;
 use super::super::transfer::usable;
 use super::super::{code, late, trust};
 use super::builder::{GraphOptions, List};
-use super::instance::{Graph, written};
+use super::effects::Tracker;
+use super::instance::Graph;
 use super::node::{Node, Request, Work};
 
 const CLOSED: u8 = 0;
@@ -196,10 +198,10 @@ fn first_claim(list: &List, work: &Work) -> Option<(Arc<Failure>, Arc<Buffer>)> 
         if !buffer.mark.glance().dirty {
             return None;
         }
-        let parts = list.tracker.outside(touched.view);
+        let mut parts = list.tracker.outside(touched.view);
         let found = alone(buffer, |map| {
             let map = map.lock();
-            parts.into_iter().find_map(|part| map.first_claim(part).map(|(_, failure)| Arc::clone(failure)))
+            parts.find_map(|part| map.first_claim(part).map(|(_, failure)| Arc::clone(failure)))
         });
         found.map(|failure| (failure, Arc::clone(buffer)))
     })
@@ -328,18 +330,16 @@ impl Stream {
     }
 
     fn finish(&self, recording: Recording, number: Option<u64>) -> Result<Arc<Graph>> {
-        let Recording { options, list, doom, number: opened, .. } = recording;
-        let effects = list.tracker.effects();
+        let Recording { options, mut list, doom, number: opened, .. } = recording;
         let doom = doom.map(|doom| self.doomed(&doom));
         let abandoned = (number != Some(opened)).then(|| self.abandoned(number, opened));
         match (doom, abandoned) {
-            (None, None) => {
-                Graph::of(&self.device, &options, list).map_err(|failed| refuse((*failed.error).clone(), written(&effects)))
-            }
-            (Some(made), None) | (None, Some(made)) => Err(refuse(made, written(&effects))),
+            (None, None) => Graph::of(&self.device, &options, &mut list)
+                .map_err(|failed| refuse((*failed.error).clone(), written(&list.tracker))),
+            (Some(made), None) | (None, Some(made)) => Err(refuse(made, written(&list.tracker))),
             (Some(doom), Some(abandoned)) => {
                 let members = [doom, abandoned].map(|made| Failure::new(Arc::new(made), true));
-                claim(&Failure::group(&members), written(&effects));
+                claim(&Failure::group(&members), written(&list.tracker));
                 Err(trust::several(&members.map(|member| (member, 0))))
             }
         }
@@ -384,6 +384,11 @@ impl Stream {
         };
         fail(code::BUSY, format!("stream `{}` {state}; the order is prepare, begin, end, and this is {call}", self.label))
     }
+}
+
+/// What the nodes would have written.
+fn written(tracker: &Tracker) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>)> {
+    tracker.writes().map(|(buffer, range, _)| (buffer, range))
 }
 
 fn late_failing(failure: Arc<Failure>) -> Failing {
