@@ -200,7 +200,17 @@ impl World {
                 writes.iter().cloned().collect::<SmallVec<[Touch; 4]>>(),
             );
             self.journal.reserve(reads.len() + writes.len()).expect("memory is there");
-            self.journal.record(Entry { queue, first: position, last: position, can_fail, reads, writes, fills: 0, about, watch });
+            self.journal.record(Entry {
+                queue,
+                first: position,
+                last: position,
+                can_fail,
+                reads,
+                writes,
+                fills: 0,
+                about,
+                watch,
+            });
         }
         self.queues[queue as usize].2.push(Pending { position, event, can_fail, failed: can_fail && fails });
         event
