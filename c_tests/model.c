@@ -3,6 +3,8 @@
  * refused launch, a driver error) and late (T13); when a late one becomes known depends on chance, what is claimed in the end does not.
  *
  *     model [SEED]        one seed only, telling each step
+ *
+ * MODEL_PART=K/N: every N-th seed from K on.
  */
 #include "rules.h"
 
@@ -391,7 +393,14 @@ int main(int argc, char **argv)
         run_seed((uint32_t)atoi(argv[1]));
         return 0;
     }
-    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+    unsigned first = 0, step = 1;
+    const char *part = getenv("MODEL_PART");
+    if (part && (sscanf(part, "%u/%u", &first, &step) != 2 || first >= step)) {
+        printf("MODEL_PART is %s, not K/N\n", part);
+        return 1;
+    }
+    if (part) printf("every seed of %u from %u on\n", step, first);
+    for (uint32_t seed = first; seed < SEEDS; seed += step) {
         int status = 0;
         fflush(NULL);
         pid_t child = fork();

@@ -248,11 +248,9 @@ impl Recorder {
             placed.push(Some(self.place_block(shared, &dispatch.part.block)?));
         }
         self.prepare_record(shared, kernel, dispatch.part.first)?;
-        if self.groups.get(&self.key).is_none() {
-            self.make_group(shared, kernel, dispatch.resources, &placed)?;
-        }
-        let Some(group) = self.groups.get(&self.key).cloned() else {
-            return Err(DeviceError::Internal("a bind group that was just made is gone".into()));
+        let group = match self.groups.get(&self.key) {
+            Some(group) => group.clone(),
+            None => self.make_group(shared, kernel, dispatch.resources, &placed)?,
         };
         let (offsets, immediates) = self.batch.commands.keep(&self.offsets, dispatch.immediates);
         let (kernel, grid) = (Arc::clone(kernel), dispatch.grid.clone());
@@ -323,7 +321,7 @@ impl Recorder {
         kernel: &Kernel,
         resources: &[Resource<'_>],
         placed: &[Option<(usize, u64)>],
-    ) -> Result<(), DeviceError> {
+    ) -> Result<wgpu::BindGroup, DeviceError> {
         let mut entries = Vec::with_capacity(resources.len() + 1);
         let mut holds = vec![kernel.id];
         let binding = |buffer, offset, size| {
@@ -354,8 +352,8 @@ impl Recorder {
         let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
         let group = scoped(shared.gpu.device(), || shared.gpu.device().create_bind_group(&descriptor));
         let group = group.map_err(|error| device_error("create_bind_group", 0, &error))?;
-        self.groups.put(self.key.clone(), holds.into_iter(), group);
-        Ok(())
+        self.groups.put(self.key.clone(), holds.into_iter(), group.clone());
+        Ok(group)
     }
 
     /// Zeros the record for the first part of a launch, where the kernel has one.

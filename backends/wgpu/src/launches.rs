@@ -32,15 +32,15 @@ impl Lane {
             &padded
         };
         self.touch(recorder, at);
-        let mut dispatch = Dispatch { immediates, ..own(&kernel, &resources, Groupings::Indirect(self.grid.buffer.clone())) };
+        let dispatch = |grid| Dispatch { immediates, ..own(&kernel, &resources, grid) };
         match launch.grid {
-            Grid::Direct(grid) if kernel.slice.is_some() => self.launch_slices(recorder, at, dispatch, grid),
-            Grid::Direct(grid) => {
-                dispatch.grid = Groupings::Direct(grid);
-                recorder.launch(&self.shared, at, &dispatch)
+            Grid::Direct(grid) if kernel.slice.is_some() => {
+                self.launch_slices(recorder, at, dispatch(Groupings::Direct(grid)), grid)
             }
+            Grid::Direct(grid) => recorder.launch(&self.shared, at, &dispatch(Groupings::Direct(grid))),
             Grid::Indirect(region) => {
                 self.check_grid(recorder, at, region)?;
+                let mut dispatch = dispatch(Groupings::Indirect(self.grid.buffer.clone()));
                 // Nobody here knows how many workgroups there are, so they go at once.
                 dispatch.part.block = vec![0; BLOCK as usize];
                 recorder.launch(&self.shared, at, &dispatch)

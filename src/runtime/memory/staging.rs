@@ -3,7 +3,6 @@
 //!
 //! Bytes on their way to a device wait in memory of the device's own queue; here they are only charged. Locks: leaves.
 
-use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +30,7 @@ pub(crate) struct Staging {
 }
 
 struct Kept {
-    /// Has room for [`MOST_PIECES`] from the beginning, so that giving back needs no memory (F2).
+    /// Has room for [`MOST_PIECES`] from the beginning and for good, so that giving back needs no memory (F2).
     pieces: Vec<HostTarget>,
     bytes: u64,
 }
@@ -77,15 +76,24 @@ impl Staging {
         Ok(())
     }
 
-    /// Lets go of what is kept. False: nothing was.
+    /// Lets go of what is kept. False: nothing was. Needs no memory: it is called when there is none.
     pub(super) fn clean(&self) -> bool {
-        let room = Vec::with_capacity(MOST_PIECES);
+        let mut any = false;
+        while let Some(piece) = self.take() {
+            any = true;
+            // The driver is called with no lock of this held.
+            drop(piece);
+        }
+        any
+    }
+
+    fn take(&self) -> Option<HostTarget> {
         let mut kept = self.kept.lock();
-        let pieces = mem::replace(&mut kept.pieces, room);
-        self.bytes.fetch_sub(mem::take(&mut kept.bytes), Ordering::Relaxed);
-        // The driver is called with no lock of this held.
-        drop(kept);
-        !pieces.is_empty()
+        let piece = kept.pieces.pop()?;
+        let size = piece.size() as u64;
+        kept.bytes -= size;
+        self.bytes.fetch_sub(size, Ordering::Relaxed);
+        Some(piece)
     }
 }
 
