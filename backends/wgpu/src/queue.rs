@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
-    exit,
+    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
+    Waited, exit,
 };
 use parking_lot::{Mutex, MutexGuard};
 
