@@ -220,8 +220,8 @@ static void copies(struct lane *lane)
     if (!bytes || !landed) stop("malloc", COMPUTE_ERROR_OUT_OF_MEMORY, NULL);
     for (size_t i = 0; i < SIZE; i++) bytes[i] = (char)(i ^ i >> 8);
     memset(landed, 1, SIZE);
-    compare("256 MiB written from ordinary memory, a byte", (struct work){ ours_write, ours_wait }, (struct work){ raw_write, raw_wait }, lane, 1, SIZE / 1e6, 1 / 3.0);
-    compare("256 MiB read into ordinary memory, a byte", (struct work){ ours_read, ours_wait }, (struct work){ raw_read, raw_wait }, lane, 1, SIZE / 1e6, 1);
+    compare("256 MiB written from ordinary memory, a megabyte", (struct work){ ours_write, ours_wait }, (struct work){ raw_write, raw_wait }, lane, 1, SIZE / 1e6, 1 / 3.0);
+    compare("256 MiB read into ordinary memory, a megabyte", (struct work){ ours_read, ours_wait }, (struct work){ raw_read, raw_wait }, lane, 1, SIZE / 1e6, 1);
     ours_read(lane);
     if (memcmp(bytes, landed, SIZE) != 0) stop("what was read is not what was written", COMPUTE_ERROR_INTERNAL, NULL);
 }
