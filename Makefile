@@ -16,7 +16,7 @@ ARCHIVE := $(TARGET)/release/libcompute.a
 # What the static library needs besides itself.
 STATIC_LIBS := -lpthread -ldl -lm
 
-.PHONY: all needs lib archive header test rust-test c-test demo bench bench-peers lint fmt install install-files packages clean setup
+.PHONY: all needs lib archive header test rust-test c-test demo bench bench-peers bench-wgpu lint fmt install install-files packages clean setup
 
 all: lib
 
@@ -96,6 +96,12 @@ bench: needs lib
 # Other runtimes' pools on our traces. Not part of `bench`, as it fetches them.
 bench-peers:
 	$(CARGO) run --release --locked --manifest-path benches/peers/Cargo.toml
+
+# The wgpu device beside wgpu itself and, where it is installed, OpenCL: on all cores, and on one.
+bench-wgpu:
+	$(CARGO) build --release --locked --manifest-path benches/wgpu/Cargo.toml --target-dir $(BUILD)/wgpu_peers
+	$(BUILD)/wgpu_peers/release/wgpu-peers
+	taskset -c 0 $(BUILD)/wgpu_peers/release/wgpu-peers
 
 lint:
 	scripts/lint
