@@ -107,7 +107,7 @@ impl Compiler<'_> {
     ) -> Result<Kernel, DeviceError> {
         let entry = match request.source {
             CompileSource::Portable(entry) => entry,
-            CompileSource::Native { source, interface } => return self.compile_native(source, interface, request.label, enter),
+            CompileSource::Native { source, interface } => return self.compile_native(source, interface, enter),
         };
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
