@@ -67,7 +67,8 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         let taken = now.saturating_duration_since(start);
         if taken < SPIN {
             std::hint::spin_loop();
-        } else if taken < YIELD {
+        } else if taken < YIELD && deadline.is_none_or(|deadline| deadline.saturating_duration_since(start) >= YIELD) {
+            // Who comes back every moment to ask again has other work, for which the processor is.
             std::thread::yield_now();
         } else {
             lane.progress.listen(at, (taken / PART).min(LONGEST).min(left));
