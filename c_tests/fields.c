@@ -489,6 +489,101 @@ TEST(thr_03_waiting_sleeps)
     if (device_info(device).kind != COMPUTE_DEVICE_CPU) CHECK(more < 5e6 + 0.1 * waited);
 }
 
+/* ---- TM-02 ---- */
+
+static uint64_t device_time(compute_event event)
+{
+    uint64_t time = 0;
+    OK(compute_event_get_time(event, &time, E));
+    CHECK(time != 0);
+    return time;
+}
+
+static int has_times(void)
+{
+    set_up_on(open_with(COMPUTE_DEVICE_FLAG_TIMESTAMPS, NULL));
+    if (device_info(device).capabilities & COMPUTE_CAPABILITY_TIMESTAMPS) return 1;
+    printf("  not tried: this device has no times\n");
+    return 0;
+}
+
+TEST(tm_02_times_are_the_device_s_and_come_when_the_work_is_over)
+{
+    if (!has_times() || !runs_long(device, stream)) return;
+    enum { SOME = 1000000 };
+    compute_kernel spin = make_kernel(device, SPIN);
+    compute_buffer once = make_buffer(device, 8, "once"), twice = make_buffer(device, 8, "twice");
+    compute_event events[3];
+    put_word(stream, once, 0, SOME);
+    put_word(stream, once, 1, 1);
+    OK(launch_io(stream, spin, "warm-up", once, out, 1));
+    wait_for(stream);
+    for (int i = 0; i < 2; i++) {
+        OK(compute_stream_record(stream, &events[i], E));
+        if (i == 0) OK(launch_io(stream, spin, "measured", once, out, 1));
+    }
+    wait_for(stream);
+    uint64_t turns = SOME * (50 * MILLISECONDS) / (device_time(events[1]) - device_time(events[0]));
+    CHECK(turns < UINT32_MAX / 2);
+    put_word(stream, once, 0, (uint32_t)turns);
+    put_word(stream, twice, 0, (uint32_t)(2 * turns));
+    put_word(stream, twice, 1, 1);
+    wait_for(stream);
+    for (int i = 0; i < 2; i++) compute_event_release(events[i]);
+
+    uint64_t start = now_ns(), unset = 77;
+    OK(compute_stream_record(stream, &events[0], E));
+    OK(launch_io(stream, spin, "50 ms", once, out, 1));
+    OK(compute_stream_record(stream, &events[1], E));
+    OK(launch_io(stream, spin, "100 ms", twice, out, 1));
+    OK(compute_stream_record(stream, &events[2], E));
+    uint64_t enqueued = now_ns() - start;
+    compute_status early = compute_event_get_time(events[2], &unset, E);
+    if (now_ns() - start < 50 * MILLISECONDS) CHECK_EQ(early, COMPUTE_NOT_READY);
+    OK(compute_event_wait(events[2], COMPUTE_FOREVER, E));
+    uint64_t waited = now_ns() - start, first = device_time(events[1]) - device_time(events[0]), second = device_time(events[2]) - device_time(events[1]);
+    printf("  enqueued in %.2f ms; %.1f and %.1f ms\n", 1e-6 * (double)enqueued, 1e-6 * (double)first, 1e-6 * (double)second);
+    CHECK(first + second <= waited);
+    /* A processor is shared with others, whose time counts. */
+    if (device_info(device).kind != COMPUTE_DEVICE_CPU) {
+        CHECK(10 * second >= 16 * first && 10 * second <= 24 * first);
+        CHECK(enqueued < 5 * MILLISECONDS);
+    } else {
+        CHECK(second > first);
+    }
+}
+
+TEST(tm_02_ten_thousand_empty_pairs_never_take_less_than_nothing)
+{
+    if (!has_times()) return;
+    uint64_t last = 0;
+    for (int pair = 0; pair < 10000; pair += 100) {
+        compute_event events[200];
+        for (size_t i = 0; i < COUNT_OF(events); i++) OK(compute_stream_record(stream, &events[i], E));
+        wait_for(stream);
+        for (size_t i = 0; i < COUNT_OF(events); i++) {
+            uint64_t time = device_time(events[i]);
+            CHECK(time >= last);
+            last = time;
+            compute_event_release(events[i]);
+        }
+    }
+}
+
+TEST(tm_02_without_times_there_is_an_error_and_no_number)
+{
+    set_up();
+    compute_event event = NULL;
+    uint64_t time = 77;
+    OK(compute_stream_record(stream, &event, E));
+    wait_for(stream);
+    if (device_info(device).capabilities & COMPUTE_CAPABILITY_TIMESTAMPS) {
+        CHECK(device_time(event) != 0);
+    } else {
+        IS(COMPUTE_ERROR_UNSUPPORTED, compute_event_get_time(event, &time, E));
+    }
+}
+
 static void *all_of_it(void *unused)
 {
     (void)unused;
@@ -550,6 +645,9 @@ int main(int argc, char **argv)
     RUN(tx_02_borrowed_upload_memory_may_be_overwritten_once_the_event_is_done);
     RUN(tx_03_a_read_waits_for_the_work_before_it);
     RUN(thr_01_a_thread_that_waits_does_not_hold_up_anothers_launches);
+    RUN(tm_02_times_are_the_device_s_and_come_when_the_work_is_over);
+    RUN(tm_02_ten_thousand_empty_pairs_never_take_less_than_nothing);
+    RUN(tm_02_without_times_there_is_an_error_and_no_number);
     RUN(thr_03_waiting_sleeps);
     RUN(thr_03_a_thread_that_is_not_the_main_one_may_do_everything);
     return finish();

@@ -1,5 +1,6 @@
 //! NVIDIA's GPUs through CUDA's driver and NVRTC: the data that `compute-cuda-hip` needs, and nothing that decides.
 
+mod listing;
 pub mod nodes;
 mod symbols;
 
@@ -28,6 +29,7 @@ pub static VENDOR: Vendor = Vendor {
     compiler_fits: |major, driver| major <= driver / 1000,
     names: &symbols::DRIVER,
     compiler_names: &symbols::COMPILER,
+    listing: Some((if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" }, listing::listing)),
     // Kernel parameters that are constants in place came with 11.7.
     oldest: 11_070,
     version,

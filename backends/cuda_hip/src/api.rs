@@ -18,6 +18,8 @@ pub(crate) struct Api {
     pub(crate) compiled: Compiled,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
+    /// The identities of devices that were told before the driver was started, whose order callers know; those of others come behind them.
+    pub(crate) order: Vec<[u8; 16]>,
 }
 
 /// A driver's pointer that is passed between threads.

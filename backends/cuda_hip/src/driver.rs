@@ -48,6 +48,14 @@ impl Failure {
     }
 }
 
+/// Devices that were found without starting the driver, which would not survive a fork (F6).
+pub struct Listing {
+    /// As `driver_version` tells it.
+    pub version: c_int,
+    /// Those that the driver would show to this process.
+    pub devices: Vec<compute_hal::Properties>,
+}
+
 /// Finds the address of a symbol.
 pub type Find<'a> = &'a dyn Fn(&CStr) -> Option<*mut c_void>;
 
@@ -595,6 +603,8 @@ pub struct Vendor {
     pub names: &'static Names,
     /// Symbols of the runtime compiler.
     pub compiler_names: &'static CompilerNames,
+    /// Where devices are told without the driver: a library's file, and what asks it. Without: only the started driver tells them.
+    pub listing: Option<(&'static str, fn(Find<'_>) -> Option<Listing>)>,
     /// The oldest version that works, as `driver_version` tells it.
     pub oldest: c_int,
     /// A version as people write it.

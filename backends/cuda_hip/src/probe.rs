@@ -1,4 +1,4 @@
-//! Finding a vendor's driver and its devices, without a context on any of them.
+//! Finding a vendor's driver and its devices, without a context on any of them, and where the vendor has a way for that without starting the driver.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::api::Api;
 use crate::device::GpuDevice;
-use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Vendor};
+use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
 use crate::kernel::Compiled;
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
@@ -21,8 +21,13 @@ pub struct GpuDriver {
     vendor: &'static Vendor,
     /// Tried instead of the vendor's names: the driver, the runtime compiler.
     libraries: Option<[String; 2]>,
+    /// The driver's, and the one that tells devices without it, once they are loaded.
+    loaded: Mutex<[Option<&'static Library>; 2]>,
     api: Mutex<Option<Arc<Api>>>,
 }
+
+const DRIVER: usize = 0;
+const LISTING: usize = 1;
 
 /// What is known of a device before it is opened.
 pub(crate) struct Description {
@@ -40,7 +45,7 @@ pub(crate) struct Description {
 impl GpuDriver {
     /// The vendor's driver, looked for under its usual names when somebody asks.
     pub const fn new(vendor: &'static Vendor) -> Self {
-        Self { vendor, libraries: None, api: Mutex::new(None) }
+        Self { vendor, libraries: None, loaded: Mutex::new([None; 2]), api: Mutex::new(None) }
     }
 
     /// The same in files with these names.
@@ -60,13 +65,38 @@ impl GpuDriver {
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
-        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id(), order: Vec::new() };
         start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
 
-    /// The opened driver; what was tried is added to `tried`.
-    fn api(&self, tried: &mut Vec<String>) -> Option<Arc<Api>> {
+    fn library(&self, which: usize, names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
+        let mut loaded = self.loaded.lock();
+        let slot = loaded.get_mut(which)?;
+        if slot.is_none() {
+            *slot = open_first(names, tried);
+        }
+        *slot
+    }
+
+    fn driver(&self, tried: &mut Vec<String>) -> Option<&'static Library> {
+        match &self.libraries {
+            Some([driver, _]) => self.library(DRIVER, &[driver], tried),
+            None => self.library(DRIVER, self.vendor.libraries, tried),
+        }
+    }
+
+    /// The devices as they are told without the driver, until it is started: from then on it tells them.
+    fn listing(&self) -> Option<Listing> {
+        let (name, ask) = self.vendor.listing.filter(|_| self.libraries.is_none() && self.api.lock().is_none())?;
+        // Without the driver nothing could be opened.
+        self.driver(&mut Vec::new())?;
+        let library = self.library(LISTING, &[name], &mut Vec::new())?;
+        ask(&|symbol| find(library, symbol))
+    }
+
+    /// The opened driver; what was tried is added to `tried`. Its devices come in the order in which they were told without it.
+    fn api(&self, tried: &mut Vec<String>, told: Option<&Listing>) -> Option<Arc<Api>> {
         let mut slot = self.api.lock();
         if let Some(api) = &*slot {
             if api.process != std::process::id() {
@@ -78,11 +108,7 @@ impl GpuDriver {
             }
             return Some(Arc::clone(api));
         }
-        let names: Vec<&str> = match &self.libraries {
-            Some([driver, _]) => vec![driver],
-            None => self.vendor.libraries.to_vec(),
-        };
-        let library = open_first(&names, tried)?;
+        let library = self.driver(tried)?;
         // SAFETY: the library stays loaded, and its functions are the vendor's, whose forms the table has.
         let calls = match unsafe { Calls::load(self.vendor.names, &|symbol| find(library, symbol)) } {
             Ok(calls) => calls,
@@ -92,7 +118,8 @@ impl GpuDriver {
             }
         };
         let compiler = self.compiler(library, &calls);
-        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let order = told.map(|listing| listing.devices.iter().map(|device| device.uuid).collect()).unwrap_or_default();
+        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id(), order };
         if let Err(why) = start(&api) {
             tried.push(why);
             return None;
@@ -176,6 +203,10 @@ fn start(api: &Api) -> Result<(), String> {
     // SAFETY: plain numbers; the place is ours.
     let answer = unsafe { calls.init(0).and_then(|()| calls.driver_version(&mut version)) };
     answer.map_err(|failure| told(api, failure))?;
+    new_enough(vendor, version)
+}
+
+fn new_enough(vendor: &Vendor, version: c_int) -> Result<(), String> {
     if version < vendor.oldest {
         let (found, needed) = ((vendor.version)(version), (vendor.version)(vendor.oldest));
         return Err(format!("{}: version {found} is too old, {needed} is needed", vendor.name));
@@ -206,6 +237,8 @@ fn list(api: &Api) -> Result<(Vec<Description>, Vec<Failure>), Failure> {
             Err(failure) => failures.push(failure),
         }
     }
+    let place = |uuid| api.order.iter().position(|told| *told == uuid).unwrap_or(usize::MAX);
+    devices.sort_by_key(|device: &Description| place(device.properties.uuid));
     Ok((devices, failures))
 }
 
@@ -216,7 +249,17 @@ impl Driver for GpuDriver {
 
     fn probe(&self) -> Probe {
         let mut probe = Probe::default();
-        let Some(api) = self.api(&mut probe.tried) else { return probe };
+        if let Some(listing) = self.listing() {
+            match new_enough(self.vendor, listing.version) {
+                Ok(()) => {
+                    probe.tried.push(format!("{}: found", self.vendor.name));
+                    probe.devices = listing.devices;
+                }
+                Err(old) => probe.tried.push(old),
+            }
+            return probe;
+        }
+        let Some(api) = self.api(&mut probe.tried, None) else { return probe };
         match list(&api) {
             Ok((devices, failures)) => {
                 if devices.is_empty() && failures.is_empty() {
@@ -237,12 +280,17 @@ impl Driver for GpuDriver {
         let mut tried = Vec::new();
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
-        let Some(api) = self.api(&mut tried) else { return Err(none(&tried)) };
+        let told = self.listing();
+        let Some(api) = self.api(&mut tried, told.as_ref()) else { return Err(none(&tried)) };
         let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
         let Some(description) = devices.into_iter().nth(index as usize) else {
             let failed = failures.first().map(|failure| api.error(*failure, 0));
             return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
         };
+        let expected = told.as_ref().and_then(|listing| listing.devices.get(index as usize));
+        if expected.is_some_and(|expected| expected.uuid != description.properties.uuid) {
+            return Err(none(&["the driver has other devices than were listed before it was started; list them again".into()]));
+        }
         Ok(Arc::new(GpuDevice::open(&api, description)?))
     }
 }

@@ -29,6 +29,7 @@ pub static VENDOR: Vendor = Vendor {
     compiler_fits: |major, driver| major == hip_sys::version(driver).0,
     names: &symbols::RUNTIME,
     compiler_names: &symbols::COMPILER,
+    listing: None,
     // The oldest whose headers the tests have.
     oldest: 50_200_000,
     version: |version| {

@@ -554,6 +554,10 @@ impl Queue for WgpuQueue {
     fn mark(&self, at: Position) {
         let mut recorder = self.lane.recorder.lock();
         recorder.last = recorder.last.max(at);
+        if recorder.look.is_some_and(|look| look <= at) {
+            // What was there when the look was asked for may have been sent since.
+            self.lane.touch(&mut recorder, at);
+        }
         if recorder.opened.is_some() {
             recorder.close(&self.lane.shared, at);
             return;

@@ -98,7 +98,7 @@ impl Staging {
 
     /// A chunk for uniform bytes that stay as they are, for a graph; of at least `least` bytes.
     pub(crate) fn uniform_of_graph(&self, device: &wgpu::Device, least: u64) -> Result<Uniform, DeviceError> {
-        let size = least.clamp(UNIFORM_OF_GRAPH, UNIFORM);
+        let size = least.next_multiple_of(16).clamp(UNIFORM_OF_GRAPH, UNIFORM);
         let asked = usize::try_from(size).unwrap_or(usize::MAX);
         let mut kept = Vec::new();
         kept.try_reserve_exact(asked).map_err(|_| DeviceError::OutOfMemory { asked: size, free: 0 })?;
@@ -190,12 +190,14 @@ impl Uniform {
         self.size
     }
 
-    /// Of a graph: the bytes that the device does not have yet, and where they belong; from now on it has them.
+    /// Of a graph: the bytes that the device does not have yet, and where they belong; from now on it has them. The first are the whole chunk: what nobody has written
+    /// wgpu zeroes in the first submission that binds it, also where somebody writes while that is put together, and the bytes would be gone.
     pub(crate) fn take_news(&mut self) -> Option<(u64, &[u8])> {
-        let used = self.used();
+        let (used, size) = (self.used(), self.size);
         let (kept, known) = self.kept.as_mut()?;
         let from = std::mem::replace(known, used);
-        let range = usize::try_from(from).ok()?..usize::try_from(used).ok()?;
+        let end = if from == 0 && used > 0 { size } else { used };
+        let range = usize::try_from(from).ok()?..usize::try_from(end).ok()?;
         kept.get(range).filter(|news| !news.is_empty()).map(|news| (from, news))
     }
 

@@ -684,6 +684,7 @@ const DATA: Vendor = Vendor {
     compiler_fits: |_, _| true,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
+    listing: None,
     oldest: 11_000,
     version: |version| version.to_string(),
     attributes: Attributes {

@@ -109,6 +109,17 @@ pub(super) fn tm01_stamps_are_there_and_never_go_back(subject: &Subject<'_>) -> 
         ensure!(time >= last && time > 0, "time went from {last} to {time}");
         last = time;
     }
+    // A position without work, of which what came before was sent after the stamp had been asked for.
+    for _ in 0..20 {
+        let at = bench.at();
+        bench.queue.stamp(at)?;
+        bench.queue.submit()?;
+        bench.queue.mark(at);
+        bench.wait()?;
+        let Some(time) = bench.queue.timestamp(at) else { return Err(Failed(format!("no stamp for {at}, which has no work"))) };
+        ensure!(time >= last, "time went from {last} to {time}");
+        last = time;
+    }
     ensure!(bench.queue.timestamp(bench.last() + 1).is_none(), "a stamp for work that does not exist");
     Ok(())
 }
