@@ -49,14 +49,12 @@ pub type Opened = (Arc<dyn Device>, &'static str);
 
 /// Opens the device with that index in the list that [`probe`] of the same `backend` gives. `None`: there is none.
 pub fn open(backend: Option<&str>, index: u32, options: &OpenOptions) -> Option<Result<Opened, DeviceError>> {
-    let mut left = index as usize;
+    let mut left = index;
     for driver in drivers(backend) {
-        let count = driver.probe().devices.len();
-        if left < count {
-            let index = u32::try_from(left).ok()?;
-            return Some(driver.open(index, options).map(|device| (device, driver.name())));
+        match driver.open_if_listed(left, options) {
+            Ok(opened) => return Some(opened.map(|device| (device, driver.name()))),
+            Err(count) => left = left.checked_sub(u32::try_from(count).ok()?)?,
         }
-        left -= count;
     }
     None
 }

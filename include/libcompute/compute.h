@@ -318,10 +318,10 @@
 /* Machine code of AMD GPUs: a code object, or a bundle of them (`hip`). */
 #define COMPUTE_LANGUAGE_CODE_OBJECT 20
 
-/* Metal's language. No device takes it yet. */
+/* In a `compute_native_source`: Metal's language, handed to Metal as it is (`wgpu` on Metal). */
 #define COMPUTE_LANGUAGE_MSL 21
 
-/* HLSL. No device takes it yet. */
+/* In a `compute_native_source`: HLSL, handed to Direct3D 12's compiler as it is (`wgpu` on Direct3D 12). */
 #define COMPUTE_LANGUAGE_HLSL 22
 
 /* In a `compute_native_source`: SPIR-V, handed to Vulkan as it is, without being understood (`wgpu` on Vulkan). */

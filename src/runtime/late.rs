@@ -116,6 +116,11 @@ impl State {
     }
 }
 
+/// Whether nothing that can still fail is behind the bytes of a range, of a buffer whose mark the caller holds: then they may go to the host (T13).
+pub(crate) fn is_settled(buffer: u64, range: Range<u64>) -> bool {
+    !active() || STATE.lock().journal.derives(buffer, range).is_empty()
+}
+
 /// Whether the journal mentions a buffer, whose exclusive mark the caller holds.
 pub(crate) fn is_pending(buffer: u64) -> bool {
     STATE.lock().journal.is_pending(buffer)

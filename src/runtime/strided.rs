@@ -283,7 +283,7 @@ fn read_now(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_>, into:
     let mut touches = Touches::new();
     rows::touch(&mut touches, span, &transfer.ends[0], true, Write::No);
     let subject = Subject { calls, ..subject(stream, &NAMES.read) };
-    let landing = Landing { view: span.view(), into, rows: Some(Box::new(transfer.ends[1])) };
+    let landing = Landing { view: span.view(), into, rows: Some(Box::new(transfer.ends[1])), at_once: false };
     perform_read(stream, &subject, &touches, landing, |step, into| {
         let from = region(&span)?;
         each_call(step, &stream.device, &transfer, |at, piece| {

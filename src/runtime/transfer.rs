@@ -18,8 +18,8 @@ use super::graph::{Request, record, watched};
 use super::memory::Charge;
 use super::place::{Place, Span};
 use super::section::{Outcome, Performed, Step, Subject, Touch, Write, perform, refuse, region};
-use super::stream::{Stream, Wait};
-use super::{code, rows, trust};
+use super::stream::{Stream, Wait, wait};
+use super::{code, late, rows, trust};
 
 /// The host's side of a write.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +252,8 @@ fn copy_now(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>) -> Result<O
 
 /// Reads into host memory and waits for it (T8). Host memory is left alone unless the bytes can be trusted.
 pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<()> {
-    match read_async(stream, from, into)?.wait_for_lent()? {
+    let event = watched(stream, || "a read of the host".into(), || read_now(stream, from, into, true))?;
+    match event.wait_for_lent()? {
         Wait::Done => Ok(()),
         Wait::TimedOut => super::error::fail(code::INTERNAL, "a wait without a time limit ended before its time"),
     }
@@ -260,10 +261,11 @@ pub fn read(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Resul
 
 /// Enqueues a read into host memory that stays valid until the event it gives is over.
 pub fn read_async(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
-    watched(stream, || "a read of the host".into(), || read_now(stream, from, into))
+    watched(stream, || "a read of the host".into(), || read_now(stream, from, into, false))
 }
 
-fn read_now(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Result<Arc<Event>> {
+/// `waits`: the caller does nothing else until the bytes are there.
+fn read_now(stream: Option<&Stream>, from: Place<'_>, into: HostTarget, waits: bool) -> Result<Arc<Event>> {
     let checked = (|| {
         let stream = usable(stream)?;
         let span = from.check(&stream.device, || "source".into())?;
@@ -274,15 +276,35 @@ fn read_now(stream: Option<&Stream>, from: Place<'_>, into: HostTarget) -> Resul
     if span.size == 0 {
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
-    enqueue_read(stream, span, into)
+    if waits {
+        wait_for_writes(stream, &span);
+    }
+    enqueue_read(stream, span, into, waits || span.size <= AT_ONCE)
 }
 
-fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget) -> Result<Arc<Event>> {
+/// Bytes that an asynchronous read copies within the call at most: the call is not to take longer than one that enqueues.
+const AT_ONCE: u64 = 64 << 10;
+
+fn enqueue_read(stream: &Stream, span: Span<'_>, into: HostTarget, at_once: bool) -> Result<Arc<Event>> {
     let touches = [Touch { span, reads: true, write: Write::No, rows: None }];
     let subject = subject(stream, &NAMES.read);
-    perform_read(stream, &subject, &touches, Landing { view: span.view(), into, rows: None }, |step, into| {
-        step.queue.read(step.at, region(&span)?, into)
-    })
+    let landing = Landing { view: span.view(), into, rows: None, at_once };
+    perform_read(stream, &subject, &touches, landing, |step, into| step.queue.read(step.at, region(&span)?, into))
+}
+
+/// Where the host reaches the device's memory, and reads go aside all the same because all work can fail late: waits for the work that the bytes come from before the read
+/// rather than after it, so that nothing is left that they have to go aside for. Whatever goes wrong the read finds again.
+fn wait_for_writes(stream: &Stream, span: &Span<'_>) {
+    let can = stream.device.capabilities();
+    if !can.host_visible || !can.fails_late || stream.is_dry() || stream.window.is_recording() {
+        return;
+    }
+    let Some(write) = span.buffer.uses.last_write() else { return };
+    if let Some(queue) = stream.device.queue(write.queue)
+        && queue.native.completed() < write.position
+    {
+        let _ = wait(&stream.device, &queue, write.position, None);
+    }
 }
 
 /// Where the bytes of a read go.
@@ -292,6 +314,8 @@ pub(super) struct Landing {
     pub(super) into: HostTarget,
     /// Of the host memory, only these rows; none: all of it.
     pub(super) rows: Option<Box<Footprint>>,
+    /// The whole of the one range that is touched may be copied within the call.
+    pub(super) at_once: bool,
 }
 
 /// Enqueues a read by `work`, which is told where the bytes go.
@@ -302,11 +326,20 @@ pub(super) fn perform_read(
     landing: Landing,
     work: impl FnOnce(&Step<'_>, HostTarget) -> std::result::Result<(), DeviceError>,
 ) -> Result<Arc<Event>> {
-    let Landing { view, into, rows } = landing;
+    let Landing { view, into, rows, at_once } = landing;
     let watch = Watch::new();
-    let (mut waiting, mut refused) = (None, None);
+    let (mut waiting, mut refused, mut there) = (None, None, false);
     let lent = Lent::by(stream);
     let performed = perform(stream, subject, touches, Some(&watch), |step| {
+        // The mark is held: nothing joins what the bytes derive from.
+        if let Some(touch) = touches.first().filter(|_| at_once && step.journaled)
+            && late::is_settled(touch.span.buffer.id, touch.span.range())
+        {
+            there = step.queue.read_at_once(step.at, region(&touch.span)?, &into)?;
+            if there {
+                return Ok(());
+            }
+        }
         // What may still fail must not reach the caller's memory: it waits aside until all that it derives from has retired (T13).
         if step.journaled && !into.is_ours() {
             let size = into.size() as u64;
@@ -329,6 +362,7 @@ pub(super) fn perform_read(
             trust::check(&rows::claimed(touches))?;
             Err(trust::unwritten(&failure, view.buffer.id))
         }
+        Performed::Enqueued(_) if there => Ok(Event::at(stream, 0, None)),
         Performed::Enqueued(position) => {
             let watch = (waiting.is_some() || into.is_ours()).then_some(watch);
             let read = Read { staging: waiting, target: into, rows, view, watch, done: None };

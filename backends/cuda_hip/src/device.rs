@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use compute_hal::movers::Movers;
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
     Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
@@ -19,7 +20,6 @@ use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{self, Memory, Pool};
-use crate::movers::Movers;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use compute_hal::kernel::lower::{Reports, Violation};
+use compute_hal::movers::{Movers, Run};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
 
@@ -14,7 +15,6 @@ use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
 use crate::graph::Times;
-use crate::movers::{Movers, Run};
 use crate::staging::{Pinned, Slice};
 use crate::suspects::Recent;
 

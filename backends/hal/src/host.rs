@@ -6,6 +6,8 @@ use std::alloc::{self, Layout};
 use std::any::Any;
 use std::sync::Arc;
 
+use crate::movers;
+
 /// Host bytes to read from.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSource {
@@ -157,9 +159,9 @@ impl HostTarget {
     }
     /// Copies what a finished readback left in `staged` to it, as much as fits. Neither has an operation under way.
     pub fn store(&self, staged: &Self) {
-        // SAFETY: both are valid for their sizes until their operations have told that they are over, which the caller is about to do;
-        // memory of ours and memory of the caller's are different memory. `copy` would do if they were not.
-        unsafe { std::ptr::copy(staged.pointer, self.pointer, staged.size.min(self.size)) }
+        let size = staged.size.min(self.size);
+        // SAFETY: both are valid for their sizes until their operations have told that they are over, which the caller is about to do.
+        unsafe { movers::copy(staged.pointer, self.pointer, size) }
     }
 }
 

@@ -20,6 +20,7 @@ mod error;
 pub mod exit;
 mod graph;
 mod host;
+pub mod movers;
 mod native;
 mod vulkan;
 mod work;
@@ -66,6 +67,13 @@ pub trait Driver: Send + Sync {
 
     /// Opens the device that `probe` listed under `index`.
     fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError>;
+
+    /// Opens the device that `probe` would list under `index` now; `Err`: how many it would list, which is not enough. For drivers that look for devices once for
+    /// both, where looking takes long.
+    fn open_if_listed(&self, index: u32, options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
+        let count = self.probe().devices.len();
+        if (index as usize) < count { Ok(self.open(index, options)) } else { Err(count) }
+    }
 }
 
 /// The answer of [`Driver::probe`].
@@ -415,6 +423,12 @@ pub trait Queue: Send + Sync {
     }
     /// Enqueues a read into host memory that stays valid until `at` completes.
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError>;
+    /// Reads at once, where the device's memory is the host's and no work under way uses the region. When this answers true the bytes are in `into`, nothing of the
+    /// read can fail any more, and `at` completes in its turn. False: nothing was done. Not counted by a wrapper that makes calls fail, which answers false.
+    fn read_at_once(&self, at: Position, from: Region, into: &HostTarget) -> Result<bool, DeviceError> {
+        let _ = (at, from, into);
+        Ok(false)
+    }
     /// Enqueues a graph as one piece of work, when [`Capabilities::native_graphs`] says so. One graph may be replayed on several queues, and again while
     /// earlier replays are on their way; what it writes keeps them apart. What fails late or prints has the position of the replay.
     fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {

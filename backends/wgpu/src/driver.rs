@@ -57,11 +57,16 @@ impl Driver for WgpuDriver {
 
     fn probe(&self) -> Probe {
         let (adapters, tried) = adapters();
-        Probe { devices: adapters.iter().map(properties).collect(), tried }
+        Probe { devices: adapters.iter().map(|(adapter, _)| properties(adapter)).collect(), tried }
     }
 
     fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
         Ok(Arc::new(open_device(index, options, true)?))
+    }
+
+    fn open_if_listed(&self, index: u32, options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
+        let opened = open_adapter(adapters().0, index, options, true)?;
+        Ok(opened.map(|device| Arc::new(device) as Arc<dyn Device>))
     }
 }
 
@@ -85,13 +90,23 @@ pub(crate) fn open_device(index: u32, options: &OpenOptions, shares: bool) -> Re
         return survive(|| open_on_host(vulkan, options, shares))
             .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
-    let (mut adapters, _) = adapters();
+    open_adapter(adapters().0, index, options, shares)
+        .unwrap_or_else(|count| Err(DeviceError::Internal(format!("wgpu device {index} of {count}"))))
+}
+
+/// Opens one of these adapters; `Err`: how many there are, which is not enough.
+fn open_adapter(
+    mut adapters: Vec<Found>,
+    index: u32,
+    options: &OpenOptions,
+    shares: bool,
+) -> Result<Result<WgpuDevice, DeviceError>, usize> {
     if index as usize >= adapters.len() {
-        return Err(DeviceError::Internal(format!("wgpu device {index} of {}", adapters.len())));
+        return Err(adapters.len());
     }
-    let adapter = adapters.swap_remove(index as usize);
-    survive(|| open(&adapter, options, shares))
-        .map_err(|panic| driver_error("request_device", format!("wgpu panicked: {panic}")))?
+    let (adapter, instance) = adapters.swap_remove(index as usize);
+    let opened = survive(|| open(&adapter, instance, options, shares));
+    Ok(opened.unwrap_or_else(|panic| Err(driver_error("request_device", format!("wgpu panicked: {panic}")))))
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -102,10 +117,13 @@ pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
 /// the process than what `exit` has registered.
 static OPENED: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::new());
 
+/// An adapter, and what it was found with.
+type Found = (wgpu::Adapter, wgpu::Instance);
+
 /// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of its backends.
-fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
+fn adapters() -> (Vec<Found>, Vec<String>) {
     let built = wgpu::Instance::enabled_backend_features();
-    let (mut found, mut tried) = (Vec::<wgpu::Adapter>::new(), Vec::new());
+    let (mut found, mut tried) = (Vec::<Found>::new(), Vec::new());
     for (backend, name) in BACKENDS.iter().filter(|(backend, _)| built.contains(*backend)) {
         // OpenGL only where nothing better is: it would list the same hardware again, under names that cannot be compared.
         if *backend == wgpu::Backends::GL && !found.is_empty() {
@@ -114,7 +132,7 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
         }
         match survive(|| enumerate(*backend)) {
             Ok(Ok(adapters)) => {
-                let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(computes);
+                let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
                 let count = usable.len();
                 tried.push(match (count, others.len()) {
                     (0, 0) if *backend == wgpu::Backends::VULKAN => format!("{name}: {}", vulkan::why_none()),
@@ -131,8 +149,10 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
     (found, tried)
 }
 
-fn enumerate(backend: wgpu::Backends) -> Result<Vec<wgpu::Adapter>, DeviceError> {
-    ready(instance(backend).enumerate_adapters(backend))
+fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {
+    let instance = instance(backend);
+    let adapters = ready(instance.enumerate_adapters(backend))?;
+    Ok(adapters.into_iter().map(|adapter| (adapter, instance.clone())).collect())
 }
 
 fn instance(backend: wgpu::Backends) -> wgpu::Instance {
@@ -147,8 +167,7 @@ fn instance(backend: wgpu::Backends) -> wgpu::Instance {
 }
 
 /// Keeps the driver of an adapter loaded until the end of the process.
-fn keep(backend: wgpu::Backends) {
-    let instance = instance(backend);
+fn keep(backend: wgpu::Backends, instance: wgpu::Instance) {
     let mut opened = OPENED.lock();
     if opened.iter().all(|(kept, _)| *kept != backend) {
         opened.push((backend, instance));
@@ -175,11 +194,16 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
-fn open(adapter: &wgpu::Adapter, options: &OpenOptions, shares: bool) -> Result<WgpuDevice, DeviceError> {
+fn open(
+    adapter: &wgpu::Adapter,
+    instance: wgpu::Instance,
+    options: &OpenOptions,
+    shares: bool,
+) -> Result<WgpuDevice, DeviceError> {
     let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
-    keep(adapter.get_info().backend.into());
+    keep(adapter.get_info().backend.into(), instance);
     Ok(whole(adapter, Gpu::new(opened, None), features, options, shares))
 }
 

@@ -1,7 +1,8 @@
-//! Native sources: SPIR-V that goes to Vulkan as it is.
+//! Native sources: SPIR-V that goes to Vulkan as it is, MSL to Metal, HLSL to Direct3D 12.
 //!
-//! Parameter n is `DescriptorSet 0`, `Binding n`: a storage buffer, or for a value a uniform block. wgpu neither reads such a module nor adds anything to it; that it does what is
-//! declared, its caller vouches for. MSL and HLSL are not taken: wgpu leaves open where their bindings are.
+//! Where parameter n is in the code follows from how wgpu-hal 30 numbers what a pipeline layout of one group without immediates binds. SPIR-V: `DescriptorSet 0`, `Binding n`, a storage
+//! buffer, or for a value a uniform block. MSL: `[[buffer(n)]]`. HLSL: the buffers are `u0`, `u1` and so on in their order, and the values `b0`, `b1`. wgpu neither reads such code nor adds
+//! anything to it; that it does what is declared, its caller vouches for. MSL and HLSL have never run: neither Metal nor Direct3D 12 was at hand.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +21,41 @@ const EXECUTION_MODE: u32 = 16;
 const GL_COMPUTE: u32 = 5;
 const LOCAL_SIZE: u32 = 17;
 
-/// Whether a device takes native SPIR-V with what is declared of it. `uniform_size`: bytes of one uniform binding at most.
+/// Through what a device has to be reached to take sources of a language.
+fn backend_of(language: NativeLanguage) -> Option<wgpu::Backend> {
+    match language {
+        NativeLanguage::SpirV => Some(wgpu::Backend::Vulkan),
+        NativeLanguage::Msl => Some(wgpu::Backend::Metal),
+        NativeLanguage::Hlsl => Some(wgpu::Backend::Dx12),
+        _ => None,
+    }
+}
+
+/// As people call it.
+fn api(backend: wgpu::Backend) -> &'static str {
+    match backend {
+        wgpu::Backend::Vulkan => "Vulkan",
+        wgpu::Backend::Metal => "Metal",
+        wgpu::Backend::Dx12 => "Direct3D 12",
+        wgpu::Backend::Gl => "OpenGL",
+        _ => "another API",
+    }
+}
+
+/// Whether sources of a language go to a device that is reached through `backend`.
+fn goes(language: NativeLanguage, backend: wgpu::Backend, passes: bool) -> Result<(), String> {
+    let name = language.name();
+    let Some(wanted) = backend_of(language) else { return Err(format!("{name} is not taken by the wgpu device")) };
+    if backend != wanted {
+        return Err(format!("{name} needs {}; the device is reached through {}", api(wanted), api(backend)));
+    }
+    if !passes {
+        return Err(format!("{name} needs an adapter to which wgpu hands code on as it is, which this one is not"));
+    }
+    Ok(())
+}
+
+/// Whether a device takes a native source with what is declared of it. `uniform_size`: bytes of one uniform binding at most.
 pub(crate) fn fit(
     device: &wgpu::Device,
     source: &NativeSource,
@@ -28,20 +63,25 @@ pub(crate) fn fit(
     uniform_size: u64,
 ) -> Result<Fit, String> {
     let name = source.language.name();
-    if source.language != NativeLanguage::SpirV {
-        return Err(format!("{name} is not taken by the wgpu device"));
-    }
-    let backend = device.adapter_info().backend;
-    if backend != wgpu::Backend::Vulkan || !device.features().contains(wgpu::Features::PASSTHROUGH_SHADERS) {
-        return Err(format!("{name} needs Vulkan; the device is reached through {backend}"));
-    }
+    let passes = device.features().contains(wgpu::Features::PASSTHROUGH_SHADERS);
+    goes(source.language, device.adapter_info().backend, passes)?;
     if !source.target.is_empty() {
         return Err(format!("{name} for `{}`; it is for no architecture", source.target));
     }
-    declarable(interface, uniform_size)
-        .and_then(|()| matches(&source.code, &source.entry, interface.workgroup_size))
-        .map_err(|why| format!("{name}: {why}"))?;
-    Ok(Fit::Abstract(0))
+    let module = || match source.language {
+        NativeLanguage::SpirV => matches(&source.code, &source.entry, interface.workgroup_size),
+        _ => alone(source),
+    };
+    declarable(interface, uniform_size).and_then(|()| module()).map_err(|why| format!("{name}: {why}"))?;
+    Ok(if source.language == NativeLanguage::SpirV { Fit::Abstract(0) } else { Fit::Text { named: false } })
+}
+
+/// Whether text needs nothing beside it: wgpu hands on neither options nor files.
+fn alone(source: &NativeSource) -> Result<(), String> {
+    if !source.options.is_empty() || !source.headers.is_empty() {
+        return Err("its compiler is given neither options nor headers; write them into the text".into());
+    }
+    std::str::from_utf8(&source.code).map(|_| ()).map_err(|wrong| format!("it is no UTF-8 text: {wrong}"))
 }
 
 /// Whether there is a place for everything that is declared.
@@ -92,6 +132,25 @@ fn words(code: &[u8]) -> Option<Vec<u32>> {
     (rest.is_empty() && words.len() >= HEAD && words.first() == Some(&MAGIC)).then_some(words)
 }
 
+/// A source as wgpu takes it.
+enum Code<'a> {
+    SpirV(Vec<u32>),
+    Msl(&'a str),
+    Hlsl(&'a str),
+}
+
+impl<'a> Code<'a> {
+    fn of(source: &'a NativeSource) -> Option<Self> {
+        let text = || std::str::from_utf8(&source.code).ok();
+        match source.language {
+            NativeLanguage::SpirV => words(&source.code).map(Self::SpirV),
+            NativeLanguage::Msl => text().map(Self::Msl),
+            NativeLanguage::Hlsl => text().map(Self::Hlsl),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) fn compile(
     compiler: &Compiler<'_>,
     id: u64,
@@ -99,18 +158,24 @@ pub(crate) fn compile(
     source: &NativeSource,
     interface: &NativeInterface,
 ) -> Result<Kernel, DeviceError> {
-    let words = words(&source.code).ok_or_else(|| DeviceError::Internal("a module that does not suit".into()))?;
-    let slots = slots(interface, compiler.dynamic_uniforms)?;
+    let code = Code::of(source).ok_or_else(|| DeviceError::Internal("a module that does not suit".into()))?;
+    // Direct3D numbers uniform blocks whose offset comes with each launch behind all others.
+    let dynamic_uniforms = if source.language == NativeLanguage::Hlsl { 0 } else { compiler.dynamic_uniforms };
+    let slots = slots(interface, dynamic_uniforms)?;
     let places = Places { slots: &slots, record: None, slice: None, immediate_size: 0 };
     let [x, y, z] = interface.workgroup_size;
     let entry = wgpu::PassthroughShaderEntryPoint { name: Cow::Borrowed(&source.entry), workgroup_size: (x, y, z) };
     let shader = |device: &wgpu::Device| {
-        let described = wgpu::ShaderModuleDescriptorPassthrough {
+        let mut described = wgpu::ShaderModuleDescriptorPassthrough {
             label: Some(label),
             entry_points: Cow::Borrowed(std::slice::from_ref(&entry)),
-            spirv: Some(Cow::Owned(words)),
             ..Default::default()
         };
+        match code {
+            Code::SpirV(words) => described.spirv = Some(Cow::Owned(words)),
+            Code::Msl(text) => described.msl = Some(Cow::Borrowed(text)),
+            Code::Hlsl(text) => described.hlsl = Some(Cow::Borrowed(text)),
+        }
         // SAFETY: the caller vouches for native code.
         unsafe { device.create_shader_module_passthrough(described) }
     };
@@ -126,7 +191,7 @@ fn slots(interface: &NativeInterface, dynamic_uniforms: u32) -> Result<Vec<Slot>
         let (kind, least) = match *parameter {
             NativeParameter::Address => (BindingKind::Storage, 0),
             NativeParameter::Value { size, .. } => (BindingKind::Uniform, size.into()),
-            NativeParameter::Null => return Err(DeviceError::Internal("an unused parameter of SPIR-V that suited".into())),
+            NativeParameter::Null => return Err(DeviceError::Internal("an unused parameter of code that suited".into())),
         };
         let dynamic = kind == BindingKind::Uniform && dynamic_left > 0;
         dynamic_left -= u32::from(dynamic);
@@ -171,6 +236,55 @@ mod tests {
         for wrong in [interface(vec![], 4), interface(vec![NativeParameter::Null], 0), interface(vec![value(68)], 0)] {
             assert!(declarable(&wrong, 64).is_err());
         }
+    }
+
+    #[test]
+    fn l11_each_language_goes_to_its_own_api_and_the_answer_names_both() {
+        use wgpu::Backend::{Dx12, Gl, Metal, Vulkan};
+        let homes = [(NativeLanguage::SpirV, Vulkan), (NativeLanguage::Msl, Metal), (NativeLanguage::Hlsl, Dx12)];
+        for (language, home) in homes {
+            for backend in [Vulkan, Metal, Dx12, Gl] {
+                let goes = goes(language, backend, true);
+                if backend == home {
+                    assert_eq!(goes, Ok(()));
+                } else {
+                    let why = goes.unwrap_err();
+                    assert!([language.name(), api(home), api(backend)].iter().all(|word| why.contains(word)), "{why}");
+                }
+            }
+            assert!(goes(language, home, false).unwrap_err().contains(language.name()));
+        }
+        for language in [NativeLanguage::CudaCpp, NativeLanguage::Ptx, NativeLanguage::CodeObject] {
+            assert!(goes(language, Vulkan, true).unwrap_err().contains("not taken by the wgpu device"));
+        }
+    }
+
+    #[test]
+    fn l11_text_that_wants_options_or_headers_is_passed_over_rather_than_compiled_without_them() {
+        let source = |options: &[&str], code: &[u8]| NativeSource {
+            language: NativeLanguage::Msl,
+            code: code.to_vec(),
+            entry: "scale".into(),
+            options: options.iter().map(|option| (*option).into()).collect(),
+            headers: Vec::new(),
+            target: String::new(),
+        };
+        assert_eq!(alone(&source(&[], b"kernel void scale() {}")), Ok(()));
+        assert!(alone(&source(&["-DN=4"], b"")).unwrap_err().contains("options"));
+        assert!(alone(&source(&[], b"\xff")).unwrap_err().contains("UTF-8"));
+        let header = compute_hal::NativeHeader { name: "n.h".into(), text: String::new() };
+        assert!(alone(&NativeSource { headers: vec![header], ..source(&[], b"") }).is_err());
+    }
+
+    #[test]
+    fn l11_parameters_keep_their_order_and_hlsl_has_no_block_behind_the_others() {
+        let value = NativeParameter::Value { size: 4, alignment: 4 };
+        let parameters = vec![value, NativeParameter::Address, value];
+        let interface = NativeInterface { parameters, workgroup_size: [1; 3], workgroup_memory: 0 };
+        let made =
+            |dynamic| slots(&interface, dynamic).unwrap().iter().map(|slot| (slot.binding, slot.dynamic)).collect::<Vec<_>>();
+        assert_eq!(made(0), [(0, false), (1, false), (2, false)]);
+        assert_eq!(made(1), [(0, true), (1, false), (2, false)]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use compute_hal::movers::copy;
 use compute_hal::{
     DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
@@ -29,6 +30,9 @@ const MOST_FETCHED: u64 = 64 << 20;
 const AHEAD: usize = 1;
 /// Bytes that the host fills by itself at most, where it can: more than that the device fills faster.
 const FILLED_HERE: u64 = 256 << 10;
+/// Bytes of a read that the host copies within the call at most, where nobody has said that he waits. A write has no such bound: its bytes are copied within the call
+/// in any case, and this is the shorter way.
+const READ_HERE: u64 = 1 << 20;
 /// A queue as its handles and its thread share it.
 pub(crate) struct Lane {
     id: QueueId,
@@ -54,6 +58,16 @@ impl WgpuQueue {
     }
 }
 
+impl WgpuQueue {
+    /// Copies a span by the host, if it may right now.
+    fn read_here(&self, at: Position, from: &Span, into: &HostTarget) -> Result<bool, DeviceError> {
+        let Some(memory) = self.lane.at_hand(from)? else { return Ok(false) };
+        into.store(&memory);
+        self.mark(at);
+        Ok(true)
+    }
+}
+
 #[cfg(test)]
 impl WgpuQueue {
     /// A launch whose first slice is refused.
@@ -74,6 +88,20 @@ impl WgpuQueue {
         while self.lane.end_oldest()? {}
         block.buffer.destroy();
         self.lane.hand_out(&block)
+    }
+
+    /// A fill with nines by the device, even where the host could do it.
+    pub(crate) fn use_on_device(&self, at: Position, block: Region) {
+        let made = self.lane.record(at, |lane, recorder| {
+            let span = lane.shared.memory.span(block)?;
+            lane.fill_bytes(recorder, at, &span, &[9])
+        });
+        assert!(made.is_ok());
+    }
+
+    /// Buffers that the open batch shows the host.
+    pub(crate) fn to_be_shown(&self) -> usize {
+        self.lane.recorder.lock().batch.shown.len()
     }
 
     /// Batches under way.
@@ -517,7 +545,7 @@ impl Queue for WgpuQueue {
         if let Some(memory) = self.lane.at_hand(&to)? {
             let size = bytes.len().min(memory.size());
             // SAFETY: nothing uses the block, and nothing will before this call returns: calls on a queue come one after another. It has that many bytes.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.pointer(), size) };
+            unsafe { copy(bytes.as_ptr(), memory.pointer(), size) };
             self.mark(at);
             return Ok(());
         }
@@ -535,12 +563,15 @@ impl Queue for WgpuQueue {
 
     fn read(&self, at: Position, from: Region, into: HostTarget) -> Result<(), DeviceError> {
         let from = self.lane.shared.memory.span(from)?;
-        if let Some(memory) = self.lane.at_hand(&from)? {
-            into.store(&memory);
-            self.mark(at);
+        if from.size <= READ_HERE && self.read_here(at, &from, &into)? {
             return Ok(());
         }
         self.lane.record(at, |lane, recorder| lane.read_bytes(recorder, at, &from, &into))
+    }
+
+    fn read_at_once(&self, at: Position, from: Region, into: &HostTarget) -> Result<bool, DeviceError> {
+        let from = self.lane.shared.memory.span(from)?;
+        self.read_here(at, &from, into)
     }
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {

@@ -81,6 +81,61 @@ fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
     });
 }
 
+#[test]
+fn l8_a_read_is_made_at_once_only_of_memory_that_nothing_under_way_uses() {
+    queues(|device, queue| {
+        let [busy, idle] = [(); 2].map(|()| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+        let target = fives();
+        let mut at = 0;
+        let mut next = || {
+            at += 1;
+            at
+        };
+        queue.write(next(), busy, &[7; 64]).unwrap();
+        queue.write(next(), idle, &[8; 64]).unwrap();
+        let shares = device.capabilities().host_visible;
+        assert_eq!(queue.read_at_once(next(), busy, &target).unwrap(), shares);
+        assert_eq!(bytes(&target), if shares { [7; 64] } else { [5; 64] });
+        // Recorded, and sent by nobody yet.
+        queue.use_on_device(next(), busy);
+        let target = fives();
+        assert!(!queue.read_at_once(next(), busy, &target).unwrap());
+        assert_eq!(bytes(&target), [5; 64], "bytes came from memory in use");
+        assert_eq!(queue.read_at_once(next(), idle, &target).unwrap(), shares, "another block is not in use");
+        let last = next();
+        queue.mark(last);
+        assert_eq!(queue.wait(last, None).unwrap(), Waited::Done);
+        assert_eq!(queue.read_at_once(next(), busy, &target).unwrap(), shares);
+        assert_eq!(bytes(&target), if shares { [9; 64] } else { [5; 64] });
+        // Whoever has the buffer's handle uses it when he likes.
+        if device.export(busy.memory).is_ok() {
+            assert!(!queue.read_at_once(next(), busy, &target).unwrap());
+        }
+        device.lose_for_test();
+        assert!(matches!(queue.read_at_once(next(), idle, &target), Err(DeviceError::Lost(_))));
+    });
+}
+
+#[test]
+fn the_host_is_shown_each_block_once_by_every_batch_that_uses_it() {
+    queues(|device, queue| {
+        let [one, two] = [(); 2].map(|()| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+        let each = usize::from(device.capabilities().host_visible);
+        for batch in 0..3 {
+            let first = 10 * batch + 1;
+            assert_eq!(queue.to_be_shown(), 0);
+            queue.use_on_device(first, one);
+            queue.use_on_device(first + 1, one);
+            assert_eq!(queue.to_be_shown(), each);
+            queue.use_on_device(first + 2, two);
+            queue.use_on_device(first + 3, one);
+            assert_eq!(queue.to_be_shown(), 2 * each);
+            assert_eq!(queue.wait(first + 3, None).unwrap(), Waited::Done);
+        }
+        assert!(queue.take_late().is_empty());
+    });
+}
+
 /// Runs `test` with a kernel on a device that sends `slice_groups` workgroups at most.
 fn sliced(source: &str, bounds: Bounds, slice_groups: u64, test: impl Fn(&WgpuDevice, &WgpuQueue, KernelId)) {
     if WgpuDriver.probe().devices.is_empty() {

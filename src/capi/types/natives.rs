@@ -14,9 +14,9 @@ pub const COMPUTE_LANGUAGE_CUBIN: u32 = 18;
 pub const COMPUTE_LANGUAGE_HIP: u32 = 19;
 /// Machine code of AMD GPUs: a code object, or a bundle of them (`hip`).
 pub const COMPUTE_LANGUAGE_CODE_OBJECT: u32 = 20;
-/// Metal's language. No device takes it yet.
+/// In a `compute_native_source`: Metal's language, handed to Metal as it is (`wgpu` on Metal).
 pub const COMPUTE_LANGUAGE_MSL: u32 = 21;
-/// HLSL. No device takes it yet.
+/// In a `compute_native_source`: HLSL, handed to Direct3D 12's compiler as it is (`wgpu` on Direct3D 12).
 pub const COMPUTE_LANGUAGE_HLSL: u32 = 22;
 /// In a `compute_native_source`: SPIR-V, handed to Vulkan as it is, without being understood (`wgpu` on Vulkan).
 pub const COMPUTE_LANGUAGE_NATIVE_SPIRV: u32 = 23;

@@ -1,5 +1,5 @@
 //! Threads that copy bytes within host memory: what one thread copies is a fraction of what the bus brings. They are started when there is much to copy, stay for
-//! a while, and end when nobody needs them. No driver is called here.
+//! a while, and end when nobody needs them. No driver is called here, and no lock of others is taken.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
@@ -7,21 +7,37 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::reclaim::spawn;
-
 /// Threads at most, the caller included: more than fill the bus help nobody.
 const MOST: usize = 8;
 /// Bytes that a thread takes at a time.
 const SHARE: usize = 256 << 10;
+/// What a thread does needs little.
+const STACK: usize = 256 << 10;
 /// How long a thread stays without work.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Asking takes longer than most copies.
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
+/// Those of whoever has none of its own.
+static COMMON: LazyLock<Arc<Movers>> = LazyLock::new(Arc::default);
+
+/// Copies bytes, which may overlap: a caller may read a buffer into the very memory that is mapped from it. With several threads where that is worth it.
+///
+/// # Safety
+/// `from` is readable and `to` writable for `size` bytes, and nobody else writes the one or uses the other meanwhile.
+pub unsafe fn copy(from: *const u8, to: *mut u8, size: usize) {
+    if size < 2 * SHARE || from.addr().abs_diff(to.addr()) < size {
+        // SAFETY: as our own caller says.
+        return unsafe { std::ptr::copy(from, to, size) };
+    }
+    // SAFETY: as our own caller says, and they do not overlap; all of it is copied when this returns.
+    unsafe { COMMON.copy(&[Run::new(std::slice::from_raw_parts(from, size), to, size, size)]) }
+}
+
 /// Rows to be copied: one behind the other where they come from, a pitch apart where they go.
 #[derive(Clone, Copy)]
-pub(crate) struct Run {
+pub struct Run {
     from: *const u8,
     to: *mut u8,
     width: usize,
@@ -37,7 +53,7 @@ impl Run {
     ///
     /// # Safety
     /// All rows lie within what `to` points into, they do not overlap, and `width` is not 0. Until the run is copied nobody writes `from`, and nobody else uses the rows.
-    pub(crate) unsafe fn new(from: &[u8], to: *mut u8, width: usize, pitch: usize) -> Self {
+    pub unsafe fn new(from: &[u8], to: *mut u8, width: usize, pitch: usize) -> Self {
         let run = Self { from: from.as_ptr(), to, width, rows: from.len() / width, pitch };
         if pitch == width { Self { width: width * run.rows, rows: 1, ..run } } else { run }
     }
@@ -84,8 +100,9 @@ struct State {
     closing: bool,
 }
 
+/// The threads, as many as there is work for.
 #[derive(Default)]
-pub(crate) struct Movers {
+pub struct Movers {
     state: Mutex<State>,
     /// To the threads: something to do.
     work: Condvar,
@@ -95,7 +112,7 @@ pub(crate) struct Movers {
 
 impl Movers {
     /// Copies all of them, with other threads where that is worth it.
-    pub(crate) fn copy(self: &Arc<Self>, runs: &[Run]) {
+    pub fn copy(self: &Arc<Self>, runs: &[Run]) {
         let whole: usize = runs.iter().map(Run::size).sum();
         let threads = (*PROCESSORS).min(MOST).min(whole / SHARE);
         if threads < 2 {
@@ -113,7 +130,8 @@ impl Movers {
         self.work.notify_all();
         for _ in 0..missing {
             let own = Arc::clone(self);
-            if spawn("compute-copies", move || own.live()).is_err() {
+            let thread = std::thread::Builder::new().name("compute-copies".into()).stack_size(STACK);
+            if thread.spawn(move || own.live()).is_err() {
                 self.state.lock().threads -= 1;
             }
         }
@@ -175,7 +193,7 @@ impl Movers {
     }
 
     /// The threads end when they have nothing to do.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.state.lock().closing = true;
         self.work.notify_all();
     }
