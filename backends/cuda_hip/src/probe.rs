@@ -130,6 +130,24 @@ impl GpuDriver {
         Some(Arc::clone(slot.insert(Arc::new(api))))
     }
 
+    /// Opens a device, which has to be the one that was told under its index without the driver.
+    fn open_told(&self, index: u32, told: Option<&Listing>) -> Result<Arc<dyn Device>, DeviceError> {
+        let mut tried = Vec::new();
+        let none =
+            |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
+        let Some(api) = self.api(&mut tried, told) else { return Err(none(&tried)) };
+        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let Some(description) = devices.into_iter().nth(index as usize) else {
+            let failed = failures.first().map(|failure| api.error(*failure, 0));
+            return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
+        };
+        let expected = told.and_then(|listing| listing.devices.get(index as usize));
+        if expected.is_some_and(|expected| expected.uuid != description.properties.uuid) {
+            return Err(none(&["the driver has other devices than were listed before it was started; list them again".into()]));
+        }
+        Ok(Arc::new(GpuDevice::open(&api, description)?))
+    }
+
     /// The runtime compiler, in a library of its own or in the driver's.
     fn compiler(&self, driver: &'static Library, calls: &Calls) -> Result<CompilerCalls, String> {
         let names: Vec<&str> = match &self.libraries {
@@ -277,21 +295,17 @@ impl Driver for GpuDriver {
     }
 
     fn open(&self, index: u32, _options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-        let mut tried = Vec::new();
-        let none =
-            |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
+        self.open_told(index, self.listing().as_ref())
+    }
+
+    fn open_if_listed(&self, index: u32, _options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
         let told = self.listing();
-        let Some(api) = self.api(&mut tried, told.as_ref()) else { return Err(none(&tried)) };
-        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
-        let Some(description) = devices.into_iter().nth(index as usize) else {
-            let failed = failures.first().map(|failure| api.error(*failure, 0));
-            return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
+        let count = match &told {
+            Some(listing) if new_enough(self.vendor, listing.version).is_ok() => listing.devices.len(),
+            Some(_) => 0,
+            None => self.probe().devices.len(),
         };
-        let expected = told.as_ref().and_then(|listing| listing.devices.get(index as usize));
-        if expected.is_some_and(|expected| expected.uuid != description.properties.uuid) {
-            return Err(none(&["the driver has other devices than were listed before it was started; list them again".into()]));
-        }
-        Ok(Arc::new(GpuDevice::open(&api, description)?))
+        if (index as usize) < count { Ok(self.open_told(index, told.as_ref())) } else { Err(count) }
     }
 }
 
