@@ -98,6 +98,12 @@ static compute_tensor_desc tensor(uint32_t rank, const uint64_t *shape, uint64_t
     return desc;
 }
 
+static int on_cpu(void)
+{
+    const char *backend = getenv("RULES_BACKEND");
+    return !backend || strcmp(backend, "cpu") == 0;
+}
+
 TEST(m3_several_tensors_are_carved_out_of_one_buffer_and_do_not_touch_each_other)
 {
     set_up();
@@ -118,7 +124,7 @@ TEST(m3_several_tensors_are_carved_out_of_one_buffer_and_do_not_touch_each_other
             CHECK_EQ(places[i].offset % 256, 0);
             CHECK(i == 0 || places[i].offset >= places[i - 1].offset + places[i - 1].size);
             CHECK(places[i].offset + places[i].size <= size);
-            CHECK(i % 2 == 0 || places[i].pitch % (moves_rows() ? 64 : device_info(device).storage_alignment) == 0);
+            CHECK(i % 2 == 0 || places[i].pitch % (on_cpu() ? 64 : device_info(device).storage_alignment) == 0);
             CHECK_EQ(places[i].strides[ranks[i] - 1], 4);
             compute_view view = range(buffer, places[i].offset, places[i].size);
             compute_strided_desc in = strided(ranks[i], shapes[i], 4, NULL, places[i].strides);
@@ -132,8 +138,9 @@ TEST(m3_several_tensors_are_carved_out_of_one_buffer_and_do_not_touch_each_other
             }
         }
     }
-    if (moves_rows()) CHECK_EQ(places[1].pitch, 192); /* 33 words, rounded to a cache line */
-    CHECK_EQ(get_word(stream, buffer, (places[1].offset + places[1].pitch) / 4 - 1), 0); /* padding */
+    /* 33 words, and on the cpu device rounded to a cache line. Others may need no padding at all. */
+    CHECK(on_cpu() ? places[1].pitch == 192 : places[1].pitch >= 132);
+    CHECK_EQ(get_word(stream, buffer, (places[1].offset + places[1].pitch) / 4 - 1), places[1].pitch == 132 ? 100032 : 0);
     CHECK_EQ(get_word(stream, buffer, (places[1].offset + places[1].pitch) / 4), 100033);
 }
 

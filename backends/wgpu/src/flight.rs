@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use compute_hal::movers::copy;
 use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
 
@@ -457,7 +458,7 @@ fn land_bytes(landing: &Landing, chunks: &[Download]) -> Option<()> {
     let bytes = view.get(landing.skip..landing.skip + landing.size)?;
     landing.at.checked_add(landing.size).filter(|end| *end <= landing.into.size())?;
     // SAFETY: the target is writable for its size until the position of the read completes, which happens after this; the bytes end within it.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), landing.into.pointer().add(landing.at), bytes.len()) }
+    unsafe { copy(bytes.as_ptr(), landing.into.pointer().add(landing.at), bytes.len()) }
     Some(())
 }
 

@@ -15,10 +15,12 @@ use super::super::stream::Stream;
 use super::Charge;
 use super::budget::over_budget;
 
-/// Pieces are multiples of it, and powers of two up to [`MOST_KEPT`].
+/// Pieces are multiples of it, and powers of two up to [`MOST_DOUBLED`].
 const LEAST: u64 = 4096;
-/// Bytes that are kept for later. A larger piece is not kept at all.
-const MOST_KEPT: u64 = 16 << 20;
+/// Bytes of the largest piece that may have half as much again to spare.
+const MOST_DOUBLED: u64 = 16 << 20;
+/// Bytes that are kept for later. A larger piece is not kept at all: to touch it anew costs more than to copy it.
+const MOST_KEPT: u64 = 64 << 20;
 /// Pieces that are kept for later.
 const MOST_PIECES: usize = 64;
 
@@ -44,7 +46,7 @@ struct Lease {
 
 /// The size of the piece that serves `size` bytes.
 fn rounded(size: u64) -> Option<u64> {
-    if size <= MOST_KEPT { Some(size.max(LEAST).next_power_of_two()) } else { size.checked_next_multiple_of(LEAST) }
+    if size <= MOST_DOUBLED { Some(size.max(LEAST).next_power_of_two()) } else { size.checked_next_multiple_of(LEAST) }
 }
 
 impl Staging {
