@@ -621,6 +621,8 @@ static void bad_launches(void)
     const compute_binding good[4] = { bind(0, in), bind(1, out), bind_bytes(2, amount, 16), bind(1, out) };
     compute_binding bindings[4];
     compute_launch_desc desc;
+    compute_tensor_map_desc tensor = COMPUTE_TENSOR_MAP_DESC_INIT;
+    tensor.element = COMPUTE_ELEMENT_U32;
     fill_words(stream, in, 1);
 #define WRONG(code, change)                                             \
     do {                                                                \
@@ -658,7 +660,10 @@ static void bad_launches(void)
     WRONG(COMPUTE_ERROR_MISALIGNED, bindings[0].offset = 2);
     WRONG(COMPUTE_ERROR_OVERLAP, bindings[0].buffer = out);
     WRONG(COMPUTE_ERROR_OVERLAP, (bindings[0] = bind_range(0, out, 0, 516), bindings[1] = bind_range(1, out, 512, 512)));
-    WRONG(COMPUTE_ERROR_INVALID_ENUM, bindings[1].flags = 2);
+    WRONG(COMPUTE_ERROR_INVALID_ENUM, bindings[1].flags = 4);
+    WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, bindings[1].flags = COMPUTE_BINDING_FLAG_TENSOR_MAP);
+    WRONG(COMPUTE_ERROR_INVALID_STRUCT, (bindings[1].flags = COMPUTE_BINDING_FLAG_TENSOR_MAP, bindings[1].data = amount));
+    WRONG(COMPUTE_ERROR_BINDING, (bindings[1].flags = COMPUTE_BINDING_FLAG_TENSOR_MAP, bindings[1].data = &tensor));
     WRONG(COMPUTE_ERROR_BINDING, bindings[0] = bind_bytes(0, amount, 16));
     WRONG(COMPUTE_ERROR_BINDING, bindings[2].data_size = 15);
     WRONG(COMPUTE_ERROR_BINDING, bindings[2].data_size = 32);

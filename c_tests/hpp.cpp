@@ -188,6 +188,37 @@ void native_sources_stand_beside_a_portable_one() {
     }
 }
 
+void tensor_maps_are_copied_and_their_views_are_buffers_for_a_portable_source() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    compute::buffer in(device, 4096), out(device, 4);
+    compute::native_sources native(1);
+    native.source(COMPUTE_LANGUAGE_CUDA, "", "first").tensor_map(COMPUTE_ACCESS_READ, "i").buffer(COMPUTE_ACCESS_WRITE_ALL, "o");
+    const compute::kernel kernel(device, native,
+                                 "@group(0) @binding(0) var<storage, read> i: array<u32>; @group(0) @binding(1) var<storage, read_write> o: array<u32>;"
+                                 "@compute @workgroup_size(1) fn first() { o[0] = i[0] + 1u; }");
+    CHECK(kernel.binding("i").kind == COMPUTE_BINDING_TENSOR_MAP);
+    stream.fill(in, std::uint32_t{ 4 });
+    compute_tensor_map_desc map = COMPUTE_TENSOR_MAP_DESC_INIT;
+    map.element = COMPUTE_ELEMENT_F32;
+    map.rank = 2;
+    map.shape[0] = map.shape[1] = 32;
+    map.box_shape[0] = map.box_shape[1] = 4;
+    compute::launch first(kernel);
+    first.bind_tensor(0, in, map).bind(1, out);
+    map.rank = 0;
+    first.on(stream);
+    CHECK(stream.read<std::uint32_t>(out)[0] == 5);
+    compute::launch wrong(kernel);
+    wrong.bind_tensor(0, in, map).bind(1, out);
+    try {
+        wrong.on(stream);
+        CHECK(!"a tensor without dimensions");
+    } catch (const compute::error &failed) {
+        CHECK(failed.status() == COMPUTE_ERROR_LIMIT);
+    }
+}
+
 void graphs_are_captured_made_and_replayed() {
     compute::device device("cpu");
     compute::stream stream(device);
@@ -272,6 +303,8 @@ int main() {
     run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
     run("bytes_are_exported_and_said_to_be_written", bytes_are_exported_and_said_to_be_written);
     run("native_sources_stand_beside_a_portable_one", native_sources_stand_beside_a_portable_one);
+    run("tensor_maps_are_copied_and_their_views_are_buffers_for_a_portable_source",
+        tensor_maps_are_copied_and_their_views_are_buffers_for_a_portable_source);
     run("graphs_are_captured_made_and_replayed", graphs_are_captured_made_and_replayed);
     run("handles_move_and_release_once", handles_move_and_release_once);
     std::printf("%d passed, %d failed\n", passed, failed);

@@ -339,6 +339,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(launch_desc, LAUNCH_DESC);
     AGREE(include_desc, INCLUDE_DESC);
     AGREE(native_desc, NATIVE_DESC);
+    AGREE(tensor_map_desc, TENSOR_MAP_DESC);
     AGREE(graph_desc, GRAPH_DESC);
 }
 

@@ -8,12 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 24] = [
+const SOURCES: [&str; 25] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
     "types/kernels.rs",
     "types/natives.rs",
+    "types/tensor_maps.rs",
     "types/errors.rs",
     "graph_types.rs",
     "library.rs",

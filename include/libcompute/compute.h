@@ -70,6 +70,9 @@
 /* Memory can be host-visible. */
 #define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
 
+/* Native kernels can take tensor maps (L13). */
+#define COMPUTE_CAPABILITY_TENSOR_MAPS (UINT64_C(1) << 7)
+
 /* What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats. */
 #define COMPUTE_FEATURE_F16 (UINT64_C(1) << 0)
 
@@ -249,6 +252,9 @@
 /* Parameter of a native kernel by value: exactly `min_size` bytes, given inline. */
 #define COMPUTE_BINDING_VALUE 3
 
+/* Parameter of a native kernel that is a tensor map (L13): given as a view with `COMPUTE_BINDING_FLAG_TENSOR_MAP`. */
+#define COMPUTE_BINDING_TENSOR_MAP 4
+
 /* Declared, never touched. */
 #define COMPUTE_ACCESS_UNUSED 0
 
@@ -293,6 +299,9 @@
 
 /* The caller vouches that this launch writes every byte of the view (T6a). */
 #define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
+
+/* The view is given as a tensor (L13): `data` points to a `compute_tensor_map_desc`, which is copied before the call returns, and `data_size` is zero. */
+#define COMPUTE_BINDING_FLAG_TENSOR_MAP (UINT64_C(1) << 1)
 
 /* L6: enqueue the kernel. */
 #define COMPUTE_LAUNCH_EXECUTE 0
@@ -369,8 +378,89 @@
 /* A structure of `size` bytes with an `alignment`, by value. */
 #define COMPUTE_PARAMETER_BYTES 13
 
+/* A tensor map of a view (L13): `const __grid_constant__ CUtensorMap`, 128 bytes at a multiple of 64. A portable source has a storage buffer there. */
+#define COMPUTE_PARAMETER_TENSOR_MAP 14
+
 /* In `compute_native_parameter.access`: written, and every launch writes every byte of the view (T6a), which the caller vouches for. */
 #define COMPUTE_ACCESS_WRITE_ALL 4
+
+/* `uint8_t` */
+#define COMPUTE_ELEMENT_U8 1
+
+/* `uint16_t` */
+#define COMPUTE_ELEMENT_U16 2
+
+/* `uint32_t` */
+#define COMPUTE_ELEMENT_U32 3
+
+/* `int32_t` */
+#define COMPUTE_ELEMENT_I32 4
+
+/* `uint64_t` */
+#define COMPUTE_ELEMENT_U64 5
+
+/* `int64_t` */
+#define COMPUTE_ELEMENT_I64 6
+
+/* A float of 16 bits. */
+#define COMPUTE_ELEMENT_F16 7
+
+/* `float` */
+#define COMPUTE_ELEMENT_F32 8
+
+/* `double` */
+#define COMPUTE_ELEMENT_F64 9
+
+/* The upper half of a `float`. */
+#define COMPUTE_ELEMENT_BF16 10
+
+/* `float`, of which subnormal values are taken for zero. */
+#define COMPUTE_ELEMENT_F32_FTZ 11
+
+/* `float`, rounded to TF32. */
+#define COMPUTE_ELEMENT_TF32 12
+
+/* `float`, rounded to TF32, of which subnormal values are taken for zero. */
+#define COMPUTE_ELEMENT_TF32_FTZ 13
+
+/* Elements of dimension 0 lie side by side. */
+#define COMPUTE_INTERLEAVE_NONE 0
+
+/* Channels in slices of 16 bytes (NC/8HWC8 of 16-bit elements). */
+#define COMPUTE_INTERLEAVE_16B 1
+
+/* Channels in slices of 32 bytes (NC/16HWC16 of 16-bit elements). */
+#define COMPUTE_INTERLEAVE_32B 2
+
+/* Boxes lie in workgroup memory as they are. */
+#define COMPUTE_SWIZZLE_NONE 0
+
+/* Chunks of 16 bytes change places within 32 bytes. */
+#define COMPUTE_SWIZZLE_32B 1
+
+/* Within 64 bytes. */
+#define COMPUTE_SWIZZLE_64B 2
+
+/* Within 128 bytes. */
+#define COMPUTE_SWIZZLE_128B 3
+
+/* The second-level cache fetches what is asked for. */
+#define COMPUTE_L2_PROMOTION_NONE 0
+
+/* In pieces of 64 bytes. */
+#define COMPUTE_L2_PROMOTION_64B 1
+
+/* In pieces of 128 bytes. */
+#define COMPUTE_L2_PROMOTION_128B 2
+
+/* In pieces of 256 bytes. */
+#define COMPUTE_L2_PROMOTION_256B 3
+
+/* Outside the tensor there are zeros. */
+#define COMPUTE_OUTSIDE_ZERO 0
+
+/* Outside the tensor there is a NaN that multiply-adds of tensor cores take for zero. Of floats only. */
+#define COMPUTE_OUTSIDE_NAN 1
 
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
@@ -770,13 +860,14 @@ typedef struct compute_native_parameter {
     size_t name_length;
     /* `COMPUTE_PARAMETER_...` */
     uint32_t kind;
-    /* What is done with a buffer: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed. Zero for values. */
+    /* What is done with a buffer, or through a tensor map with the view behind it: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed (a tensor map is used).
+     * Zero for values. */
     uint32_t access;
-    /* The fewest bytes of a buffer's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero. */
+    /* The fewest bytes of a buffer's or tensor map's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero. */
     uint64_t size;
-    /* What the offset of a buffer's view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two. */
+    /* What the offset of such a view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two. */
     uint32_t alignment;
-    /* Buffers with the same number but 0 may overlap although they are written (L9). Not beside a portable source. */
+    /* Buffers and tensor maps with the same number but 0 may overlap although they are written (L9). Not beside a portable source. */
     uint32_t alias;
 } compute_native_parameter;
 
@@ -824,21 +915,21 @@ typedef struct compute_view {
     uint64_t size;
 } compute_view;
 
-/* What a launch gives one binding of its kernel: a view, or inline bytes (L4). */
+/* What a launch gives one binding of its kernel: a view, inline bytes (L4), or a view as a tensor (L13). */
 typedef struct compute_binding {
     /* `@group` */
     uint32_t group;
     /* `@binding` */
     uint32_t slot;
-    /* The view's buffer, or NULL when `data` is given. */
+    /* The view's buffer, or NULL when inline bytes are given. */
     compute_buffer buffer;
     /* The view's start in bytes. */
     uint64_t offset;
     /* The view's bytes, or `COMPUTE_WHOLE`. */
     uint64_t size;
-    /* Inline bytes of a uniform block, copied before the call returns; else NULL. */
+    /* Inline bytes of a uniform block, copied before the call returns; what `COMPUTE_BINDING_FLAG_TENSOR_MAP` says; else NULL. */
     const void *data;
-    /* How many. */
+    /* How many inline bytes. */
     uint64_t data_size;
     /* `COMPUTE_BINDING_FLAG_...` */
     uint64_t flags;
@@ -908,6 +999,37 @@ typedef struct compute_strided_desc {
     /* Strides at the destination; NULL: without gaps. */
     const int64_t *to_strides;
 } compute_strided_desc;
+
+/* How a view looks as a tensor, for `cp.async.bulk.tensor` of NVIDIA's GPUs from sm_90 on: tiled mode (there is no im2col). Dimension 0 is the innermost; of each
+ * array the first `rank` numbers count. The numbers mean what they mean to `cuTensorMapEncodeTiled`. All limits are checked, and the tensor lies inside its view; of
+ * an interleaved one only its first slice is looked at. */
+typedef struct compute_tensor_map_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_ELEMENT_...` */
+    uint32_t element;
+    /* Dimensions: 1 to 5, interleaved 3 to 5. */
+    uint32_t rank;
+    /* `COMPUTE_INTERLEAVE_...`; 32 bytes need the swizzle of 32 bytes. */
+    uint32_t interleave;
+    /* `COMPUTE_SWIZZLE_...`; without interleave a box's side on axis 0 has at most as many bytes. */
+    uint32_t swizzle;
+    /* `COMPUTE_L2_PROMOTION_...` */
+    uint32_t l2_promotion;
+    /* What is read outside the tensor: `COMPUTE_OUTSIDE_...` */
+    uint32_t outside;
+    /* Zero. */
+    uint32_t reserved;
+    /* Elements on each axis, 1 to 2^32. */
+    uint64_t shape[5];
+    /* Bytes from one element to the next on each axis, below 2^40 and a multiple of 16 (32 with an interleave of 32 bytes); 0: without gaps behind the axis before.
+     * On axis 0 the size of an element, or 0. */
+    uint64_t strides[5];
+    /* Elements of a box on each axis, 1 to 256, those that are stepped over included. On axis 0 a multiple of 16 bytes, unless interleaved. */
+    uint32_t box_shape[5];
+    /* Of how many elements in a box one is taken, 1 to 8; 0: 1. On axis 0 it is 1, unless interleaved. */
+    uint32_t element_strides[5];
+} compute_tensor_map_desc;
 
 /* What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`. */
 typedef struct compute_device_info {
@@ -1803,6 +1925,8 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_tensor_map_desc_init` */
+    void (*tensor_map_desc_init)(struct compute_tensor_map_desc *desc);
 } compute_table;
 
 /* Success. */
@@ -1968,6 +2092,7 @@ typedef struct compute_table {
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 }, 0 }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_NATIVE_DESC_INIT { sizeof(struct compute_native_desc), COMPUTE_CHAINED_NATIVE, NULL, NULL, 0, 0, NULL, 0, 0, { 0, 0, 0 }, 0 }
+#define COMPUTE_TENSOR_MAP_DESC_INIT { sizeof(struct compute_tensor_map_desc), 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, { 0 }, { 0 } }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 #define COMPUTE_GRAPH_DESC_INIT { sizeof(struct compute_graph_desc), 0, 0, NULL, 0, NULL }
@@ -2064,6 +2189,11 @@ void compute_tensor_desc_init(struct compute_tensor_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_strided_desc_init(struct compute_strided_desc *desc);
+
+/* Makes `*desc` a `compute_tensor_map_desc` without dimensions.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_tensor_map_desc_init(struct compute_tensor_map_desc *desc);
 
 /* Lists the devices that can be opened, without initialising a driver: limits and capabilities are zero until a device is open.
  *

@@ -379,6 +379,10 @@ public:
     native_sources &buffer(std::uint32_t access, std::string_view name = {}, std::uint64_t least = 0, std::uint32_t alias = 0) {
         return add(COMPUTE_PARAMETER_BUFFER, access, name, least, 0, alias);
     }
+    /// A tensor map, and what is done with the view behind it.
+    native_sources &tensor_map(std::uint32_t access, std::string_view name = {}, std::uint64_t least = 0, std::uint32_t alias = 0) {
+        return add(COMPUTE_PARAMETER_TENSOR_MAP, access, name, least, 0, alias);
+    }
     /// `kind`: COMPUTE_PARAMETER_I8 to _F64.
     native_sources &value(std::uint32_t kind, std::string_view name = {}) { return add(kind, 0, name, 0, 0, 0); }
     /// A structure.
@@ -828,6 +832,13 @@ public:
         placed_.push_back({ bindings_.size(), values_.size() });
         values_.insert(values_.end(), bytes, bytes + sizeof value);
         return bind_bytes(slot, nullptr, sizeof value);
+    }
+    /// A view as a tensor, for a tensor map of a native kernel. The map is copied.
+    launch &bind_tensor(std::uint32_t slot, const view &of, const compute_tensor_map_desc &map, std::uint64_t flags = 0) {
+        const auto *bytes = reinterpret_cast<const unsigned char *>(&map);
+        placed_.push_back({ bindings_.size(), values_.size() });
+        values_.insert(values_.end(), bytes, bytes + sizeof map);
+        return bind(slot, of, flags | COMPUTE_BINDING_FLAG_TENSOR_MAP);
     }
     launch &immediates(const void *bytes, std::uint64_t size) {
         desc_.immediates = bytes;

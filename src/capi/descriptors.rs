@@ -33,6 +33,7 @@ sized! {
     compute_include_desc up to user: *mut u8;
     compute_native_desc up to workgroup_memory: u32;
     compute_launch_desc up to grid: [u32; 3];
+    compute_tensor_map_desc up to element_strides: [u32; 5];
     compute_device_info up to kind: u32;
     compute_kernel_info up to binding_count: u32;
     compute_binding_info up to group: u32;
@@ -201,6 +202,16 @@ pub unsafe extern "C" fn compute_tensor_desc_init(desc: *mut compute_tensor_desc
 /// `desc` is writable, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn compute_strided_desc_init(desc: *mut compute_strided_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_tensor_map_desc` without dimensions.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_tensor_map_desc_init(desc: *mut compute_tensor_map_desc) {
     // SAFETY: as our own caller says.
     guard_void(|| unsafe { init_struct(desc) });
 }

@@ -62,6 +62,7 @@ fn capability_bits(can: &Capabilities) -> u64 {
         (can.time_limit, COMPUTE_CAPABILITY_TIME_LIMIT),
         (can.timestamps, COMPUTE_CAPABILITY_TIMESTAMPS),
         (can.host_visible, COMPUTE_CAPABILITY_HOST_VISIBLE),
+        (can.tensor_maps, COMPUTE_CAPABILITY_TENSOR_MAPS),
     ];
     bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
 }

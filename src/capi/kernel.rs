@@ -272,6 +272,7 @@ fn binding_of(binding: &BindingInfo, device: &crate::runtime::Device) -> compute
         BindingKind::Storage => (COMPUTE_BINDING_STORAGE, limits.storage_alignment),
         BindingKind::Uniform => (COMPUTE_BINDING_UNIFORM, limits.uniform_alignment),
         BindingKind::Value => (COMPUTE_BINDING_VALUE, 1),
+        BindingKind::TensorMap => (COMPUTE_BINDING_TENSOR_MAP, limits.storage_alignment.max(16)),
     };
     let access = match binding.access {
         Access::Unused => COMPUTE_ACCESS_UNUSED,

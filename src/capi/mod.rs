@@ -26,4 +26,5 @@ pub mod status;
 pub mod stream;
 pub mod table;
 pub mod tensor;
+mod tensor_map;
 pub mod types;

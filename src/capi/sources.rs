@@ -156,7 +156,7 @@ unsafe fn read_parameter(index: usize, given: &compute_native_parameter) -> Resu
     // SAFETY: as our own caller says.
     let name = unsafe { read_text(given.name, given.name_length, MOST_NAME, "name of a parameter") }?;
     let scalar = match given.kind {
-        COMPUTE_PARAMETER_BUFFER => None,
+        COMPUTE_PARAMETER_BUFFER | COMPUTE_PARAMETER_TENSOR_MAP => None,
         COMPUTE_PARAMETER_BYTES => {
             let Ok(size) = u32::try_from(given.size) else {
                 return refuse!(COMPUTE_ERROR_LIMIT, "parameter {index} has {} bytes, more than a launch can pass", given.size);
@@ -189,7 +189,9 @@ fn read_buffer(index: usize, given: &compute_native_parameter) -> Result<Paramet
         COMPUTE_ACCESS_WRITE_ALL => (Access::Write, true),
         other => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_ACCESS_ (parameter {index})"),
     };
-    Ok(ParameterKind::Buffer { access, write_all, min_size: given.size, alignment: given.alignment, alias: given.alias })
+    let (min_size, alignment, alias) = (given.size, given.alignment, given.alias);
+    let tensor_map = given.kind == COMPUTE_PARAMETER_TENSOR_MAP;
+    Ok(ParameterKind::Buffer { access, write_all, min_size, alignment, alias, tensor_map })
 }
 
 /// What a language is called in C.

@@ -9,13 +9,14 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_hal::{HostSource, HostTarget};
+use compute_hal::{HostSource, HostTarget, TensorMap};
 use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::{read_view, read_views};
 use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain};
 use super::status::*;
+use super::tensor_map;
 use super::types::*;
 use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait};
 
@@ -137,23 +138,29 @@ pub(crate) fn outcome(outcome: Outcome) -> compute_status {
     }
 }
 
-/// What is given to one binding; inline bytes are read later.
+/// What is given to one binding; inline bytes are read later. Of bindings with a tensor map the next one is taken.
 ///
 /// # Safety
 /// `binding.data` is readable as it says.
 unsafe fn binding_of<'a>(
     binding: &compute_binding,
     buffer: Option<&'a Live<compute_buffer_s>>,
+    maps: &mut slice::Iter<'a, TensorMap>,
 ) -> (Binding<'a>, Result<(), Complaint>) {
-    let compute_binding { group, slot, .. } = *binding;
+    let compute_binding { group, slot, flags, .. } = *binding;
+    let view = place(buffer, binding.offset, binding.size);
+    let map = if flags & COMPUTE_BINDING_FLAG_TENSOR_MAP != 0 { maps.next() } else { None };
     let as_view = Binding {
         group,
         slot,
-        given: Input::Place(place(buffer, binding.offset, binding.size)),
-        write_all: binding.flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
+        given: map.map_or(Input::Place(view), |map| Input::Tensor(view, map)),
+        write_all: flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
     };
     let check = || {
-        check_flags(binding.flags, COMPUTE_BINDING_FLAG_WRITE_ALL, "binding")?;
+        check_flags(flags, COMPUTE_BINDING_FLAG_WRITE_ALL | COMPUTE_BINDING_FLAG_TENSOR_MAP, "binding")?;
+        if map.is_some() {
+            return Ok(None);
+        }
         if binding.data.is_null() && binding.data_size == 0 {
             return Ok(None);
         }
@@ -231,15 +238,19 @@ pub(super) unsafe fn launch_of(
     let grid_buffer = if desc.indirect.buffer.is_null() { None } else { peek(desc.indirect.buffer) };
     // SAFETY: as our own caller says.
     let given = unsafe { Strided::new(desc.bindings, desc.binding_count, desc.binding_stride, MOST_BINDINGS, "bindings") }?;
+    // SAFETY: as our own caller says.
+    let (maps, checked) = unsafe { tensor_map::read_maps(&given) };
+    wrong = wrong.and(checked);
     let mut buffers = Buffers::new();
     let mut bindings: SmallVec<[Binding<'_>; 8]> = SmallVec::new();
     if buffers.try_reserve(given.len()).is_err() || bindings.try_reserve(given.len()).is_err() {
         return Err(Complaint::NoMemory);
     }
     buffers.extend(given.iter().map(|binding| peek(binding.buffer)));
+    let mut maps = maps.iter();
     for (binding, buffer) in given.iter().zip(&buffers) {
         // SAFETY: as our own caller says.
-        let (binding, checked) = unsafe { binding_of(&binding, buffer.as_ref()) };
+        let (binding, checked) = unsafe { binding_of(&binding, buffer.as_ref(), &mut maps) };
         bindings.push(binding);
         wrong = wrong.and(checked);
     }

@@ -726,6 +726,8 @@ pub struct compute_table {
     ) -> compute_status,
     /// `compute_native_desc_init`
     pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
+    /// `compute_tensor_map_desc_init`
+    pub tensor_map_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_map_desc),
 }
 
 static TABLE: compute_table = compute_table {
@@ -882,6 +884,7 @@ static TABLE: compute_table = compute_table {
     stream_export: native::compute_stream_export,
     written: native::compute_written,
     native_desc_init: descriptors::compute_native_desc_init,
+    tensor_map_desc_init: descriptors::compute_tensor_map_desc_init,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

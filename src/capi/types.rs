@@ -14,11 +14,13 @@ mod buffers;
 mod errors;
 mod kernels;
 mod natives;
+mod tensor_maps;
 
 pub use buffers::*;
 pub use errors::*;
 pub use kernels::*;
 pub use natives::*;
+pub use tensor_maps::*;
 
 #[doc(hidden)]
 pub struct compute_device_s {
@@ -116,6 +118,8 @@ pub const COMPUTE_CAPABILITY_TIME_LIMIT: u64 = 1 << 4;
 pub const COMPUTE_CAPABILITY_TIMESTAMPS: u64 = 1 << 5;
 /// Memory can be host-visible.
 pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
+/// Native kernels can take tensor maps (L13).
+pub const COMPUTE_CAPABILITY_TENSOR_MAPS: u64 = 1 << 7;
 
 /// What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats.
 pub const COMPUTE_FEATURE_F16: u64 = 1 << 0;

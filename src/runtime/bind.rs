@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use compute_hal::{TensorMap, TensorMistake};
 use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
 use compute_trust::NoMemory;
 use smallvec::SmallVec;
@@ -27,6 +28,8 @@ pub(super) struct Bound<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'a> {
     pub(super) given: Given<'a>,
+    /// How the view looks as a tensor, if the kernel takes it so (L13).
+    pub(super) map: Option<&'a TensorMap>,
     pub(super) write_all: bool,
     seen: bool,
 }
@@ -73,29 +76,28 @@ pub(super) fn check_on<'a>(device: &Arc<Device>, launch: &Launch<'a>, bound: &mu
         return refusal(code::FOREIGN_HANDLE, message);
     }
     let reflection = kernel.reflection();
-    bind(device, reflection, launch.bindings, &mut bound.slots)?;
+    bind(device, kernel, launch.bindings, &mut bound.slots)?;
     check_immediates(reflection, launch.immediates)?;
     bound.indirect = check_grid(device, kernel, &launch.grid)?;
     check_overlap(kernel, bound)?;
     Ok(kernel)
 }
 
-fn bind<'a>(
-    device: &Arc<Device>,
-    reflection: &Reflection,
-    given: &[Binding<'a>],
-    slots: &mut SmallVec<[Slot<'a>; 8]>,
-) -> Checked<()> {
+fn bind<'a>(device: &Arc<Device>, kernel: &Kernel, given: &[Binding<'a>], slots: &mut SmallVec<[Slot<'a>; 8]>) -> Checked<()> {
+    let reflection = kernel.reflection();
     let infos = reflection.bindings.as_slice();
     slots.try_reserve(infos.len()).map_err(|_| Box::new(no_memory(NoMemory)))?;
-    slots.resize(infos.len(), Slot { given: Given::Nothing, write_all: false, seen: false });
+    slots.resize(infos.len(), Slot { given: Given::Nothing, map: None, write_all: false, seen: false });
     for (position, binding) in given.iter().enumerate() {
         let index = find(reflection, position, binding)?;
         let (slot, info) = (&mut slots[index], &infos[index]);
         if slot.seen {
             return refusal(code::BINDING, || format!("{} is given twice", describe(info)));
         }
-        *slot = Slot { given: bind_one(device, info, binding)?, write_all: binding.write_all, seen: true };
+        let given = bind_one(device, info, binding)?;
+        // The portable source beside it has a storage buffer there.
+        let map = binding.given.map().filter(|_| kernel.native_source().is_some());
+        *slot = Slot { given, map, write_all: binding.write_all, seen: true };
     }
     for (slot, info) in slots.iter().zip(infos) {
         if !slot.seen && info.access != Access::Unused {
@@ -133,6 +135,13 @@ fn list(reflection: &Reflection) -> String {
 fn bind_one<'a>(device: &Arc<Device>, info: &BindingInfo, binding: &Binding<'a>) -> Checked<Given<'a>> {
     match binding.given {
         Input::Inline(bytes) => bind_inline(info, bytes),
+        Input::Tensor(place, map) => bind_tensor(info, place.check(device, || describe(info))?, map).and_then(|span| {
+            check_view(device, info, &span)?;
+            Ok(Given::View(span))
+        }),
+        Input::Place(_) if info.kind == BindingKind::TensorMap => refusal(code::BINDING, || {
+            format!("{} is a tensor map: a compute_tensor_map_desc comes with its view", describe(info))
+        }),
         Input::Place(place) => {
             let span = place.check(device, || describe(info))?;
             if info.kind == BindingKind::Value {
@@ -166,6 +175,29 @@ fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> Checked<Given<'a>> {
     Ok(if info.access == Access::Unused { Given::Nothing } else { Given::Inline(bytes) })
 }
 
+/// L13: everything is known here but where the block begins that the view lies in.
+fn bind_tensor<'a>(info: &BindingInfo, span: Span<'a>, map: &TensorMap) -> Checked<Span<'a>> {
+    if info.kind != BindingKind::TensorMap {
+        return refusal(code::BINDING, || format!("{} is not declared as a tensor map, but given with one", describe(info)));
+    }
+    if let Err((mistake, why)) = map.check(span.size) {
+        let status = match mistake {
+            TensorMistake::Combination => code::INVALID_ARGUMENT,
+            TensorMistake::Limit => code::LIMIT,
+            TensorMistake::Alignment => code::MISALIGNED,
+            TensorMistake::Range => code::OUT_OF_RANGE,
+        };
+        return refusal(status, || format!("tensor map of {}: {why}", describe(info)));
+    }
+    let (offset, alignment) = (span.offset, map.alignment());
+    if offset % alignment != 0 {
+        return refusal(code::MISALIGNED, || {
+            format!("tensor map of {}: offset {offset} of the view is not a multiple of {alignment}", describe(info))
+        });
+    }
+    Ok(span)
+}
+
 /// DL-08: a double where a float is expected gives nonsense, and no driver would say so.
 #[cold]
 fn wrong_value<T>(info: &BindingInfo, size: u64) -> Checked<T> {
@@ -179,7 +211,7 @@ fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<(
     let limits = device.limits();
     let (most, device_alignment) = match info.kind {
         BindingKind::Uniform => (limits.uniform_size, limits.uniform_alignment),
-        BindingKind::Storage | BindingKind::Value => (limits.binding_size, limits.storage_alignment),
+        BindingKind::Storage | BindingKind::Value | BindingKind::TensorMap => (limits.binding_size, limits.storage_alignment),
     };
     if span.size < info.min_size {
         let message = || format!("{} needs at least {} bytes, the view has {}", describe(info), info.min_size, span.size);

@@ -51,13 +51,24 @@ pub struct Binding<'a> {
     pub write_all: bool,
 }
 
-/// A view, or inline bytes (L4).
+/// A view, inline bytes (L4), or a view as a tensor.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// A view of a buffer.
     Place(Place<'a>),
     /// The bytes of a uniform block.
     Inline(&'a [u8]),
+    /// A view of a buffer, as a tensor (L13).
+    Tensor(Place<'a>, &'a hal::TensorMap),
+}
+
+impl<'a> Input<'a> {
+    pub(super) fn map(&self) -> Option<&'a hal::TensorMap> {
+        match self {
+            Self::Tensor(_, map) => Some(map),
+            Self::Place(_) | Self::Inline(_) => None,
+        }
+    }
 }
 
 /// A launch as asked for.
@@ -206,7 +217,10 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
             bindings.push(match slot.given {
                 Given::Nothing => hal::Binding::Inline(&[]),
                 Given::Inline(bytes) => hal::Binding::Inline(bytes),
-                Given::View(span) => hal::Binding::Buffer(region(&span)?),
+                Given::View(span) => match slot.map {
+                    None => hal::Binding::Buffer(region(&span)?),
+                    Some(map) => hal::Binding::Tensor(region(&span)?, map),
+                },
             });
         }
         let grid = match (&launch.grid, &bound.indirect) {
@@ -248,7 +262,7 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
         }
     };
     let outputs = launch.bindings.iter().filter(is_output).filter_map(|binding| match binding.given {
-        Input::Place(place) => place.reachable(),
+        Input::Place(place) | Input::Tensor(place, _) => place.reachable(),
         Input::Inline(_) => None,
     });
     let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));

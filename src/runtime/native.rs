@@ -56,6 +56,8 @@ pub enum ParameterKind {
         alignment: u32,
         /// Views of parameters with the same number but 0 may overlap although they are written (L9).
         alias: u32,
+        /// It is passed as a tensor map (L13) and not by its address.
+        tensor_map: bool,
     },
     /// Bytes by value.
     Value {
@@ -222,6 +224,11 @@ fn check(native: &NativeOptions) -> Checked<()> {
             ParameterKind::Buffer { alignment, .. } => (alignment.max(1), false),
             ParameterKind::Value { size, alignment } => (alignment, size == 0),
         };
+        if matches!(parameter.kind, ParameterKind::Buffer { tensor_map: true, access: Access::Unused, .. }) {
+            return refusal(code::INVALID_ARGUMENT, || {
+                format!("{}: a tensor map is read or written; declared is that it is unused", named(index, parameter))
+            });
+        }
         if empty || !alignment.is_power_of_two() {
             return refusal(code::INVALID_ARGUMENT, || {
                 format!("{}: a size of 0, or an alignment that is no power of two", named(index, parameter))
@@ -235,8 +242,9 @@ fn reflect(native: &NativeOptions) -> Reflection {
     let binding = |(index, parameter): (usize, &ParameterOptions)| {
         // Bytes are all that is known of a buffer: it may end anywhere, but where a device binds only multiples of some.
         let (kind, access, min_size, alignment, tail_stride) = match parameter.kind {
-            ParameterKind::Buffer { access, min_size, alignment, .. } => {
-                (BindingKind::Storage, access, min_size.max(1), alignment.max(1), 1)
+            ParameterKind::Buffer { access, min_size, alignment, tensor_map, .. } => {
+                let kind = if tensor_map { BindingKind::TensorMap } else { BindingKind::Storage };
+                (kind, access, min_size.max(1), alignment.max(1), 1)
             }
             ParameterKind::Value { size, alignment } => (BindingKind::Value, Access::Read, size.into(), alignment, 0),
         };
@@ -266,6 +274,7 @@ fn reflect(native: &NativeOptions) -> Reflection {
 fn interface(native: &NativeOptions) -> NativeInterface {
     let parameter = |parameter: &ParameterOptions| match parameter.kind {
         ParameterKind::Buffer { access: Access::Unused, .. } => NativeParameter::Null,
+        ParameterKind::Buffer { tensor_map: true, .. } => NativeParameter::TensorMap,
         ParameterKind::Buffer { .. } => NativeParameter::Address,
         ParameterKind::Value { size, alignment } => NativeParameter::Value { size, alignment },
     };
@@ -301,7 +310,7 @@ fn cover(native: &NativeOptions, declared: &mut Reflection, portable: &Reflectio
         if let Some(what) = difference(info, parameter, binding) {
             return differs(format!("{}: {what}", named(index, parameter)));
         }
-        if info.kind == BindingKind::Storage {
+        if info.kind != BindingKind::Value {
             info.min_size = info.min_size.max(binding.min_size);
             info.alignment = info.alignment.max(binding.alignment);
         }
@@ -374,7 +383,7 @@ mod tests {
     use super::*;
 
     fn buffer(access: Access) -> ParameterOptions {
-        let kind = ParameterKind::Buffer { access, write_all: false, min_size: 4, alignment: 0, alias: 0 };
+        let kind = ParameterKind::Buffer { access, write_all: false, min_size: 4, alignment: 0, alias: 0, tensor_map: false };
         ParameterOptions { name: String::new(), kind }
     }
 

@@ -93,6 +93,7 @@ fn capabilities() -> Capabilities {
         peer_copy: false,
         collectives: false,
         tracks_blocks: false,
+        tensor_maps: false,
         queues: 4096,
         features: Features { f16: true, f64: true, int64: true, atomic_int64: true, atomic_f32: true, subgroups: true },
     }

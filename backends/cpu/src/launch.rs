@@ -125,6 +125,7 @@ impl Prepared {
                 self.spans.push(span);
                 (Place::Memory(pointer), region.size)
             }
+            Binding::Tensor(..) => return bug("a tensor map".to_owned()),
         };
         if info.access != Access::Unused {
             if size < info.min_size {

@@ -3,6 +3,7 @@
 mod listing;
 pub mod nodes;
 mod symbols;
+pub mod tensor_map;
 
 use std::ffi::c_int;
 
@@ -38,6 +39,7 @@ pub static VENDOR: Vendor = Vendor {
     errors: ERRORS,
     dialect: &cxx::CUDA,
     forms: FORMS,
+    tensor_maps: Some(tensor_map::TENSOR_MAPS),
     // More share the same few channels anyway.
     queues: 32,
     // `%globaltimer` counts nanoseconds.

@@ -262,3 +262,81 @@ fn calls_of_graphs_have_the_forms_of_the_headers() {
         assert_eq!(count(call), Some((Some(symbol), types)), "{call}");
     }
 }
+
+#[test]
+fn tensor_maps_have_the_numbers_and_the_form_of_the_headers() {
+    use compute_cuda::tensor_map::{element, fill, interleave, promotion, swizzle};
+    use compute_hal::{Interleave, L2Promotion, OutsideFill, Swizzle, TensorElement as Ours};
+    use sys::CUtensorMapDataType_enum as Element;
+    use sys::{CUtensorMapFloatOOBfill_enum as Fill, CUtensorMapL2promotion_enum as Promotion};
+    use sys::{CUtensorMapInterleave_enum as Slices, CUtensorMapSwizzle_enum as Order};
+    let elements = [
+        (Ours::U8, Element::CU_TENSOR_MAP_DATA_TYPE_UINT8),
+        (Ours::U16, Element::CU_TENSOR_MAP_DATA_TYPE_UINT16),
+        (Ours::U32, Element::CU_TENSOR_MAP_DATA_TYPE_UINT32),
+        (Ours::I32, Element::CU_TENSOR_MAP_DATA_TYPE_INT32),
+        (Ours::U64, Element::CU_TENSOR_MAP_DATA_TYPE_UINT64),
+        (Ours::I64, Element::CU_TENSOR_MAP_DATA_TYPE_INT64),
+        (Ours::F16, Element::CU_TENSOR_MAP_DATA_TYPE_FLOAT16),
+        (Ours::F32, Element::CU_TENSOR_MAP_DATA_TYPE_FLOAT32),
+        (Ours::F64, Element::CU_TENSOR_MAP_DATA_TYPE_FLOAT64),
+        (Ours::Bf16, Element::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16),
+        (Ours::F32Flushed, Element::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ),
+        (Ours::Tf32, Element::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32),
+        (Ours::Tf32Flushed, Element::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ),
+    ];
+    for (ours, theirs) in elements {
+        assert_eq!(element(ours), theirs as u32, "{ours:?}");
+    }
+    let slices = [Interleave::None, Interleave::Bytes16, Interleave::Bytes32].map(interleave);
+    assert_eq!(
+        slices,
+        [
+            Slices::CU_TENSOR_MAP_INTERLEAVE_NONE as u32,
+            Slices::CU_TENSOR_MAP_INTERLEAVE_16B as u32,
+            Slices::CU_TENSOR_MAP_INTERLEAVE_32B as u32,
+        ]
+    );
+    let orders = [Swizzle::None, Swizzle::Bytes32, Swizzle::Bytes64, Swizzle::Bytes128].map(swizzle);
+    assert_eq!(
+        orders,
+        [
+            Order::CU_TENSOR_MAP_SWIZZLE_NONE as u32,
+            Order::CU_TENSOR_MAP_SWIZZLE_32B as u32,
+            Order::CU_TENSOR_MAP_SWIZZLE_64B as u32,
+            Order::CU_TENSOR_MAP_SWIZZLE_128B as u32,
+        ]
+    );
+    let pieces = [L2Promotion::None, L2Promotion::Bytes64, L2Promotion::Bytes128, L2Promotion::Bytes256].map(promotion);
+    assert_eq!(
+        pieces,
+        [
+            Promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE as u32,
+            Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_64B as u32,
+            Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B as u32,
+            Promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B as u32,
+        ]
+    );
+    assert_eq!(fill(OutsideFill::Zero), Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE as u32);
+    assert_eq!(fill(OutsideFill::Nan), Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA as u32);
+    // Other types than these do not compile.
+    type Void = *mut std::ffi::c_void;
+    let _: unsafe fn(
+        *mut sys::CUtensorMap,
+        Element,
+        u32,
+        Void,
+        *const u64,
+        *const u64,
+        *const u32,
+        *const u32,
+        Slices,
+        Order,
+        Promotion,
+        Fill,
+    ) -> Answer = sys::cuTensorMapEncodeTiled;
+    assert_eq!(size_of::<sys::CUtensorMap>(), compute_hal::TENSOR_MAP_SIZE as usize);
+    let forms = VENDOR.names.forms();
+    let ours = forms.iter().find(|(name, ..)| *name == "tensor_map").map(|(_, symbols, types)| (*symbols, types.len()));
+    assert_eq!(ours, Some((&["cuTensorMapEncodeTiled"][..], 12)));
+}

@@ -32,7 +32,7 @@ impl Compiler<'_> {
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
         // A driver reads machine code without knowing where it ends, so it has to be whole, whoever chose it.
-        source::fit(self.api, self.target, source).map_err(|why| refused(why, true))?;
+        source::fit(self.api, self.target, source, interface).map_err(|why| refused(why, true))?;
         let parameters = block(interface)?;
         let code = self.native_code(source)?;
         let calls = enter()?;
@@ -105,6 +105,7 @@ fn block(interface: &NativeInterface) -> Result<Parameters, DeviceError> {
             NativeParameter::Null => return None,
             NativeParameter::Address => Parameter::Address { binding },
             NativeParameter::Value { size, .. } => Parameter::Value { binding, size },
+            NativeParameter::TensorMap => Parameter::TensorMap { binding },
         };
         Some(Field { offset, parameter })
     };
@@ -231,11 +232,11 @@ fn location(log: &str, name: &str) -> Option<Location> {
 }
 
 /// How well a source suits the device.
-pub(crate) fn fit(compiler: &Compiler<'_>, source: &NativeSource) -> Result<Fit, String> {
+pub(crate) fn fit(compiler: &Compiler<'_>, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
     if [&source.entry].into_iter().chain(&source.options).any(|text| CString::new(text.as_str()).is_err()) {
         return Err("a zero byte in a name or an option".into());
     }
-    source::fit(compiler.api, compiler.target, source)
+    source::fit(compiler.api, compiler.target, source, interface)
 }
 
 #[cfg(test)]

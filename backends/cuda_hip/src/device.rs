@@ -319,8 +319,8 @@ impl Device for GpuDevice {
         self.shared.api.vendor.native
     }
 
-    fn fit(&self, source: &NativeSource, _: &NativeInterface) -> Result<Fit, String> {
-        declared::fit(&self.shared.compiler(), source)
+    fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
+        declared::fit(&self.shared.compiler(), source, interface)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

@@ -9,7 +9,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 
-use compute_hal::NativeKind;
+use compute_hal::{NativeKind, TENSOR_MAP_SIZE, TensorMap};
 use compute_kernel::cxx::Dialect;
 
 pub use crate::forms::{Forms, Places};
@@ -289,6 +289,9 @@ table! { Calls, Names:
     may function_set(function: Handle, attribute: c_int, value: c_int);
     /// Offset and size of a kernel's parameter in the block of its arguments.
     may function_parameter(function: Handle, index: usize, offset: *mut usize, size: *mut usize);
+    /// Makes a tensor map of a view at an address: element, dimensions, their sizes, strides of all but the first in bytes, a box, of how many elements in it one is
+    /// taken, interleave, swizzle, cache, fill. It needs no context.
+    may tensor_map(map: *mut c_void, element: u32, rank: u32, address: *mut c_void, shape: *const u64, strides: *const u64, box_shape: *const u32, steps: *const u32, interleave: u32, swizzle: u32, promotion: u32, fill: u32);
     /// Launches. `arguments` is null; `extra` points at markers and the block of arguments.
     must launch(function: Handle, x: u32, y: u32, z: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
 
@@ -587,6 +590,22 @@ impl Errors {
     }
 }
 
+/// How a vendor makes tensor maps (L13).
+#[derive(Clone, Copy, Debug)]
+pub struct TensorMaps {
+    /// Of [`Forms::generation`], the first whose devices have them.
+    pub first: u32,
+    /// The oldest driver that makes them, for people.
+    pub driver: &'static str,
+    /// Makes one, of a map that was checked and an address on the device.
+    pub encode: fn(&Calls, &TensorMap, address: u64) -> Result<TensorMapBytes, Failure>,
+}
+
+/// A tensor map as a kernel gets it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct TensorMapBytes(pub [u8; TENSOR_MAP_SIZE as usize]);
+
 /// One vendor: all in which the two differ.
 pub struct Vendor {
     /// `cuda` or `hip`.
@@ -619,6 +638,8 @@ pub struct Vendor {
     pub dialect: &'static Dialect,
     /// The native sources that are taken.
     pub forms: Forms,
+    /// How tensor maps are made; `None`: the vendor has none.
+    pub tensor_maps: Option<TensorMaps>,
     /// Streams that exist at once.
     pub queues: u32,
     /// Kilohertz of the clock that kernels look at, where no attribute tells.

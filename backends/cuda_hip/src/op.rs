@@ -11,6 +11,7 @@ use crate::device::Shared;
 use crate::graph::Replay;
 use crate::kernel::Kernel;
 use crate::memory::Span;
+use crate::tensor_map;
 
 /// Rows on the device and where they are in host memory; a run of bytes is one row.
 #[derive(Clone, Copy, Debug)]
@@ -230,6 +231,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
                     put(&mut arguments, field.offset, &span.address.to_le_bytes())?;
                 }
                 Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
+                Some(Binding::Tensor(..)) => return Err(wrong("a tensor map where an address goes")),
                 None => return Err(wrong("a launch with too few bindings")),
             },
             Parameter::Elements { binding, start, stride } => {
@@ -244,6 +246,14 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
             Parameter::Value { binding, size } => match launch.bindings.get(binding) {
                 Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(&mut arguments, field.offset, bytes)?,
                 _ => return Err(wrong("a value of another size than its parameter")),
+            },
+            Parameter::TensorMap { binding } => match launch.bindings.get(binding) {
+                Some(Binding::Tensor(region, map)) => {
+                    let span = shared.memory.span(*region)?;
+                    ready = ready.max(span.ready);
+                    put(&mut arguments, field.offset, &tensor_map::encode(shared, map, span.address)?)?;
+                }
+                _ => return Err(wrong("a tensor map of nothing")),
             },
             Parameter::Record => record = Some(field.offset),
             Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),

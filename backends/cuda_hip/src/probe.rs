@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
 use crate::kernel::Compiled;
+use crate::tensor_map;
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
 const BINDINGS: u32 = 64;
@@ -424,6 +425,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         peer_copy: false,
         collectives: false,
         tracks_blocks: false,
+        tensor_maps: tensor_map::refusal(api, target).is_none(),
         queues: api.vendor.queues,
         features: (api.vendor.features)(target),
     }

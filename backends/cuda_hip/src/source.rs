@@ -1,11 +1,12 @@
 //! Native sources: whether one suits a device, from a look at it (L11). Nothing is compiled or loaded here, and nothing a source says of itself is believed
 //! further than that: the driver has the last word when the code is loaded.
 
-use compute_hal::{Fit, NativeSource};
+use compute_hal::{Fit, NativeInterface, NativeSource};
 
 use crate::api::Api;
 use crate::driver::Forms;
 use crate::elf::{ELF_MAGIC, Elf, at, inside};
+use crate::tensor_map;
 
 /// Bytes of PTX in which its version and target are looked for: they come first, behind comments.
 const HEAD: usize = 64 << 10;
@@ -23,10 +24,13 @@ fn plain(target: &str) -> &str {
 }
 
 /// How well a source suits a device, or why not.
-pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource) -> Result<Fit, String> {
+pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
     let forms = &api.vendor.forms;
     let what = source.language.name();
     meant(target, source)?;
+    if let Some(why) = interface.has_tensor_maps().then(|| tensor_map::refusal(api, target)).flatten() {
+        return Err(format!("{what} with a tensor map: {why}"));
+    }
     if source.language == forms.text {
         let named = !source.target.is_empty();
         return match &api.compiler {

@@ -22,6 +22,7 @@ mod graph;
 mod host;
 pub mod movers;
 mod native;
+mod tensor_map;
 mod vulkan;
 mod work;
 
@@ -37,6 +38,10 @@ pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
 pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
+pub use tensor_map::{
+    Interleave, L2Promotion, MOST_DIMENSIONS, OutsideFill, Swizzle, TENSOR_MAP_ALIGNMENT, TENSOR_MAP_SIZE, TensorElement,
+    TensorMap, TensorMistake,
+};
 pub use vulkan::{HostVulkan, VulkanFunction, VulkanHost, VulkanLoader};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
 
@@ -199,6 +204,8 @@ pub struct Capabilities {
     pub collectives: bool,
     /// Usage is tracked per block: large allocations need blocks of their own (the page rule).
     pub tracks_blocks: bool,
+    /// Native kernels can take tensor maps (L13).
+    pub tensor_maps: bool,
     /// How many native queues may exist at once; streams beyond it share (S1).
     pub queues: u32,
     /// What kernels may use.

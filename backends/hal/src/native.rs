@@ -3,6 +3,8 @@
 //! Nobody can look inside such code, so the declaration is all that is known. A device says how well a source suits it, and the runtime takes the one that
 //! suits best; how arguments lie in memory is here, as every vendor lays them out like a C structure.
 
+use crate::{TENSOR_MAP_ALIGNMENT, TENSOR_MAP_SIZE};
+
 /// What a native source is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NativeLanguage {
@@ -85,6 +87,8 @@ pub enum NativeParameter {
         /// Their alignment among the arguments, a power of two.
         alignment: u32,
     },
+    /// A tensor map by value (L13), made of the [`crate::Binding::Tensor`] that the launch's binding is. Devices without them refuse the source.
+    TensorMap,
 }
 
 impl NativeParameter {
@@ -93,6 +97,7 @@ impl NativeParameter {
         match self {
             Self::Address | Self::Null => (8, 8),
             Self::Value { size, alignment } => (size, alignment),
+            Self::TensorMap => (TENSOR_MAP_SIZE, TENSOR_MAP_ALIGNMENT),
         }
     }
 }
@@ -109,6 +114,11 @@ pub struct NativeInterface {
 }
 
 impl NativeInterface {
+    /// Whether one of them is a tensor map.
+    pub fn has_tensor_maps(&self) -> bool {
+        self.parameters.contains(&NativeParameter::TensorMap)
+    }
+
     /// Where each parameter begins, and how long all are, in bytes, laid out like the members of a C structure; `None` when they are longer than `most`.
     pub fn layout(&self, most: u32) -> Option<(Vec<u32>, u32)> {
         let mut end = 0_u32;
@@ -153,6 +163,8 @@ mod tests {
         let three = interface(&[NativeParameter::Address, value(4, 4), value(1, 1), value(2, 2), NativeParameter::Null]);
         assert_eq!(three.layout(4096), Some((vec![0, 8, 12, 14, 16], 24)));
         assert_eq!(three.layout(23), None);
+        let map = interface(&[value(4, 4), NativeParameter::TensorMap, NativeParameter::Address]);
+        assert_eq!(map.layout(4096), Some((vec![0, 64, 192], 200)));
         let long = value(u32::MAX, 16);
         assert_eq!(interface(&[value(1, 1), long, long]).layout(u32::MAX), None, "nothing wraps");
     }

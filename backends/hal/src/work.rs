@@ -1,6 +1,6 @@
 //! Work as plain data: what the runtime hands to a queue after every check has passed.
 
-use crate::{KernelId, MemoryId, Position};
+use crate::{KernelId, MemoryId, Position, TensorMap};
 
 /// A byte range of a block of device memory, inside the block. May be empty where an operation allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub enum Binding<'a> {
     Buffer(Region),
     /// The bytes themselves, for uniform bindings: at least the size that the kernel expects.
     Inline(&'a [u8]),
+    /// A view of memory as a tensor, for [`crate::NativeParameter::TensorMap`] alone. Checked against the view, and its offset in the block is a multiple of
+    /// [`TensorMap::alignment`]; whether the block's own address is, only the device knows.
+    Tensor(Region, &'a TensorMap),
 }
 
 /// One launch.

@@ -41,6 +41,7 @@ pub static VENDOR: Vendor = Vendor {
     errors: ERRORS,
     dialect: &cxx::HIP,
     forms: FORMS,
+    tensor_maps: None,
     // The hardware's queues are few, and changing between more costs.
     queues: 4,
     // That of gfx940 and later ones; where a runtime does not tell, a limit on an older one whose clock is slower comes late, never early.

@@ -39,6 +39,8 @@ pub enum BindingKind {
     Uniform,
     /// A parameter of a native kernel that is passed by value: exactly `min_size` bytes, given inline. Portable kernels have none.
     Value,
+    /// A parameter of a native kernel that is a tensor map (L13): bound by view, with how the view looks as a tensor. A portable source has a storage buffer there.
+    TensorMap,
 }
 
 /// One resource of an entry point. Bindings are sorted by (group, slot); their index in that order is what a launch uses.

@@ -341,6 +341,7 @@ fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
         peer_copy: false,
         collectives: false,
         tracks_blocks: true,
+        tensor_maps: false,
         queues: 1,
         features: Features {
             f16: has(wgpu::Features::SHADER_F16),

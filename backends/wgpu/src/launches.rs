@@ -85,6 +85,7 @@ impl Lane {
         match launch.bindings.get(slot.index) {
             Some(Binding::Buffer(region)) => self.shared.memory.span(*region).map(Some),
             Some(Binding::Inline(_)) => Ok(None),
+            Some(Binding::Tensor(..)) => Err(DeviceError::Internal("a tensor map".into())),
             None => Err(DeviceError::Internal(format!("binding {} of a launch is missing", slot.index))),
         }
     }

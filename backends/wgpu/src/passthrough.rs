@@ -94,6 +94,7 @@ fn declarable(interface: &NativeInterface, uniform_size: u64) -> Result<(), Stri
         NativeParameter::Value { size, .. } if u64::from(size) > uniform_size => {
             Some(format!("parameter {index} has {size} bytes; a uniform block has at most {uniform_size}"))
         }
+        NativeParameter::TensorMap => Some(format!("parameter {index} is a tensor map, which only CUDA has")),
         _ => None,
     });
     wrong.map_or(Ok(()), Err)
@@ -191,7 +192,9 @@ fn slots(interface: &NativeInterface, dynamic_uniforms: u32) -> Result<Vec<Slot>
         let (kind, least) = match *parameter {
             NativeParameter::Address => (BindingKind::Storage, 0),
             NativeParameter::Value { size, .. } => (BindingKind::Uniform, size.into()),
-            NativeParameter::Null => return Err(DeviceError::Internal("an unused parameter of code that suited".into())),
+            NativeParameter::Null | NativeParameter::TensorMap => {
+                return Err(DeviceError::Internal("a parameter without a place, of code that suited".into()));
+            }
         };
         let dynamic = kind == BindingKind::Uniform && dynamic_left > 0;
         dynamic_left -= u32::from(dynamic);

@@ -170,6 +170,8 @@ pub const COMPUTE_BINDING_STORAGE: u32 = 1;
 pub const COMPUTE_BINDING_UNIFORM: u32 = 2;
 /// Parameter of a native kernel by value: exactly `min_size` bytes, given inline.
 pub const COMPUTE_BINDING_VALUE: u32 = 3;
+/// Parameter of a native kernel that is a tensor map (L13): given as a view with `COMPUTE_BINDING_FLAG_TENSOR_MAP`.
+pub const COMPUTE_BINDING_TENSOR_MAP: u32 = 4;
 
 /// Declared, never touched.
 pub const COMPUTE_ACCESS_UNUSED: u32 = 0;
@@ -271,8 +273,10 @@ pub struct compute_override_info {
 
 /// The caller vouches that this launch writes every byte of the view (T6a).
 pub const COMPUTE_BINDING_FLAG_WRITE_ALL: u64 = 1 << 0;
+/// The view is given as a tensor (L13): `data` points to a `compute_tensor_map_desc`, which is copied before the call returns, and `data_size` is zero.
+pub const COMPUTE_BINDING_FLAG_TENSOR_MAP: u64 = 1 << 1;
 
-/// What a launch gives one binding of its kernel: a view, or inline bytes (L4).
+/// What a launch gives one binding of its kernel: a view, inline bytes (L4), or a view as a tensor (L13).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct compute_binding {
@@ -280,15 +284,15 @@ pub struct compute_binding {
     pub group: u32,
     /// `@binding`
     pub slot: u32,
-    /// The view's buffer, or NULL when `data` is given.
+    /// The view's buffer, or NULL when inline bytes are given.
     pub buffer: compute_buffer,
     /// The view's start in bytes.
     pub offset: u64,
     /// The view's bytes, or `COMPUTE_WHOLE`.
     pub size: u64,
-    /// Inline bytes of a uniform block, copied before the call returns; else NULL.
+    /// Inline bytes of a uniform block, copied before the call returns; what `COMPUTE_BINDING_FLAG_TENSOR_MAP` says; else NULL.
     pub data: *const c_void,
-    /// How many.
+    /// How many inline bytes.
     pub data_size: u64,
     /// `COMPUTE_BINDING_FLAG_...`
     pub flags: u64,

@@ -97,6 +97,9 @@ pub const COMPUTE_PARAMETER_F64: u32 = 12;
 /// A structure of `size` bytes with an `alignment`, by value.
 pub const COMPUTE_PARAMETER_BYTES: u32 = 13;
 
+/// A tensor map of a view (L13): `const __grid_constant__ CUtensorMap`, 128 bytes at a multiple of 64. A portable source has a storage buffer there.
+pub const COMPUTE_PARAMETER_TENSOR_MAP: u32 = 14;
+
 /// In `compute_native_parameter.access`: written, and every launch writes every byte of the view (T6a), which the caller vouches for.
 pub const COMPUTE_ACCESS_WRITE_ALL: u32 = 4;
 
@@ -110,13 +113,14 @@ pub struct compute_native_parameter {
     pub name_length: usize,
     /// `COMPUTE_PARAMETER_...`
     pub kind: u32,
-    /// What is done with a buffer: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed. Zero for values.
+    /// What is done with a buffer, or through a tensor map with the view behind it: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed (a tensor map is used).
+    /// Zero for values.
     pub access: u32,
-    /// The fewest bytes of a buffer's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero.
+    /// The fewest bytes of a buffer's or tensor map's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero.
     pub size: u64,
-    /// What the offset of a buffer's view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two.
+    /// What the offset of such a view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two.
     pub alignment: u32,
-    /// Buffers with the same number but 0 may overlap although they are written (L9). Not beside a portable source.
+    /// Buffers and tensor maps with the same number but 0 may overlap although they are written (L9). Not beside a portable source.
     pub alias: u32,
 }
 

@@ -59,6 +59,16 @@ enum Slot {
     Nothing,
     Inline(Box<[u8]>),
     View { view: View, reads: bool, write: Write },
+    Tensor(Box<Tensor>),
+}
+
+/// A view as a tensor: rare, and large.
+#[derive(Clone)]
+struct Tensor {
+    view: View,
+    reads: bool,
+    write: Write,
+    map: hal::TensorMap,
 }
 
 /// What a node is asked to do, before it is known to be right.
@@ -198,9 +208,12 @@ impl Work {
                     touches.push(Touched { view, reads: true, write: Write::No });
                 }
                 for slot in &launch.slots {
-                    if let Slot::View { view, reads, write } = slot {
-                        touches.push(Touched { view, reads: *reads, write: *write });
-                    }
+                    let (view, reads, write) = match slot {
+                        Slot::Nothing | Slot::Inline(_) => continue,
+                        Slot::View { view, reads, write } => (view, *reads, *write),
+                        Slot::Tensor(tensor) => (&tensor.view, tensor.reads, tensor.write),
+                    };
+                    touches.push(Touched { view, reads, write });
                 }
             }
             Self::Copy { from, to } => {
@@ -235,6 +248,7 @@ impl Work {
                 Slot::Nothing => hal::Binding::Inline(&[]),
                 Slot::Inline(bytes) => hal::Binding::Inline(bytes),
                 Slot::View { view, .. } => hal::Binding::Buffer(region(view)?),
+                Slot::Tensor(tensor) => hal::Binding::Tensor(region(&tensor.view)?, &tensor.map),
             }]);
         }
         Ok(())
@@ -292,7 +306,11 @@ fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork>
                     true if is_whole(kernel, launch, &bound, index, span.size, slot.write_all) => Write::Whole,
                     true => Write::Part,
                 };
-                Slot::View { view: span.view(), reads: info.access.reads(), write }
+                let (view, reads) = (span.view(), info.access.reads());
+                match slot.map {
+                    None => Slot::View { view, reads, write },
+                    Some(map) => Slot::Tensor(Box::new(Tensor { view, reads, write, map: *map })),
+                }
             }
         });
     }

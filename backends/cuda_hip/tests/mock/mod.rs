@@ -743,6 +743,7 @@ const DATA: Vendor = Vendor {
         newest: |_| Some([9, 0]),
         parameters: |_, _| None,
     },
+    tensor_maps: None,
     queues: 4,
     clock: 1_000_000,
     native: compute_hal::NativeKind::CudaPointer,

@@ -63,6 +63,11 @@ pub enum Parameter {
         /// Its size.
         size: u32,
     },
+    /// A tensor map of a binding. In no text of ours either.
+    TensorMap {
+        /// Index among the launch's bindings.
+        binding: usize,
+    },
 }
 
 /// Bytes of [`Parameter::TimeLimit`].
