@@ -20,6 +20,7 @@ mod error;
 pub mod exit;
 mod graph;
 mod host;
+mod import;
 mod native;
 mod vulkan;
 mod work;
@@ -35,6 +36,7 @@ pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
+pub use import::{Foreign, ImportRefusal, Owned, Space};
 pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 pub use vulkan::{HostVulkan, VulkanFunction, VulkanHost, VulkanLoader};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};
@@ -292,9 +294,11 @@ pub trait Device: Send + Sync {
         let _ = memory;
         Err(DeviceError::Unsupported("mapped memory"))
     }
-    /// Takes over foreign memory (T14). `handle` is in the device's own terms.
-    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
-        let _ = (handle, size);
+    /// Uses somebody else's memory in place (T14), and tells where its bytes are: as if they were a block's, until [`Self::free`], which leaves the memory itself
+    /// alone. Of the kind that [`Self::native_kind`] tells; whether it is memory of this device is for the device to find out, as far as its driver knows, and that none of
+    /// it is the library's ([`Owned`]).
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
+        let _ = foreign;
         Err(DeviceError::Unsupported("imported memory"))
     }
     /// The device's own name of a block, for other libraries (T14).
