@@ -107,6 +107,15 @@ static void bad_devices(void)
     EACH_BAD(compute_device, compute_device_fault_calls(h, &number, E));
     EACH_BAD(compute_device, compute_stream_create(h, NULL, &out_stream, E));
     EACH_BAD(compute_device, compute_buffer_create(h, &desc, &out_buffer, E));
+    static uint32_t words[16] __attribute__((aligned(64)));
+    compute_import_desc imported = COMPUTE_IMPORT_DESC_INIT;
+    imported.kind = COMPUTE_NATIVE_ADDRESS;
+    imported.handle = (uint64_t)(uintptr_t)words;
+    imported.size = sizeof words;
+    imported.access = COMPUTE_ACCESS_READ_WRITE;
+    EACH_BAD(compute_device, compute_buffer_import(h, &imported, &out_buffer, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_buffer_import(device, NULL, &out_buffer, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_buffer_import(device, &imported, NULL, E));
     EACH_BAD(compute_device, compute_kernel_create(h, &source, &out_kernel, E));
     CHECK(!out_stream && !out_buffer && !out_kernel && !number);
     for (size_t i = 0; i < BAD_HANDLES; i++) compute_device_release((compute_device)bad_handles[i]);

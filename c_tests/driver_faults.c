@@ -10,7 +10,7 @@
 #include "rules.h"
 
 enum { WORDS = 4096, BYTES = 4 * WORDS, BIG_WORDS = 1 << 20, ROW = 64, SENTINEL = 0xee, SECONDS_PER_POINT = 40, MOST_KINDS = 128, MOST_OF_A_KIND = 24 };
-enum { A, B, C, D, F, G, H, K, M, N, V, GRID, BUFFERS };
+enum { A, B, C, D, F, G, H, K, M, N, V, GRID, X, BUFFERS };
 
 #define SUM IO "@group(0) @binding(2) var<storage, read> J: array<u32>;\n" \
     "@compute @workgroup_size(64) fn sum(" ID ") { if id.x < arrayLength(&O) { O[id.x] = I[id.x] * 3u + J[id.x]; } }\n"
@@ -41,6 +41,8 @@ typedef struct {
 } told;
 
 static struct {
+    int (*allocate)(uint64_t *, size_t);
+    int (*release)(uint64_t);
     void (*fail)(long, int, int);
     void (*only)(const char *);
     const char *(*failed)(void);
@@ -56,6 +58,8 @@ static compute_kernel increment, validated, sum, add;
 static compute_buffer buffers[BUFFERS], big;
 static compute_graph graph;
 static uint32_t expected[BUFFERS][WORDS], *expected_big;
+static uint64_t foreign; /* X is imported: the driver's memory, allocated and freed here */
+static int let_go;
 static int failed_somewhere, errors_seen;
 
 static void wrong(const char *what)
@@ -69,13 +73,9 @@ static void wrong(const char *what)
 static void find_driver(void)
 {
     void *library = dlopen("libamdhip64.so", RTLD_NOW);
-    const char *names[] = { "fail", "only", "failed", "called", "mistakes", "living" };
+    const char *names[] = { "hipMalloc", "hipFree", "hip_test_fail", "hip_test_only", "hip_test_failed", "hip_test_called", "hip_test_mistakes", "hip_test_living" };
     void *found[COUNT_OF(names)] = { NULL };
-    for (size_t i = 0; library && i < COUNT_OF(names); i++) {
-        char name[64];
-        snprintf(name, sizeof name, "hip_test_%s", names[i]);
-        found[i] = dlsym(library, name);
-    }
+    for (size_t i = 0; library && i < COUNT_OF(names); i++) found[i] = dlsym(library, names[i]);
     memcpy(&driver, found, sizeof driver);
 }
 
@@ -92,6 +92,7 @@ static void set_expected(void)
         expected[F][i] = expected[C][i] * 3u + expected[D][i];
         expected[G][i] = i % ROW < ROW / 2 ? expected[A][i] : 0;
         expected[H][i] = expected[A][i] + 7;
+        expected[X][i] = expected[A][i] + 1;
         /* K, M and N are the graph's: see `replay`. */
         expected[GRID][i] = i == 0 ? WORDS / 64 : 1;
     }
@@ -103,6 +104,9 @@ static int is_injected(compute_status status)
 {
     if (point->way < 0) return 0;
     if (status == COMPUTE_ERROR_BUSY) return graph != NULL; /* G5: after a replay of which a part was submitted, until that is over */
+    /* An address that the driver has no memory at is refused with the same number. */
+    int asked = strcmp(driver.failed(), "hipPointerGetAttribute") == 0 || strcmp(driver.failed(), "hipMemGetAddressRange") == 0;
+    if (asked && point->way == REFUSED && status == COMPUTE_ERROR_INVALID_ARGUMENT) return 1;
     int anywhere = status == COMPUTE_ERROR_DRIVER || status == COMPUTE_ERROR_COMPILE || status == COMPUTE_ERROR_NO_DEVICE;
     return anywhere || status == COMPUTE_ERROR_DEVICE_POISONED || (point->way == MEMORY && status == COMPUTE_ERROR_OUT_OF_MEMORY);
 }
@@ -121,12 +125,26 @@ static int went_well(compute_status status, const char *call)
 }
 #define TRY(call) went_well((call), #call)
 
+static void note_release(void *user)
+{
+    (void)user;
+    __atomic_store_n(&let_go, 1, __ATOMIC_SEQ_CST);
+}
+
 static int make_everything(void)
 {
     for (int i = 0; i < 2; i++) {
         if (!TRY(compute_stream_create(device, NULL, &streams[i], E))) return 0;
     }
+    compute_import_desc imported = COMPUTE_IMPORT_DESC_INIT;
+    imported.kind = COMPUTE_NATIVE_HIP_POINTER;
+    imported.handle = foreign;
+    imported.size = BYTES;
+    imported.access = COMPUTE_ACCESS_READ_WRITE;
+    imported.released = note_release;
+    if (!TRY(compute_buffer_import(device, &imported, &buffers[X], E))) return 0;
     for (int i = 0; i <= BUFFERS; i++) {
+        if (i == X) continue;
         compute_buffer_desc desc;
         compute_buffer_desc_init(&desc);
         desc.size = i < BUFFERS ? BYTES : 4 * BIG_WORDS;
@@ -187,6 +205,7 @@ static void queue_everything(void)
     TRY(compute_stream_write(streams[0], &all, expected_big, 4 * BIG_WORDS, E));
     TRY(launch_io(streams[0], increment, "A to B", buffers[A], buffers[B], WORDS / 64));
     TRY(launch_io(streams[0], validated, "A to V", buffers[A], buffers[V], WORDS / 64));
+    TRY(launch_io(streams[0], increment, "A to X", buffers[A], buffers[X], WORDS / 64));
     TRY(compute_stream_copy(streams[1], &b, &c, E)); /* waits for the other stream */
     TRY(compute_stream_fill(streams[1], &d, &ones, 4, E));
     compute_binding three[3] = { bind(0, buffers[C]), bind(1, buffers[F]), bind(2, buffers[D]) };
@@ -284,6 +303,7 @@ static void run_again(void)
 
 static void release_everything(void)
 {
+    int imported = buffers[X] != NULL;
     for (int i = 0; i < 2; i++) (void)compute_stream_sync(streams[i], NULL, 0, 0, 20 * SECONDS, NULL);
     compute_graph_release(graph);
     for (int i = 0; i < BUFFERS; i++) compute_buffer_release(buffers[i]);
@@ -292,6 +312,14 @@ static void release_everything(void)
     for (size_t i = 0; i < COUNT_OF(kernels); i++) compute_kernel_release(kernels[i]);
     for (int i = 0; i < 2; i++) compute_stream_release(streams[i]);
     compute_device_release(device);
+    /* T14: whatever failed, the owner is told, once it may free its memory. */
+    for (int tries = 0; imported && !__atomic_load_n(&let_go, __ATOMIC_SEQ_CST); tries++) {
+        if (tries == 20000) {
+            wrong("imported memory is not let go of");
+            return;
+        }
+        usleep(1000);
+    }
 }
 
 /* Whether what failed is itself the end of something, or of the driver: then that is left, as nobody can end it. */
@@ -326,6 +354,7 @@ static void nothing_is_left(const told *tell)
 
 static void run_scenario(told *tell)
 {
+    if (driver.allocate(&foreign, BYTES) != 0) wrong("the driver has no memory");
     if (point->way >= 0) {
         driver.only(point->name);
         driver.fail(point->call, ways[point->way].code, ways[point->way].late);
@@ -345,6 +374,7 @@ static void run_scenario(told *tell)
         }
         release_everything();
     }
+    (void)driver.release(foreign);
     nothing_is_left(tell);
     if (!*tell->failed) snprintf(tell->failed, sizeof tell->failed, "%s", driver.failed());
     if (driver.mistakes()) wrong("the driver was called in a way that it does not allow");

@@ -7,7 +7,7 @@
 #include "rules.h"
 
 enum { WORDS = 1024, BYTES = 4 * WORDS, SENTINEL = 0xee, SECONDS_PER_POINT = 30 };
-enum { A, B, C, D, F, G, BUFFERS };
+enum { A, B, C, D, F, G, H, BUFFERS };
 
 #define SUM IO "@group(0) @binding(2) var<storage, read> J: array<u32>;\n" \
     "@compute @workgroup_size(64) fn sum(" ID ") { if id.x < arrayLength(&O) { O[id.x] = I[id.x] * 3u + J[id.x]; } }\n"
@@ -22,6 +22,8 @@ static compute_stream streams[2];
 static compute_kernel increment, sum, sparse;
 static compute_buffer buffers[BUFFERS];
 static uint32_t expected[BUFFERS][WORDS];
+/* H is imported where that takes an address (T14). */
+static uint32_t own[WORDS] __attribute__((aligned(64)));
 static int failed_somewhere, errors_seen;
 
 static void set_expected(void)
@@ -33,6 +35,7 @@ static void set_expected(void)
         expected[D][i] = 0x01010101u;
         expected[F][i] = expected[C][i] * 3u + expected[D][i];
         expected[G][i] = i & 1 ? expected[F][i] : 0;
+        expected[H][i] = expected[B][i];
     }
 }
 
@@ -74,11 +77,18 @@ static int went_well(compute_status status, const char *call)
 
 static int make_everything(void)
 {
-    static const char *const names[BUFFERS] = { "A", "B", "C", "D", "F", "G" };
+    static const char *const names[BUFFERS] = { "A", "B", "C", "D", "F", "G", "H" };
     for (int i = 0; i < 2; i++) {
         if (!TRY(compute_stream_create(device, NULL, &streams[i], E))) return 0;
     }
-    for (int i = 0; i < BUFFERS; i++) {
+    int imports = !getenv("RULES_BACKEND") || strcmp(getenv("RULES_BACKEND"), "cpu") == 0;
+    compute_import_desc imported = COMPUTE_IMPORT_DESC_INIT;
+    imported.kind = COMPUTE_NATIVE_ADDRESS;
+    imported.handle = (uint64_t)(uintptr_t)own;
+    imported.size = BYTES;
+    imported.access = COMPUTE_ACCESS_READ_WRITE;
+    if (imports && !TRY(compute_buffer_import(device, &imported, &buffers[H], E))) return 0;
+    for (int i = 0; i < BUFFERS - imports; i++) {
         compute_buffer_desc desc;
         compute_buffer_desc_init(&desc);
         desc.size = BYTES;
@@ -110,6 +120,7 @@ static void queue_everything(void)
     if (TRY(compute_stream_record(streams[1], &event, E))) TRY(compute_stream_wait_event(streams[0], event, E));
     compute_event_release(event);
     TRY(launch_io(streams[0], sparse, "F to G", buffers[F], buffers[G], WORDS / 64));
+    TRY(launch_io(streams[0], increment, "A to H", buffers[A], buffers[H], WORDS / 64));
     TRY(compute_stream_flush(streams[0], E));
 }
 
@@ -198,10 +209,10 @@ static void release_everything(void)
     for (int i = 0; i < 2; i++) compute_stream_release(streams[i]);
     for (int i = 0; i < 1000; i++) { /* memory that is in use goes when the use is over */
         OK(compute_device_memory_usage(device, &usage, E));
-        if (usage.buffers == 0 && usage.bytes_in_use == 0) break;
+        if (usage.buffers == 0 && usage.bytes_in_use + usage.bytes_imported == 0) break;
         usleep(1000);
     }
-    if (usage.buffers != 0 || usage.bytes_in_use != 0) {
+    if (usage.buffers != 0 || usage.bytes_in_use + usage.bytes_imported != 0) {
         fprintf(stderr, "  %llu buffers, %llu bytes in use\n", (unsigned long long)usage.buffers, (unsigned long long)usage.bytes_in_use);
         wrong("memory is left in use");
     }

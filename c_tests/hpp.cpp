@@ -1,9 +1,12 @@
 // compute.hpp: what it adds to compute.h, which is ownership, exceptions and the launch builder.
 #include <libcompute/compute.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #define CHECK(condition)                                                                                       \
     do {                                                                                                       \
@@ -155,6 +158,29 @@ void bytes_are_exported_and_said_to_be_written() {
     }
 }
 
+void memory_of_others_is_used_in_place() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    alignas(64) static std::uint32_t words[16] = { 1, 2, 3 };
+    static std::atomic<int> told{ 0 };
+    const auto tell = [](void *user) { ++*static_cast<std::atomic<int> *>(user); };
+    const std::uint64_t address = reinterpret_cast<std::uintptr_t>(words);
+    {
+        compute::buffer buffer(device, compute::import_desc(COMPUTE_NATIVE_ADDRESS, address, sizeof words, COMPUTE_ACCESS_READ_WRITE, tell, &told));
+        CHECK(stream.read<std::uint32_t>(buffer)[2] == 3 && device.memory_usage().bytes_imported == sizeof words);
+        try {
+            compute::buffer twice(device, compute::import_desc(COMPUTE_NATIVE_ADDRESS, address, 16));
+            CHECK(!"memory was imported twice");
+        } catch (const compute::error &thrown) {
+            CHECK(thrown.status() == COMPUTE_ERROR_ALREADY_OWNED);
+        }
+        stream.fill(buffer, std::uint32_t{ 9 });
+        stream.sync();
+    }
+    for (int tries = 0; told == 0 && tries < 20000; tries++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(told == 1 && words[15] == 9);
+}
+
 void native_sources_stand_beside_a_portable_one() {
     compute::device device("cpu");
     compute::stream stream(device);
@@ -302,6 +328,7 @@ int main() {
     run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);
     run("bytes_are_looked_at_in_place", bytes_are_looked_at_in_place);
     run("bytes_are_exported_and_said_to_be_written", bytes_are_exported_and_said_to_be_written);
+    run("memory_of_others_is_used_in_place", memory_of_others_is_used_in_place);
     run("native_sources_stand_beside_a_portable_one", native_sources_stand_beside_a_portable_one);
     run("tensor_maps_are_copied_and_their_views_are_buffers_for_a_portable_source",
         tensor_maps_are_copied_and_their_views_are_buffers_for_a_portable_source);

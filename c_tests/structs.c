@@ -89,6 +89,17 @@ static compute_status create_buffer(const void *desc)
     compute_buffer_release(made);
     return status;
 }
+static compute_status import_words(const void *desc)
+{
+    compute_buffer made = NULL;
+    compute_status status;
+    /* What was imported before is let go of a moment after its release. */
+    do {
+        status = compute_buffer_import(device, (const compute_import_desc *)desc, &made, E);
+    } while (status == COMPUTE_ERROR_ALREADY_OWNED && usleep(100) == 0);
+    compute_buffer_release(made);
+    return status;
+}
 static compute_status create_kernel(const void *desc)
 {
     compute_kernel made = NULL;
@@ -169,6 +180,13 @@ TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
     compute_graph_desc graph_desc = COMPUTE_GRAPH_DESC_INIT;
     check_reader("graph", &graph_desc, sizeof graph_desc, UP_TO(compute_graph_desc, reserved), create_builder);
     check_reader("buffer", &buffer, sizeof buffer, UP_TO(compute_buffer_desc, size), create_buffer);
+    static uint32_t words[16] __attribute__((aligned(64)));
+    compute_import_desc imported = COMPUTE_IMPORT_DESC_INIT;
+    imported.kind = COMPUTE_NATIVE_ADDRESS;
+    imported.handle = (uint64_t)(uintptr_t)words;
+    imported.size = sizeof words;
+    imported.access = COMPUTE_ACCESS_READ;
+    check_reader("import", &imported, sizeof imported, UP_TO(compute_import_desc, access), import_words);
     check_reader("kernel", &source, sizeof source, UP_TO(compute_kernel_desc, source_length), create_kernel);
     compute_native_source native_source;
     memset(&native_source, 0, sizeof native_source);
@@ -333,6 +351,7 @@ TEST(ffi_02_the_init_functions_and_macros_agree)
     AGREE(vulkan_desc, VULKAN_DESC);
     AGREE(stream_desc, STREAM_DESC);
     AGREE(buffer_desc, BUFFER_DESC);
+    AGREE(import_desc, IMPORT_DESC);
     AGREE(tensor_desc, TENSOR_DESC);
     AGREE(strided_desc, STRIDED_DESC);
     AGREE(kernel_desc, KERNEL_DESC);

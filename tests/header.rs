@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 25] = [
+const SOURCES: [&str; 26] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 25] = [
     "device.rs",
     "stream.rs",
     "buffer.rs",
+    "import.rs",
     "memory.rs",
     "budget.rs",
     "plan.rs",
@@ -117,6 +118,7 @@ fn zero(ty: &str) -> String {
                     | "compute_stream"
                     | "compute_error"
                     | "compute_include_callback"
+                    | "compute_released_callback"
                     | "compute_vulkan_function"
                     | "compute_vulkan_callback"
             ) =>

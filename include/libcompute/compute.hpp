@@ -304,6 +304,20 @@ private:
     compute_view view_;
 };
 
+/// Memory of the caller's, for `buffer`. `kind` is `COMPUTE_NATIVE_...`, `handle` the driver's name of the memory, `access` `COMPUTE_ACCESS_READ` or `_READ_WRITE`. `released` is called
+/// once when the memory is no longer used, from a thread of the library; it must not throw.
+inline compute_import_desc import_desc(std::uint32_t kind, std::uint64_t handle, std::uint64_t size, std::uint32_t access = COMPUTE_ACCESS_READ_WRITE,
+                                       compute_released_callback released = nullptr, void *user = nullptr) noexcept {
+    compute_import_desc desc = COMPUTE_IMPORT_DESC_INIT;
+    desc.kind = kind;
+    desc.handle = handle;
+    desc.size = size;
+    desc.access = access;
+    desc.released = released;
+    desc.user = user;
+    return desc;
+}
+
 /// An allocation on a device.
 class buffer : public detail::owned<compute_buffer, compute_buffer_release, compute_buffer_destroy> {
 public:
@@ -311,6 +325,10 @@ public:
     buffer(const device &on, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0) { make(on, nullptr, size, label, flags); }
     /// From the pools of a stream.
     buffer(const device &on, const stream &of, std::uint64_t size, std::string_view label = {}, std::uint64_t flags = 0);
+    /// Memory of the caller's, in place; whoever calls this vouches for what `desc` says. `compute::import_desc` makes one.
+    buffer(const device &on, const compute_import_desc &desc) {
+        detail::run([&](compute_error *failed) { return compute_buffer_import(on.get(), &desc, &handle_, failed); });
+    }
     /// Takes a reference over.
     explicit buffer(compute_buffer handle) noexcept : owned(handle) {}
 

@@ -29,6 +29,7 @@ sized! {
     compute_native_info up to size: u64;
     compute_stream_desc up to reserved: u32;
     compute_buffer_desc up to size: u64;
+    compute_import_desc up to access: u32;
     compute_kernel_desc up to source_length: usize;
     compute_include_desc up to user: *mut u8;
     compute_native_desc up to workgroup_memory: u32;
@@ -130,6 +131,16 @@ pub unsafe extern "C" fn compute_stream_desc_init(desc: *mut compute_stream_desc
 /// `desc` is writable, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn compute_buffer_desc_init(desc: *mut compute_buffer_desc) {
+    // SAFETY: as our own caller says.
+    guard_void(|| unsafe { init_struct(desc) });
+}
+
+/// Makes `*desc` a `compute_import_desc` that names nothing.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_import_desc_init(desc: *mut compute_import_desc) {
     // SAFETY: as our own caller says.
     guard_void(|| unsafe { init_struct(desc) });
 }

@@ -34,6 +34,7 @@ pub unsafe extern "C" fn compute_device_memory_usage(
             bytes_idle: now.bytes_idle,
             largest_free: now.largest_free,
             bytes_staging: now.bytes_staging,
+            bytes_imported: now.bytes_imported,
         });
         Ok(COMPUTE_OK)
     })

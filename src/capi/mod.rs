@@ -13,6 +13,7 @@ pub mod event;
 pub mod graph;
 pub mod graph_types;
 mod handle;
+pub mod import;
 mod includes;
 pub mod kernel;
 pub mod library;

@@ -58,6 +58,10 @@ pub const COMPUTE_ERROR_UNSUPPORTED_STRIDES: compute_status = -117;
 pub const COMPUTE_ERROR_RECORDING: compute_status = -118;
 /// The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure.
 pub const COMPUTE_ERROR_CAPTURE: compute_status = -119;
+/// Memory that was to be imported is the library's already: of a buffer or pool of its own, or imported and not let go of yet.
+pub const COMPUTE_ERROR_ALREADY_OWNED: compute_status = -120;
+/// The call would write to a buffer that was imported to be read.
+pub const COMPUTE_ERROR_READ_ONLY: compute_status = -121;
 
 /// Not enough memory now; the message says how much was asked for and how much is free.
 pub const COMPUTE_ERROR_OUT_OF_MEMORY: compute_status = -200;

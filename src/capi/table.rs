@@ -11,8 +11,8 @@ use super::graph_types::*;
 use super::status::*;
 use super::types::*;
 use super::{
-    budget, buffer, capture, descriptors, device, error, event, graph, kernel, library, memory, native, plan, shared, stream,
-    tensor,
+    budget, buffer, capture, descriptors, device, error, event, graph, import, kernel, library, memory, native, plan, shared,
+    stream, tensor,
 };
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
@@ -728,6 +728,15 @@ pub struct compute_table {
     pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
     /// `compute_tensor_map_desc_init`
     pub tensor_map_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_map_desc),
+    /// `compute_import_desc_init`
+    pub import_desc_init: unsafe extern "C" fn(desc: *mut compute_import_desc),
+    /// `compute_buffer_import`
+    pub buffer_import: unsafe extern "C" fn(
+        device: compute_device,
+        desc: *const compute_import_desc,
+        out: *mut compute_buffer,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -885,6 +894,8 @@ static TABLE: compute_table = compute_table {
     written: native::compute_written,
     native_desc_init: descriptors::compute_native_desc_init,
     tensor_map_desc_init: descriptors::compute_tensor_map_desc_init,
+    import_desc_init: descriptors::compute_import_desc_init,
+    buffer_import: import::compute_buffer_import,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -366,7 +366,7 @@ pub struct compute_vulkan_desc {
     pub user: *mut c_void,
 }
 
-/// What a `compute_native_info` names: an address of the host's memory.
+/// What a `compute_native_info` or a `compute_import_desc` names: an address of the host's memory.
 pub const COMPUTE_NATIVE_ADDRESS: u32 = 1;
 /// A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own.
 pub const COMPUTE_NATIVE_VULKAN_BUFFER: u32 = 2;
@@ -374,6 +374,39 @@ pub const COMPUTE_NATIVE_VULKAN_BUFFER: u32 = 2;
 pub const COMPUTE_NATIVE_CUDA_POINTER: u32 = 3;
 /// A `hipDeviceptr_t`.
 pub const COMPUTE_NATIVE_HIP_POINTER: u32 = 4;
+
+/// Called once when the library no longer uses what it was lent. From a thread of the library, with no lock held; any call is allowed. It must not unwind.
+pub type compute_released_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Memory of the caller's (`compute_buffer_import`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct compute_import_desc {
+    /// Size of the caller's struct.
+    pub struct_size: u32,
+    /// What `handle` is: `COMPUTE_NATIVE_...`
+    pub kind: u32,
+    /// The driver's name of the memory: an address, a `CUdeviceptr`, a `hipDeviceptr_t`, a `VkBuffer`. Not 0.
+    pub handle: u64,
+    /// Where the bytes begin in it.
+    pub offset: u64,
+    /// Bytes, more than 0.
+    pub size: u64,
+    /// `COMPUTE_ACCESS_READ`: nothing may write there; or `COMPUTE_ACCESS_READ_WRITE`.
+    pub access: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// For messages; may be NULL.
+    pub label: *const c_char,
+    /// Its length.
+    pub label_length: usize,
+    /// Told when the memory is no longer used; may be NULL.
+    pub released: compute_released_callback,
+    /// Handed to it.
+    pub user: *mut c_void,
+    /// Zero.
+    pub next: *const c_void,
+}
 
 /// Where a view is for the driver (`compute_stream_export`).
 #[repr(C)]

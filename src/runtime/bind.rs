@@ -233,11 +233,16 @@ fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<(
     // Alignments are powers of two; a division here would be the slowest thing on the way.
     let alignment = u64::from(info.alignment.max(device_alignment).max(1));
     debug_assert!(alignment.is_power_of_two());
-    if span.offset & (alignment - 1) != 0 {
-        let message = || format!("{}: offset {} of the view is not a multiple of {alignment}", describe(info), span.offset);
-        return refusal(code::MISALIGNED, message);
+    if span.place() & (alignment - 1) != 0 {
+        return refusal(code::MISALIGNED, || format!("{}: {}", describe(info), misaligned(span, alignment)));
     }
     Ok(())
+}
+
+fn misaligned(span: &Span<'_>, alignment: u64) -> String {
+    let (offset, beyond) = (span.offset, span.buffer.beyond % alignment);
+    let imported = if beyond == 0 { String::new() } else { format!(", counted from {beyond}, where imported memory begins,") };
+    format!("offset {offset} of the view{imported} is not a multiple of {alignment}")
 }
 
 fn granule(device: &Device) -> u64 {
@@ -282,9 +287,8 @@ fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> Che
         let message = || format!("an indirect grid is 12 bytes (three u32), the view has {}", span.size);
         return refusal(code::OUT_OF_RANGE, message);
     }
-    if span.offset & 3 != 0 {
-        let message = || format!("offset {} of the indirect grid is not a multiple of 4", span.offset);
-        return refusal(code::MISALIGNED, message);
+    if span.place() & 3 != 0 {
+        return refusal(code::MISALIGNED, || format!("indirect grid: {}", misaligned(&span, 4)));
     }
     Ok(Some(span))
 }

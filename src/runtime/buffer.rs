@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compute_hal::Region;
+use compute_hal::{NativeKind, Region};
 use compute_trust::{Failure, LastUses, Map, Mark, Uses};
 use parking_lot::Mutex;
 
@@ -14,6 +14,8 @@ use super::device::Device;
 use super::error::{Result, error, fail};
 use super::graph::watched;
 use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
+#[cfg(doc)]
+use super::place;
 use super::section::alone;
 use super::stream::Stream;
 
@@ -56,6 +58,10 @@ pub struct Buffer {
     pub(crate) mark: Mark,
     pub(crate) uses: Uses,
     pub(crate) host_visible: bool,
+    /// It was imported to be read: nothing writes there, and so nothing claims it either.
+    pub(crate) read_only: bool,
+    /// By how much its first byte is beyond a multiple of [`place::ALIGNED`]: 0, but for imported memory.
+    pub(crate) beyond: u64,
     /// Looked at only under the exclusive mark, but for `check`, which waits until nobody has it.
     pub(crate) map: Mutex<Map>,
 }
@@ -151,8 +157,30 @@ impl Buffer {
             mark,
             uses,
             host_visible: options.host_visible,
+            read_only: false,
+            beyond: 0,
             map: Mutex::new(map),
         }))
+    }
+
+    /// Memory of somebody else's, all of which counts as written (T14).
+    pub(super) fn imported(device: &Arc<Device>, label: &str, size: u64, home: Home, writable: bool, beyond: u64) -> Arc<Self> {
+        device.buffer_made();
+        Arc::new(Self {
+            device: Arc::clone(device),
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            label: (!label.is_empty()).then(|| label.into()),
+            size,
+            home,
+            scratch: None,
+            mark: Mark::new(false),
+            uses: Uses::new(),
+            // Through an address, a host that must not write could.
+            host_visible: writable && device.capabilities().host_visible && device.native.native_kind() == NativeKind::Address,
+            read_only: !writable,
+            beyond,
+            map: Mutex::new(Map::trusted(size)),
+        })
     }
 
     /// Ends a buffer whose handle has ended. It is kept whole for the next of its size, with the handle's `seat`, where nobody else has it and its memory

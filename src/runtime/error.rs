@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use compute_hal::{DeviceError, FaultCause, LateCause};
+use compute_hal::{DeviceError, FaultCause, ImportRefusal, LateCause};
 use compute_kernel::Diagnostics;
 use compute_trust::{About, Answers, Diagnostic, DriverCode, Error, Failure, Location, Report};
 
@@ -107,6 +107,15 @@ pub(crate) fn from_device(failed: DeviceError) -> Error {
             ..error(code::COMPILE, message)
         },
         DeviceError::Lost(cause) => poisoned(&cause),
+        DeviceError::NotImportable { reason, .. } => error(
+            match reason {
+                ImportRefusal::AlreadyOwned => code::ALREADY_OWNED,
+                ImportRefusal::Foreign => code::FOREIGN_HANDLE,
+                ImportRefusal::OutOfRange => code::OUT_OF_RANGE,
+                ImportRefusal::NotMemory => code::INVALID_ARGUMENT,
+            },
+            message,
+        ),
         DeviceError::Unsupported(_) => error(code::UNSUPPORTED, message),
         DeviceError::Driver { code: number, name, .. } => {
             Error { driver: Some(DriverCode { code: number, name }), ..error(code::DRIVER, message) }

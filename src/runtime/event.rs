@@ -326,10 +326,10 @@ fn call(callback: Callback, answer: Result<()>) {
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The thread that runs worker callbacks; started by the first.
-fn watcher() -> Result<mpsc::Sender<Job>> {
+pub(super) fn watcher() -> Result<mpsc::Sender<Job>> {
     static WATCHER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
     let started = WATCHER.get_or_init(|| {
         let (sender, jobs) = mpsc::channel::<Job>();

@@ -10,6 +10,9 @@ use super::code;
 use super::device::Device;
 use super::error::{Checked, refusal};
 
+/// What every buffer's first byte is at a multiple of, unless it was imported.
+pub(crate) const ALIGNED: u64 = 256;
+
 /// A view as the caller gave it.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
@@ -39,6 +42,11 @@ impl Span<'_> {
     pub(crate) fn range(&self) -> Range<u64> {
         // `Place::check` has seen that this cannot wrap.
         self.offset..self.offset + self.size
+    }
+
+    /// What alignments are told from: its offset, counted from a multiple of [`ALIGNED`] for the device.
+    pub(crate) fn place(&self) -> u64 {
+        self.offset.wrapping_add(self.buffer.beyond)
     }
 
     /// Whether it shares a byte with another.

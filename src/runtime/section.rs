@@ -23,7 +23,7 @@ use super::error::{Failed, Result, error, fail, from_device};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
-use super::{code, late, log, prints, rows, trust};
+use super::{code, import, late, log, prints, rows, trust};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,9 @@ pub(crate) fn perform<'a>(
         let label = touch.span.buffer.label();
         let text = format!("buffer `{label}` is scratch of another stream than `{}`, which alone may use it", stream.label);
         return Err(refuse(error(code::FOREIGN_HANDLE, text), outputs(touches)));
+    }
+    if let Some(touch) = touches.iter().find(|touch| touch.write != Write::No && touch.span.buffer.read_only) {
+        return Err(refuse(import::read_only(touch.span.buffer, subject.name), outputs(touches)));
     }
     if stream.is_dry() {
         return dry(stream, touches);
@@ -668,7 +671,7 @@ pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> 
 
 /// Claims ranges for work that was refused before anything reached the device (T2), and makes the answer.
 pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) -> Arc<Failed> {
-    let mut outputs = outputs.into_iter().filter(|(_, range)| !range.is_empty()).peekable();
+    let mut outputs = outputs.into_iter().filter(can_be_claimed).peekable();
     if outputs.peek().is_none() {
         return Failed::of(made);
     }
@@ -678,9 +681,14 @@ pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc
     Failed::claiming(&failure)
 }
 
+/// What nothing writes is nobody's output: a claim there could not be repaired.
+fn can_be_claimed((buffer, range): &(&Arc<Buffer>, Range<u64>)) -> bool {
+    !range.is_empty() && !buffer.read_only
+}
+
 /// Claims ranges.
 pub(crate) fn claim<'a>(failure: &Arc<Failure>, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) {
-    for (buffer, range) in outputs.into_iter().filter(|(_, range)| !range.is_empty()) {
+    for (buffer, range) in outputs.into_iter().filter(can_be_claimed) {
         alone(buffer, |map| {
             map.lock().claim(range.clone(), failure);
             late::claimed(buffer.id, &range, failure);

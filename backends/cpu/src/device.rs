@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeKind, NodeWork, Properties, Queue, QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
+    KernelId, Limits, MemoryId, NativeKind, NodeWork, Properties, Queue, QueueId, Region,
 };
 use parking_lot::Mutex;
 
@@ -138,7 +138,9 @@ impl Device for CpuDevice {
     }
 
     fn free(&self, memory: MemoryId) {
-        drop(self.shared.memory.remove(memory.0));
+        if let Some(block) = self.shared.memory.remove(memory.0) {
+            block.let_go();
+        }
     }
 
     fn map(&self, memory: MemoryId) -> Result<HostTarget, DeviceError> {
@@ -148,9 +150,9 @@ impl Device for CpuDevice {
         Ok(unsafe { HostTarget::new(block.pointer(), block.size()) })
     }
 
-    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
         self.shared.well()?;
-        self.add_block(Block::foreign(handle, size)?)
+        Ok(Region { memory: self.add_block(Block::foreign(foreign)?)?, offset: 0, size: foreign.size })
     }
 
     fn native_kind(&self) -> NativeKind {

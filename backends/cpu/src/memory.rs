@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compute_hal::{DeviceError, Region};
+use compute_hal::{DeviceError, Foreign, ImportRefusal, Owned, Region, Space};
+use parking_lot::Mutex;
 
 use crate::system;
 use crate::table::Table;
@@ -22,8 +23,8 @@ const ASK_FROM: u64 = 16 << 20;
 enum Owner {
     Heap(Layout),
     Mapping,
-    /// Somebody else, who vouched for it (T14).
-    Foreign,
+    /// Somebody else, who vouched for it (T14). It can be imported again once the runtime has given it back, whoever still holds the block.
+    Foreign(Mutex<Option<Owned>>),
 }
 
 pub(crate) struct Block {
@@ -31,6 +32,8 @@ pub(crate) struct Block {
     size: usize,
     owner: Owner,
     _charge: Option<Charge>,
+    /// Nobody imports what is the library's; none for what was imported itself.
+    _owned: Option<Owned>,
 }
 
 /// Bytes given out by a device. Linux gives out far more than there is, and kills somebody when it is touched; so a device gives out
@@ -96,7 +99,8 @@ impl Block {
             (NonNull::new(unsafe { std::alloc::alloc(layout) }), Owner::Heap(layout))
         };
         let pointer = pointer.ok_or_else(|| refuse(system::memory_available().unwrap_or(0)))?;
-        Ok(Self { pointer, size: bytes, owner, _charge: None })
+        let _owned = Some(Owned::allocated(Space::Host, pointer.addr().get() as u64, size));
+        Ok(Self { pointer, size: bytes, owner, _charge: None, _owned })
     }
 
     /// As `allocate`, on the account of a device, whose limit is that of a single block, too.
@@ -110,17 +114,25 @@ impl Block {
         Ok(block)
     }
 
-    /// Foreign memory at an address that the caller vouches for.
-    pub(crate) fn foreign(address: u64, size: u64) -> Result<Self, DeviceError> {
-        let bytes = usize::try_from(size)
-            .map_err(|_| DeviceError::TooLarge { asked: size, limit: u64::try_from(isize::MAX).unwrap_or(u64::MAX) })?;
-        let start = usize::try_from(address).ok().filter(|&start| start.checked_add(bytes).is_some());
+    /// Foreign memory, which the caller vouches for.
+    pub(crate) fn foreign(foreign: &Foreign) -> Result<Self, DeviceError> {
+        let Foreign { handle, offset, size, .. } = *foreign;
+        let bytes = usize::try_from(size).ok().filter(|bytes| *bytes > 0 && isize::try_from(*bytes).is_ok());
+        let start = handle.checked_add(offset).filter(|start| start.checked_add(size).is_some());
+        let start = start.and_then(|start| usize::try_from(start).ok());
         let pointer = start.and_then(|start| NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(start)));
-        match pointer {
-            Some(pointer) if address.is_multiple_of(16) && bytes > 0 => {
-                Ok(Self { pointer, size: bytes, owner: Owner::Foreign, _charge: None })
-            }
-            _ => Err(DeviceError::Unsupported("imported memory that is empty, at address 0, or not aligned to 16 bytes")),
+        let (Some(pointer), Some(size)) = (pointer, bytes) else {
+            return Err(ImportRefusal::NotMemory.because(format!("{size} bytes at {handle:#x} and {offset} more")));
+        };
+        let owned = Owned::imported(Space::Host, pointer.addr().get() as u64, size as u64)?;
+        let owner = Owner::Foreign(Mutex::new(Some(owned)));
+        Ok(Self { pointer, size, owner, _charge: None, _owned: None })
+    }
+
+    /// The runtime has given it back.
+    pub(crate) fn let_go(&self) {
+        if let Owner::Foreign(owned) = &self.owner {
+            drop(owned.lock().take());
         }
     }
 
@@ -140,7 +152,7 @@ impl Drop for Block {
             Owner::Heap(layout) => unsafe { std::alloc::dealloc(self.pointer.as_ptr(), layout) },
             // SAFETY: made by `map_pages` with this very size, and nobody holds the block any more.
             Owner::Mapping => unsafe { system::unmap_pages(self.pointer, self.size) },
-            Owner::Foreign => {}
+            Owner::Foreign(_) => {}
         }
     }
 }

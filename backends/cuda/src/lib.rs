@@ -45,6 +45,8 @@ pub static VENDOR: Vendor = Vendor {
     // `%globaltimer` counts nanoseconds.
     clock: 1_000_000,
     native: NativeKind::CudaPointer,
+    // CU_MEMORYTYPE_HOST
+    is_host: |kind, _| kind == 1,
     // What the driver's own pitched allocations have.
     row_alignment: 512,
     target,
@@ -90,6 +92,9 @@ const ATTRIBUTES: Attributes = Attributes {
     function_memory_most: Some(8),
     pointer_context: Some(1),
     pointer_device: Some(9),
+    pointer_kind: Some(2),
+    pointer_managed: Some(8),
+    pointer_pool: Some(17),
 };
 
 const FLAGS: Flags = Flags {
@@ -126,6 +131,8 @@ const ERRORS: Errors = Errors {
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
     // Invalid image, no binary for the GPU, invalid PTX, PTX of an unsupported version, symbol not found.
     image: &[200, 209, 218, 222, 500],
+    // Invalid value, not found.
+    no_memory_there: &[1, 500],
     compilation: 6,
 };
 

@@ -49,6 +49,11 @@ fn attributes_have_the_numbers_of_the_headers() {
     assert_eq!(ours.function_memory_most, Some(Function::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES as i32));
     assert_eq!(ours.pointer_context, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT as i32));
     assert_eq!(ours.pointer_device, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL as i32));
+    assert_eq!(ours.pointer_kind, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as i32));
+    assert_eq!(ours.pointer_managed, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED as i32));
+    assert_eq!(ours.pointer_pool, Some(sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE as i32));
+    assert!((VENDOR.is_host)(sys::CUmemorytype::CU_MEMORYTYPE_HOST as u32, 0));
+    assert!(!(VENDOR.is_host)(sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as u32, 0));
 }
 
 #[test]
@@ -68,6 +73,7 @@ fn flags_have_the_numbers_of_the_headers() {
 fn errors_have_the_numbers_of_the_headers() {
     let ours = &VENDOR.errors;
     assert_eq!(ours.out_of_memory, Answer::CUDA_ERROR_OUT_OF_MEMORY as i32);
+    assert_eq!(ours.no_memory_there, [Answer::CUDA_ERROR_INVALID_VALUE as i32, Answer::CUDA_ERROR_NOT_FOUND as i32]);
     assert_eq!(ours.not_ready, Answer::CUDA_ERROR_NOT_READY as i32);
     assert_eq!(ours.no_device, Answer::CUDA_ERROR_NO_DEVICE as i32);
     assert_eq!(ours.peer_enabled, Answer::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as i32);

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::movers::Movers;
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
+    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region, Space,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -16,10 +16,11 @@ use crate::attendant::Attendant;
 use crate::declared;
 use crate::driver::{Failure, Handle};
 use crate::exit;
+use crate::foreign;
 use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
-use crate::memory::{self, Memory, Pool};
+use crate::memory::{Memory, Pool};
 use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;
@@ -210,6 +211,11 @@ fn is_alive(calls: &Inside<'_>) -> Result<(), Failure> {
     }
 }
 
+/// Where the addresses of a device mean something: the vendors' drivers number their devices each for itself.
+fn space(native: NativeKind, number: i32) -> Space {
+    if native == NativeKind::HipPointer { Space::Hip(number) } else { Space::Cuda(number) }
+}
+
 /// Pinned memory that was given out. The device lives as long: when its context goes, so does all memory of it.
 struct Staged {
     pinned: Pinned,
@@ -245,7 +251,7 @@ impl GpuDevice {
             clock,
             target: properties.target.clone(),
             subgroup,
-            memory: Memory::new(pool),
+            memory: Memory::new(space(api.vendor.native, number), pool),
             chunks: Chunks::default(),
             reclaim,
             attendant,
@@ -303,11 +309,12 @@ impl Device for GpuDevice {
         Ok(unsafe { HostTarget::owned(pointer, size, Box::new(Staged { pinned, shared })) })
     }
 
-    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        memory::check_foreign(&shared.enter()?, shared.home, shared.number, handle, size)?;
-        Ok(shared.memory.add_foreign(handle, size))
+        let address = foreign.handle.saturating_add(foreign.offset);
+        foreign::check(shared, &shared.enter()?, (shared.home, shared.number), address, foreign.size)?;
+        Ok(Region { memory: shared.memory.add_foreign(address, foreign.size)?, offset: 0, size: foreign.size })
     }
 
     fn export(&self, memory: MemoryId) -> Result<u64, DeviceError> {

@@ -525,6 +525,12 @@ pub struct Attributes {
     pub pointer_context: Option<c_int>,
     /// Of an address: the number of its device.
     pub pointer_device: Option<c_int>,
+    /// Of an address: the kind of its memory, for [`Vendor::is_host`].
+    pub pointer_kind: Option<c_int>,
+    /// Of an address: whether its memory is managed, and so the device's and the host's, wherever it is.
+    pub pointer_managed: Option<c_int>,
+    /// Of an address: the pool that it was allocated from, or null.
+    pub pointer_pool: Option<c_int>,
 }
 
 /// Flags and other numbers of the calls.
@@ -569,6 +575,8 @@ pub struct Errors {
     pub names: &'static [(Status, &'static str)],
     /// Of `module_load` and `module_function`: the code is none for this device, or has no such kernel.
     pub image: &'static [Status],
+    /// Of `pointer_attribute` and `address_range`: the driver has no memory at that address.
+    pub no_memory_there: &'static [Status],
     /// Of the runtime compiler: the source is wrong.
     pub compilation: Status,
 }
@@ -646,6 +654,8 @@ pub struct Vendor {
     pub clock: u32,
     /// What an exported address is for the vendor's own programs.
     pub native: NativeKind,
+    /// Whether a kind of memory is the host's, by the version that `driver_version` tells.
+    pub is_host: fn(kind: u32, version: c_int) -> bool,
     /// Multiple of bytes that rows begin at.
     pub row_alignment: u32,
     /// The exact target that code is made for (`sm_90`, `gfx942:sramecc+:xnack-`).

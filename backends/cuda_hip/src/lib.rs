@@ -15,6 +15,7 @@ pub mod driver;
 pub mod elf;
 mod exit;
 mod flight;
+mod foreign;
 mod forms;
 mod graph;
 mod held;

@@ -3,12 +3,13 @@
 //! Memory comes from a pool in the order of a private stream, where the vendor has pools: allocating and freeing then wait for nothing. A queue that touches a
 //! block for the first time waits, on the device, for what that stream had done when the block was made.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compute_hal::{DeviceError, MemoryId, Region};
+use compute_hal::{DeviceError, MemoryId, Owned, Region, Space};
 use parking_lot::Mutex;
 
-use crate::api::{Home, Inside, Object};
+use crate::api::{Inside, Object};
 use crate::driver::{Attributes, Failure, PoolProperties};
 use crate::table::Table;
 
@@ -22,13 +23,15 @@ pub(crate) enum Owner {
     Foreign,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) owner: Owner,
     /// How many allocations of the private stream there were with this one; 0: it waits for none.
     ready: u64,
+    /// Nobody else imports it.
+    _owned: Arc<Owned>,
 }
 
 /// Bytes that somebody is about to touch.
@@ -47,8 +50,9 @@ pub(crate) struct Pool {
     event: Object,
 }
 
-#[derive(Default)]
 pub(crate) struct Memory {
+    /// Where its addresses mean something.
+    space: Space,
     blocks: Table<Block>,
     pool: Option<Pool>,
     /// Held while the pool's stream gets work.
@@ -127,8 +131,8 @@ impl Pool {
 const NULL: Object = Object(std::ptr::null_mut());
 
 impl Memory {
-    pub(crate) fn new(pool: Option<Pool>) -> Self {
-        Self { pool, ..Self::default() }
+    pub(crate) fn new(space: Space, pool: Option<Pool>) -> Self {
+        Self { space, blocks: Table::default(), pool, order: Mutex::default(), allocations: AtomicU64::new(0) }
     }
 
     /// Allocates; `relieve` is called once when memory is out, and says whether that may have helped.
@@ -157,7 +161,10 @@ impl Memory {
     }
 
     fn block(&self, calls: &Inside<'_>, size: usize) -> Result<Block, Failure> {
-        let block = |address, owner, ready| Block { address, size: size as u64, owner, ready };
+        let block = |address, owner, ready| {
+            let _owned = Arc::new(Owned::allocated(self.space, address, size as u64));
+            Block { address, size: size as u64, owner, ready, _owned }
+        };
         let Some(pool) = &self.pool else {
             let mut address = 0;
             // SAFETY: the place is ours.
@@ -169,9 +176,10 @@ impl Memory {
         Ok(block(address, Owner::Pool, self.allocations.fetch_add(1, Ordering::Relaxed) + 1))
     }
 
-    /// Takes over somebody else's bytes.
-    pub(crate) fn add_foreign(&self, address: u64, size: u64) -> MemoryId {
-        MemoryId(self.blocks.insert(Block { address, size, owner: Owner::Foreign, ready: 0 }))
+    /// Takes over somebody else's bytes, unless some of them are the library's.
+    pub(crate) fn add_foreign(&self, address: u64, size: u64) -> Result<MemoryId, DeviceError> {
+        let _owned = Arc::new(Owned::imported(self.space, address, size)?);
+        Ok(MemoryId(self.blocks.insert(Block { address, size, owner: Owner::Foreign, ready: 0, _owned })))
     }
 
     /// Gives a block back, or gives what the caller has to give back to the driver.
@@ -224,43 +232,5 @@ impl Memory {
         if let Some(pool) = self.pool.take() {
             pool.end(calls);
         }
-    }
-}
-
-/// Whether an address is of this device and has so many bytes, where the driver tells.
-pub(crate) fn check_foreign(calls: &Inside<'_>, home: Home, device: i32, address: u64, size: u64) -> Result<(), DeviceError> {
-    let attributes = &calls.api.vendor.attributes;
-    let refused = |what: String| DeviceError::Driver {
-        call: "import",
-        code: 0,
-        name: "FOREIGN".into(),
-        message: format!("{address:#x} cannot be taken over: {what}"),
-    };
-    let asked = |attribute, value: *mut std::ffi::c_void| {
-        // SAFETY: the value has room for what the attribute is.
-        unsafe { calls.pointer_attribute(value, attribute, address) }.map_err(|_| refused("it is no memory of a device".into()))
-    };
-    let mut context: crate::driver::Handle = std::ptr::null_mut();
-    if let (Home::Context(own), Some(attribute)) = (home, attributes.pointer_context) {
-        asked(attribute, (&raw mut context).cast())?;
-        // Memory of a pool belongs to none.
-        if !context.is_null() && context != own.0 {
-            return Err(refused("it belongs to another context than this device's".into()));
-        }
-    }
-    if let Some(attribute) = attributes.pointer_device {
-        let mut found = -1;
-        asked(attribute, (&raw mut found).cast())?;
-        if found != device {
-            return Err(refused(format!("it belongs to device {found}, not {device}")));
-        }
-    }
-    let (mut base, mut length) = (0_u64, 0_usize);
-    // SAFETY: the places are ours.
-    match unsafe { calls.address_range(&mut base, &mut length, address) } {
-        Err(failure) if failure.is_absent() => Ok(()),
-        Err(_) => Err(refused("it is no memory of a device".into())),
-        Ok(()) if size <= (length as u64).saturating_sub(address.wrapping_sub(base)) => Ok(()),
-        Ok(()) => Err(refused(format!("its allocation ends {} bytes behind it", (length as u64).saturating_sub(address - base)))),
     }
 }

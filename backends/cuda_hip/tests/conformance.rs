@@ -8,7 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compute_hal::conformance::{Subject, run};
-use compute_hal::{Device, DeviceError, Driver, GraphId, GraphRequest, HostTarget, Node, NodeWork, OpenOptions, Region};
+use compute_hal::{
+    Device, DeviceError, Driver, Foreign, GraphId, GraphRequest, HostTarget, ImportRefusal, NativeKind, Node, NodeWork,
+    OpenOptions, Region,
+};
 
 /// Waits until a device that was dropped has given everything back.
 fn assert_nothing_left(mock: &mock::Mock) {
@@ -157,4 +160,42 @@ fn g6_nodes_of_a_graph_run_as_their_edges_say() {
         }
     }
     assert_nothing_left(&mock);
+}
+
+#[test]
+fn t14_imported_memory_is_what_the_driver_says_it_is_and_stays_there() {
+    let mock = mock::Mock::new();
+    let (address, device) = (mock.foreign(4096), Driver::open(&mock.driver, 0, &OpenOptions::default()).unwrap());
+    let foreign = |offset, size| Foreign { kind: NativeKind::CudaPointer, handle: address, offset, size };
+    let refusal = |foreign: Foreign| match device.import(&foreign) {
+        Err(DeviceError::NotImportable { reason, .. }) => reason,
+        other => panic!("{foreign:?}: {other:?}"),
+    };
+    let part = device.import(&foreign(1024, 3072)).unwrap();
+    let queue = device.create_queue().unwrap();
+    queue.fill(1, part, &[7]).unwrap();
+    queue.wait(1, None).unwrap();
+    assert_eq!(bytes(&device, part), [7; 3072]);
+    assert_eq!((device.export(part.memory).unwrap(), part.offset), (address + 1024, 0));
+    assert_eq!(refusal(foreign(4080, 16)), ImportRefusal::AlreadyOwned);
+    assert_eq!(refusal(foreign(1024, 3073)), ImportRefusal::OutOfRange);
+    assert_eq!(refusal(foreign(0, u64::MAX >> 1)), ImportRefusal::OutOfRange);
+    assert_eq!(refusal(Foreign { handle: 0x100, ..foreign(0, 16) }), ImportRefusal::NotMemory);
+    device.free(part.memory);
+    // Of a call that fails nothing is left, and it is not taken for a refusal.
+    for call in ["pointer_attribute", "address_range"] {
+        mock.arm_named(call, mock::REFUSED);
+        let answer = device.import(&foreign(0, 4096));
+        assert!(matches!(answer, Err(DeviceError::Driver { .. })), "{call}: {answer:?}");
+    }
+    let again = device.import(&foreign(0, 4096)).unwrap();
+    assert_eq!(bytes(&device, Region { offset: 1024, size: 3072, ..again }), [7; 3072]);
+    device.free(again.memory);
+    drop((queue, device));
+    // When the device's threads have ended, what was somebody else's is still there.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while mock.left()[4] > 0 && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert_eq!(mock.left()[0], 1);
 }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, GraphId, GraphRequest, HostTarget,
-    KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions, Probe, Properties,
-    Queue,
+    Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, Foreign, GraphId, GraphRequest,
+    HostTarget, KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions, Probe,
+    Properties, Queue, Region,
 };
 use parking_lot::Mutex;
 
@@ -154,9 +154,9 @@ impl Device for FaultDevice {
         self.inner.map(memory)
     }
 
-    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
         self.meet(Calls::SHARE, "import")?;
-        self.inner.import(handle, size)
+        self.inner.import(foreign)
     }
 
     fn native_kind(&self) -> NativeKind {

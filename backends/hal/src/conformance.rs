@@ -80,6 +80,8 @@ table! {
         mem07_memory_given_back_can_be_had_again,
         blocks_are_aligned,
         a_mapped_block_shows_what_the_queue_did,
+        t14_memory_of_the_library_s_is_not_imported,
+        t14_imported_memory_of_the_host_s_is_worked_on_in_place,
     ;
     order:
         l8_work_of_one_queue_runs_in_order,

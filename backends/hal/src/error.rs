@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compute_kernel::reflection::Location;
 use thiserror::Error;
 
-use crate::Position;
+use crate::{ImportRefusal, Position};
 
 /// An immediate failure of a device call.
 #[derive(Clone, Debug, Error)]
@@ -43,6 +43,14 @@ pub enum DeviceError {
     /// The device cannot do this at all; its capabilities said so.
     #[error("not supported by the device: {0}")]
     Unsupported(&'static str),
+    /// Memory of somebody else's that cannot be used here (T14).
+    #[error("the memory cannot be imported: {message}")]
+    NotImportable {
+        /// Why.
+        reason: ImportRefusal,
+        /// For people.
+        message: String,
+    },
     /// A call of the driver failed and left the device usable.
     #[error("{call} failed: {name} ({code}): {message}")]
     Driver {

@@ -6,7 +6,7 @@ use std::alloc::{self, Layout};
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::movers;
+use crate::{Owned, Space, movers};
 
 /// Host bytes to read from.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,13 @@ struct Staging {
     layout: Option<Layout>,
     #[allow(dead_code, reason = "held, never looked at")]
     owner: Option<Box<dyn Any + Send + Sync>>,
+    /// Callers are shown such memory (lazy readbacks), and must not import it.
+    #[allow(dead_code, reason = "held, never looked at")]
+    owned: Option<Owned>,
+}
+
+fn own(pointer: *mut u8, size: usize) -> Option<Owned> {
+    (size > 0).then(|| Owned::allocated(Space::Host, pointer.addr() as u64, size as u64))
 }
 
 // SAFETY: it is memory that only its targets' operations touch, and that goes with the last of them.
@@ -114,7 +121,7 @@ impl HostTarget {
         if pointer.is_null() {
             return None;
         }
-        let staging = Staging { pointer, layout: Some(layout), owner: None };
+        let staging = Staging { pointer, layout: Some(layout), owner: None, owned: own(pointer, size) };
         Some(Self { pointer, size, staging: Some(Arc::new(staging)), lease: None })
     }
     /// Memory of a driver's for the same, pinned say.
@@ -122,7 +129,7 @@ impl HostTarget {
     /// # Safety
     /// `pointer` is writable for `size` bytes, by nobody else, until `owner` is dropped.
     pub unsafe fn owned(pointer: *mut u8, size: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        let staging = Staging { pointer, layout: None, owner: Some(owner) };
+        let staging = Staging { pointer, layout: None, owner: Some(owner), owned: own(pointer, size) };
         Self { pointer, size, staging: Some(Arc::new(staging)), lease: None }
     }
     /// The first `size` bytes of memory that [`Self::staging`] or [`Self::owned`] made. `lease` is dropped with the last clone of what this gives, which is

@@ -21,6 +21,7 @@ pub mod exit;
 mod graph;
 mod host;
 pub mod movers;
+mod import;
 mod native;
 mod tensor_map;
 mod vulkan;
@@ -37,6 +38,7 @@ pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
 pub use host::{HostSource, HostTarget};
+pub use import::{Foreign, ImportRefusal, Owned, Space};
 pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 pub use tensor_map::{
     Interleave, L2Promotion, MOST_DIMENSIONS, OutsideFill, Swizzle, TENSOR_MAP_ALIGNMENT, TENSOR_MAP_SIZE, TensorElement,
@@ -307,9 +309,11 @@ pub trait Device: Send + Sync {
         let _ = memory;
         Err(DeviceError::Unsupported("mapped memory"))
     }
-    /// Takes over foreign memory (T14). `handle` is in the device's own terms.
-    fn import(&self, handle: u64, size: u64) -> Result<MemoryId, DeviceError> {
-        let _ = (handle, size);
+    /// Uses somebody else's memory in place (T14), and tells where its bytes are: as if they were a block's, until [`Self::free`], which leaves the memory itself
+    /// alone. Of the kind that [`Self::native_kind`] tells; whether it is memory of this device is for the device to find out, as far as its driver knows, and that none of
+    /// it is the library's ([`Owned`]).
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
+        let _ = foreign;
         Err(DeviceError::Unsupported("imported memory"))
     }
     /// The device's own name of a block, for other libraries (T14).

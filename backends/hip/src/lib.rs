@@ -47,6 +47,8 @@ pub static VENDOR: Vendor = Vendor {
     // That of gfx940 and later ones; where a runtime does not tell, a limit on an older one whose clock is slower comes late, never early.
     clock: 100_000,
     native: NativeKind::HipPointer,
+    // hipMemoryTypeHost, whose number is another from 6 on.
+    is_host: |kind, version| kind == u32::from(version >= 60_000_000),
     row_alignment: 256,
     target,
     compile_options,
@@ -131,6 +133,9 @@ const ATTRIBUTES: Attributes = Attributes {
     function_memory_most: None,
     pointer_context: None,
     pointer_device: Some(plain(HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL)),
+    pointer_kind: Some(plain(HIP_POINTER_ATTRIBUTE_MEMORY_TYPE)),
+    pointer_managed: Some(plain(HIP_POINTER_ATTRIBUTE_IS_MANAGED)),
+    pointer_pool: None,
 };
 
 const FLAGS: Flags = Flags {
@@ -164,6 +169,8 @@ const ERRORS: Errors = Errors {
     names: NAMES,
     // hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed, hipErrorNotFound
     image: &[200, 209, 218, 303, 500],
+    // hipErrorInvalidValue, hipErrorInvalidDevicePointer, hipErrorNotFound
+    no_memory_there: &[1, 17, 500],
     compilation: plain(HIPRTC_ERROR_COMPILATION.0),
 };
 

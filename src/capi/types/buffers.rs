@@ -152,6 +152,8 @@ pub struct compute_memory_usage {
     pub largest_free: u64,
     /// Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept.
     pub bytes_staging: u64,
+    /// Bytes of live buffers that were imported (`compute_buffer_import`), which are in none of the above; `buffers` counts those buffers.
+    pub bytes_imported: u64,
 }
 
 /// A budget (M6). Bytes.

@@ -10,6 +10,7 @@ use super::super::buffer::View;
 use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Checked, refusal};
+use super::super::import;
 use super::super::kernel::Kernel;
 use super::super::launch::{Grid, Launch, is_whole};
 use super::super::place::Place;
@@ -124,17 +125,22 @@ impl Request<'_> {
 impl Work {
     /// Checks what is asked for on a device, and compiles the kernel if it is not yet.
     pub(crate) fn new(device: &Arc<Device>, request: &Request<'_>) -> Checked<Self> {
-        match request {
-            Request::Launch(launch) => launch_work(device, launch).map(|work| Self::Launch(Box::new(work))),
+        let work = match request {
+            Request::Launch(launch) => Self::Launch(Box::new(launch_work(device, launch)?)),
             Request::Copy { from, to, .. } => {
                 let (from, to) = check_copy(device, from, to)?;
-                Ok(Self::Copy { from: from.view(), to: to.view() })
+                Self::Copy { from: from.view(), to: to.view() }
             }
             Request::Fill { to, pattern, .. } => {
                 let to = check_fill(device, to, pattern)?;
-                Ok(Self::Fill { to: to.view(), pattern: SmallVec::from_slice(pattern) })
+                Self::Fill { to: to.view(), pattern: SmallVec::from_slice(pattern) }
             }
-            Request::Join => Ok(Self::Join),
+            Request::Join => Self::Join,
+        };
+        let refused = work.touches().find(|touch| touch.write != Write::No && touch.view.buffer.read_only);
+        match refused.map(|touch| import::read_only(&touch.view.buffer, work.name())) {
+            Some(refused) => Err(Box::new(refused)),
+            None => Ok(work),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Where the bytes of a buffer are: nowhere, in a block that is to be had at their first use (M5), or in a block, which may be moved while nobody uses it.
+//! Where the bytes of a buffer are: nowhere, in a block that is to be had at their first use (M5), in a block, which may be moved while nobody uses it, or in
+//! somebody else's memory.
 //!
 //! A call that holds the buffer's mark may ask where they are; only a call that holds it alone changes that. So what is asked often is two
 //! atomics, ordered by the mark, and the lock is for the rest.
@@ -11,6 +12,7 @@ use compute_memory::Mode;
 use compute_trust::Use;
 use parking_lot::Mutex;
 
+use super::super::import::Import;
 use super::super::stream::Stream;
 use super::dry_run::Measured;
 use super::ready::Keeper;
@@ -35,6 +37,8 @@ enum Held {
     Nothing,
     Deferred(Deferral),
     Block(Block),
+    /// Somebody else's memory.
+    Import(Import),
 }
 
 /// An allocation that is still to be made.
@@ -51,17 +55,19 @@ pub(crate) enum Left {
     Nothing,
     Deferral(#[allow(dead_code, reason = "dropped by the caller, who holds nothing")] Deferral),
     Block(Block),
+    /// To be let go of once its last uses are over.
+    Import(Import),
 }
 
 impl Home {
     fn new(held: Held) -> Self {
         let (memory, offset) = match &held {
             Held::Block(block) => (block.placement.memory, block.placement.offset),
-            Held::Nothing | Held::Deferred(_) => (0, NOWHERE),
+            Held::Nothing | Held::Deferred(_) | Held::Import(_) => (0, NOWHERE),
         };
         let keeper = match &held {
             Held::Block(block) => block.keeper(),
-            Held::Nothing | Held::Deferred(_) => None,
+            Held::Nothing | Held::Deferred(_) | Held::Import(_) => None,
         };
         let (memory, offset) = (AtomicU64::new(memory), AtomicU64::new(offset));
         Self { memory, offset, held: Mutex::new(held), fixed: AtomicU64::new(0), keeper }
@@ -78,6 +84,16 @@ impl Home {
 
     pub(crate) fn deferred(deferral: Deferral) -> Self {
         Self::new(Held::Deferred(deferral))
+    }
+
+    /// Somebody else's memory, from `offset` on. It is where it is.
+    pub(crate) fn imported(import: Import, offset: u64) -> Self {
+        let memory = import.memory();
+        let home = Self::new(Held::Import(import));
+        home.memory.store(memory.0, Ordering::Relaxed);
+        home.offset.store(offset, Ordering::Release);
+        home.fix();
+        home
     }
 
     fn show(&self, block: &Block) {
@@ -103,7 +119,7 @@ impl Home {
     pub(crate) fn inherited(&mut self) -> Option<Use> {
         match self.held.get_mut() {
             Held::Block(block) => block.inherited(),
-            Held::Nothing | Held::Deferred(_) => None,
+            Held::Nothing | Held::Deferred(_) | Held::Import(_) => None,
         }
     }
 
@@ -116,7 +132,7 @@ impl Home {
     pub(crate) fn deferral(&self) -> Option<(Option<Arc<Stream>>, Mode)> {
         match &*self.held.lock() {
             Held::Deferred(deferral) => Some((deferral.stream.clone(), deferral.mode)),
-            Held::Nothing | Held::Block(_) => None,
+            Held::Nothing | Held::Block(_) | Held::Import(_) => None,
         }
     }
 
@@ -129,7 +145,7 @@ impl Home {
         self.show(&block);
         match std::mem::replace(&mut *held, Held::Block(block)) {
             Held::Deferred(deferral) => Left::Deferral(deferral),
-            Held::Nothing | Held::Block(_) => Left::Nothing,
+            Held::Nothing | Held::Block(_) | Held::Import(_) => Left::Nothing,
         }
     }
 
@@ -151,7 +167,7 @@ impl Home {
     pub(super) fn place_in(&self, set: &Arc<PoolSet>) -> Option<(u64, u64)> {
         match &*self.held.lock() {
             Held::Block(block) if Arc::ptr_eq(&block.set, set) => Some((block.placement.memory, block.placement.offset)),
-            Held::Nothing | Held::Deferred(_) | Held::Block(_) => None,
+            Held::Nothing | Held::Deferred(_) | Held::Block(_) | Held::Import(_) => None,
         }
     }
 
@@ -170,6 +186,7 @@ impl Home {
             Held::Nothing => Left::Nothing,
             Held::Deferred(deferral) => Left::Deferral(deferral),
             Held::Block(block) => Left::Block(block),
+            Held::Import(import) => Left::Import(import),
         }
     }
 }

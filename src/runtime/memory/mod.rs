@@ -114,6 +114,7 @@ pub(crate) struct Store {
     buffers: AtomicU64,
     bytes: AtomicU64,
     bytes_peak: AtomicU64,
+    imported: AtomicU64,
     reserved: AtomicU64,
     reserved_peak: AtomicU64,
     staging: Arc<staging::Staging>,
@@ -180,6 +181,7 @@ impl Store {
             buffers: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             bytes_peak: AtomicU64::new(0),
+            imported: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
             reserved_peak: AtomicU64::new(0),
             staging: staging::Staging::new(),
@@ -387,6 +389,11 @@ impl Device {
         self.memory.buffers.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts bytes of somebody else's memory: they are in no pool, and of no budget.
+    pub(crate) fn import_made(&self, size: u64) {
+        self.memory.imported.fetch_add(size, Ordering::Relaxed);
+    }
+
     /// Counts a buffer's bytes, now that there is memory for them.
     pub(crate) fn buffer_backed(&self, size: u64) {
         let store = &self.memory;
@@ -402,9 +409,16 @@ impl Device {
     /// Counts a buffer out and gives its memory back, to be used again when its last uses on other queues are over. Needs no memory, never blocks.
     pub(crate) fn buffer_gone(&self, size: u64, left: Left, uses: LastUses) {
         self.memory.buffers.fetch_sub(1, Ordering::Relaxed);
-        if let Left::Block(block) = left {
-            self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
-            self.block_gone(block, uses);
+        match left {
+            Left::Block(block) => {
+                self.memory.bytes.fetch_sub(size, Ordering::Relaxed);
+                self.block_gone(block, uses);
+            }
+            Left::Import(import) => {
+                self.memory.imported.fetch_sub(size, Ordering::Relaxed);
+                self.let_go(import, &uses);
+            }
+            Left::Nothing | Left::Deferral(_) => {}
         }
     }
 

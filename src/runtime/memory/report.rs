@@ -25,6 +25,8 @@ pub struct Usage {
     pub largest_free: u64,
     /// Host memory for bytes on their way from the device, in use or kept for the next.
     pub bytes_staging: u64,
+    /// Bytes of live buffers in somebody else's memory, in none of the above.
+    pub bytes_imported: u64,
 }
 
 impl Device {
@@ -57,6 +59,7 @@ impl Device {
             bytes_idle: idle,
             largest_free: largest,
             bytes_staging: self.memory.staging.bytes(),
+            bytes_imported: read(&self.memory.imported),
         }
     }
 }

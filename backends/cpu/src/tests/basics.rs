@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use compute_hal::{HostSource, Pitched};
+use compute_hal::{DeviceError, Foreign, HostSource, ImportRefusal, NativeKind, Pitched};
 
 use super::*;
 
@@ -159,15 +159,22 @@ fn t14_imported_memory_is_used_in_place_and_survives_its_release() {
     let queue = device.create_queue().unwrap();
     let mut host = vec![[0_u64; 2]; 16];
     let address = host.as_mut_ptr().expose_provenance() as u64;
-    let memory = device.import(address, 256).unwrap();
-    assert_eq!(device.export(memory).unwrap(), address);
-    queue.fill(1, region(memory, 0, 256), &[1]).unwrap();
+    let foreign = |handle, offset, size| Foreign { kind: NativeKind::Address, handle, offset, size };
+    let part = device.import(&foreign(address, 16, 240)).unwrap();
+    assert_eq!((device.export(part.memory).unwrap(), part.offset, part.size), (address + 16, 0, 240));
+    queue.fill(1, part, &[1]).unwrap();
     queue.wait(1, None).unwrap();
-    device.free(memory);
-    assert_eq!(host, vec![[0x0101_0101_0101_0101; 2]; 16]);
-    assert!(device.import(0, 16).is_err());
-    assert!(device.import(address + 1, 16).is_err());
-    assert!(device.import(u64::MAX - 15, 64).is_err());
+    let owned =
+        |foreign| matches!(device.import(&foreign), Err(DeviceError::NotImportable { reason: ImportRefusal::AlreadyOwned, .. }));
+    assert!(owned(foreign(address, 0, 17)) && owned(foreign(address, 255, 1)));
+    device.free(part.memory);
+    assert_eq!((host[0], &host[1..]), ([0; 2], &[[0x0101_0101_0101_0101; 2]; 15][..]));
+    device.free(device.import(&foreign(address, 0, 256)).unwrap().memory);
+    let block = device.allocate(256).unwrap();
+    assert!(owned(foreign(device.export(block).unwrap(), 8, 8)));
+    for (handle, offset, size) in [(0, 0, 16), (u64::MAX - 15, 0, 64), (16, u64::MAX, 16), (16, 0, u64::MAX), (16, 0, 0)] {
+        assert!(device.import(&foreign(handle, offset, size)).is_err());
+    }
 }
 
 #[test]

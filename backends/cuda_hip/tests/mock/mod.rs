@@ -21,6 +21,7 @@ pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
 pub(crate) const CAPTURING: Status = 901;
 const NOT_READY: Status = 600;
+const NOT_FOUND: Status = 500;
 const MEMORY: usize = 1 << 30;
 
 enum Work {
@@ -196,6 +197,11 @@ impl Mock {
         })
     }
 
+    /// Memory of somebody else's, until the next test.
+    pub(crate) fn foreign(&self, size: usize) -> u64 {
+        with(|state| state.add_block(size, true).expect("there is memory"))
+    }
+
     /// The context that this thread has.
     pub(crate) fn current(&self) -> usize {
         with(|state| state.current.get(&std::thread::current().id()).and_then(|stack| stack.last().copied()).unwrap_or(0))
@@ -293,6 +299,13 @@ impl State {
         let address = (bytes.as_ptr() as u64).next_multiple_of(256);
         self.blocks.insert(address, Block { bytes, ready });
         Some(address)
+    }
+
+    /// Where the block begins that an address lies in, and how long it is.
+    fn block_at(&self, address: u64) -> Option<(u64, usize)> {
+        let (start, block) = self.blocks.range(..=address).next_back()?;
+        let length = block.bytes.len() - 256;
+        (address < start + length as u64).then_some((*start, length))
     }
 
     /// Where bytes are: of a device's or pinned block, or ordinary host memory.
@@ -520,6 +533,18 @@ mock! {
         state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(pointer, found as *mut c_void))
     }
     host_free(state, pointer: *mut c_void) { state.blocks.remove(&(pointer as u64)).expect("freed twice"); 0 }
+    pointer_attribute(state, value: *mut c_void, attribute: c_int, address: u64) {
+        assert_eq!(attribute, 9);
+        match state.block_at(address) {
+            Some(_) => give(value.cast::<c_int>(), 0),
+            None => NOT_FOUND,
+        }
+    }
+    address_range(state, base: *mut u64, size: *mut usize, address: u64) {
+        let Some((start, length)) = state.block_at(address) else { return NOT_FOUND };
+        give(base, start);
+        give(size, length)
+    }
     host_address(_state, address: *mut u64, pointer: *mut c_void, _flags: u32) { give(address, pointer as u64) }
     write_async(state, to: u64, from: *const c_void, size: usize, stream: Handle) {
         state.push(stream, Work::Copy(to, from as u64, size, 1, 0, 0))
@@ -707,7 +732,10 @@ const DATA: Vendor = Vendor {
         function_registers: 4,
         function_memory_most: None,
         pointer_context: None,
-        pointer_device: None,
+        pointer_device: Some(9),
+        pointer_kind: None,
+        pointer_managed: None,
+        pointer_pool: None,
     },
     flags: Flags {
         stream: 1,
@@ -729,6 +757,7 @@ const DATA: Vendor = Vendor {
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
         image: &[200],
+        no_memory_there: &[NOT_FOUND],
         compilation: 6,
     },
     dialect: &compute_hal::kernel::cxx::CUDA,
@@ -747,6 +776,7 @@ const DATA: Vendor = Vendor {
     queues: 4,
     clock: 1_000_000,
     native: compute_hal::NativeKind::CudaPointer,
+    is_host: |_, _| false,
     row_alignment: 256,
     target: |_, _, _| Ok("mock".into()),
     compile_options: |_| Err("a mock runs nothing".into()),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::bench::{Bench, ensure, part, pattern, same, whole};
 use super::{Failed, Outcome, Subject};
-use crate::{DeviceError, HostRows, HostSource, HostTarget, Pitched};
+use crate::{DeviceError, Foreign, HostRows, HostSource, HostTarget, ImportRefusal, NativeKind, Pitched};
 
 /// Around the sizes at which devices change their ways.
 const SIZES: [u64; 8] = [1, 3, 256, 4096, 65_536, 65_537, 1 << 20, (4 << 20) + 5];
@@ -273,4 +273,57 @@ pub(super) fn a_mapped_block_shows_what_the_queue_did(subject: &Subject<'_>) -> 
     same(bytes, &[9; 64], "what was written by the queue")?;
     bytes.fill(8);
     same(&bench.read(block)?, &[8; 64], "what was written through the mapping")
+}
+
+fn already_owned(bench: &Bench, handle: u64, offset: u64, size: u64) -> Outcome {
+    let foreign = Foreign { kind: bench.device.native_kind(), handle, offset, size };
+    match bench.device.import(&foreign) {
+        Err(DeviceError::NotImportable { reason: ImportRefusal::AlreadyOwned, .. } | DeviceError::Unsupported(_)) => Ok(()),
+        other => Err(Failed(format!("{size} bytes at offset {offset} of what is the library's: {other:?}"))),
+    }
+}
+
+pub(super) fn t14_memory_of_the_library_s_is_not_imported(subject: &Subject<'_>) -> Outcome {
+    let (bench, beside) = (Bench::new(subject)?, Bench::new(subject)?);
+    for size in [256_u64, 1 << 20, 5 << 20] {
+        let block = bench.block(&pattern(size, 9))?;
+        let handle = match bench.device.export(block.memory) {
+            Ok(handle) => handle,
+            Err(DeviceError::Unsupported(_)) => return Ok(()),
+            Err(other) => return Err(other.into()),
+        };
+        for (offset, length) in [(0, size), (0, 4), (size - 16, 16), (64, 64)] {
+            already_owned(&bench, handle, offset, length)?;
+        }
+        // Names of another API's objects mean nothing on another device.
+        if bench.device.native_kind() != NativeKind::VulkanBuffer {
+            already_owned(&beside, handle, 16, 16)?;
+        }
+        same(&bench.read(block)?, &pattern(size, 9), "after it was refused")?;
+        bench.device.free(block.memory);
+    }
+    Ok(())
+}
+
+pub(super) fn t14_imported_memory_of_the_host_s_is_worked_on_in_place(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    if bench.device.native_kind() != NativeKind::Address {
+        return Ok(());
+    }
+    let mut own = vec![[7_u64; 2]; 64];
+    let handle = own.as_mut_ptr().expose_provenance() as u64;
+    let foreign = Foreign { kind: NativeKind::Address, handle, offset: 16, size: 512 };
+    for _ in 0..2 {
+        let region = bench.device.import(&foreign)?;
+        already_owned(&bench, handle, 0, 32)?;
+        bench.queue.fill(bench.at(), part(region, 16, 32), &[1, 2])?;
+        let mut expected = vec![7_u8, 0, 0, 0, 0, 0, 0, 0].repeat(64);
+        replace(&mut expected, 16, [1_u8, 2].repeat(16).iter())?;
+        same(&bench.read(region)?, &expected, "imported memory")?;
+        bench.device.free(region.memory);
+        let zeros = own.iter().flatten().filter(|word| **word == 7).count();
+        ensure!(zeros == 124, "{zeros} of 124 words are left alone");
+        own.fill([7; 2]);
+    }
+    Ok(())
 }
