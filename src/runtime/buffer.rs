@@ -14,6 +14,7 @@ use super::device::Device;
 use super::error::{Result, error, fail};
 use super::graph::watched;
 use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
+use super::place::Span;
 use super::section::alone;
 use super::stream::Stream;
 
@@ -261,6 +262,11 @@ impl Buffer {
 }
 
 impl View {
+    /// The same, borrowed.
+    pub(crate) fn span(&self) -> Span<'_> {
+        Span { buffer: &self.buffer, offset: self.offset, size: self.size }
+    }
+
     /// The range in the buffer.
     pub fn range(&self) -> Range<u64> {
         // `Buffer::view` has checked that this cannot wrap.
