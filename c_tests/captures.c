@@ -272,18 +272,6 @@ static compute_status do_replay(void) { return compute_stream_replay(stream, som
 static compute_status do_freeze(void) { return compute_stream_freeze_pools(stream, 0, E); }
 static compute_status do_dry_run(void) { return compute_stream_begin_dry_run(stream, E); }
 static compute_status do_compact(void) { return compute_stream_compact(stream, NULL, E); }
-static compute_status do_copy_strided(void)
-{
-    uint64_t shape[1] = { 4 };
-    int64_t strides[1] = { 8 };
-    compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
-    desc.rank = 1;
-    desc.shape = shape;
-    desc.element_size = 4;
-    desc.from_strides = strides;
-    compute_view from = range(a, 0, 28), to = range(c, 0, 16);
-    return compute_stream_copy_strided(stream, &from, &to, &desc, E);
-}
 static compute_strided_desc four_apart(void)
 {
     static const uint64_t shape[1] = { 4 };
@@ -326,7 +314,7 @@ static const struct {
     compute_status (*call)(void);
 } refused[] = {
     { "read", do_read }, { "read", do_read_async }, { "sync", do_sync }, { "write", do_write }, { "event", do_record }, { "clean-up", do_cleanup },
-    { "replay", do_replay }, { "freezing", do_freeze }, { "dry run", do_dry_run }, { "compaction", do_compact }, { "copy", do_copy_strided },
+    { "replay", do_replay }, { "freezing", do_freeze }, { "dry run", do_dry_run }, { "compaction", do_compact },
     { "write", do_write_strided }, { "write", do_write_strided_borrowed }, { "read", do_read_strided_lazy },
 };
 

@@ -2910,8 +2910,8 @@ compute_status compute_stream_prepare_capture(compute_stream stream,
  * `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
  * `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
  *
- * Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
- * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
+ * Until it ends, launches, copies (with strides, too) and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+ * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, buffers that the memory at hand
  * has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
  * gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
  *
@@ -2984,6 +2984,23 @@ compute_status compute_graph_builder_add_copy(compute_graph_builder builder,
                                               size_t after_count,
                                               compute_node *out_node,
                                               compute_error *out_error);
+
+/* Adds a copy of the elements of a tensor, as `compute_stream_copy_strided` does it: up to some hundred rows it touches the bytes of these and no others. Of more, it counts as
+ * reading all of the bytes from the first row of the source to the last, and as writing a part of those of the destination. As
+ * `compute_graph_builder_add_launch`. `label` may be NULL.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are
+ * writable, or NULL. */
+compute_status compute_graph_builder_add_copy_strided(compute_graph_builder builder,
+                                                      const struct compute_view *from,
+                                                      const struct compute_view *to,
+                                                      const struct compute_strided_desc *desc,
+                                                      const char *label,
+                                                      size_t label_length,
+                                                      const compute_node *after,
+                                                      size_t after_count,
+                                                      compute_node *out_node,
+                                                      compute_error *out_error);
 
 /* Adds a fill with a pattern of 1, 2, 4, 8 or 16 bytes. As `compute_graph_builder_add_launch`. `label` may be NULL.
  *
@@ -3062,6 +3079,16 @@ compute_status compute_graph_update_copy(compute_graph graph,
                                          const struct compute_view *from,
                                          const struct compute_view *to,
                                          compute_error *out_error);
+
+/* Gives a copy other views and another tensor, as `compute_graph_update_launch`. Copies with strides and without may take each other's place.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_copy_strided(compute_graph graph,
+                                                 compute_node node,
+                                                 const struct compute_view *from,
+                                                 const struct compute_view *to,
+                                                 const struct compute_strided_desc *desc,
+                                                 compute_error *out_error);
 
 /* Gives a fill another view or pattern, as `compute_graph_update_launch`.
  *

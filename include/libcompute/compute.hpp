@@ -960,6 +960,12 @@ public:
             return compute_graph_builder_add_copy(handle_, &from.get(), &to.get(), nullptr, 0, after.data(), after.size(), made, failed);
         });
     }
+    compute_node add_copy(const view &from, const view &to, const strided &elements, const nodes &after = {}) const {
+        const compute_strided_desc desc = elements.desc();
+        return node([&](compute_node *made, compute_error *failed) {
+            return compute_graph_builder_add_copy_strided(handle_, &from.get(), &to.get(), &desc, nullptr, 0, after.data(), after.size(), made, failed);
+        });
+    }
     /// Repeats a value of 1, 2, 4, 8 or 16 bytes.
     template <typename T>
     compute_node add_fill(const view &to, const T &value, const nodes &after = {}) const {

@@ -115,7 +115,7 @@ impl Footprint {
     }
 
     /// All rows, in the order of their offsets.
-    pub fn each(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+    pub fn each(&self) -> impl Iterator<Item = Range<u64>> + Clone + '_ {
         let mut next = self.first_in(0..self.span);
         std::iter::from_fn(move || {
             let row = next.take()?;
@@ -222,7 +222,7 @@ impl Transfer {
     }
 
     /// The pieces.
-    pub fn each(&self) -> impl Iterator<Item = Piece> + '_ {
+    pub fn each(&self) -> impl Iterator<Item = Piece> + Clone + '_ {
         let mut steps = [0_u64; MOST_DIMENSIONS];
         let mut more = self.width > 0;
         std::iter::from_fn(move || {

@@ -29,8 +29,8 @@ pub unsafe extern "C" fn compute_stream_prepare_capture(stream: compute_stream, 
 /// `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
 /// `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
 ///
-/// Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
-/// with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
+/// Until it ends, launches, copies (with strides, too) and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+/// with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, buffers that the memory at hand
 /// has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
 /// gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
 ///

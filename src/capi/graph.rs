@@ -13,6 +13,7 @@ use super::graph_types::*;
 use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain};
 use super::status::*;
 use super::stream::{launch_of, outcome, pattern_of, place};
+use super::tensor::Read as Elements;
 use super::types::*;
 use crate::runtime::{self, GraphBuilder, GraphOptions, NodeId, NodeKind, Request};
 
@@ -187,6 +188,52 @@ pub unsafe extern "C" fn compute_graph_builder_add_copy(
         // SAFETY: as our own caller says.
         unsafe { add_node(builder, &request, after, after_count, out_node) }
     })
+}
+
+/// Adds a copy of the elements of a tensor, as `compute_stream_copy_strided` does it: up to some hundred rows it touches the bytes of these and no others. Of more, it counts as
+/// reading all of the bytes from the first row of the source to the last, and as writing a part of those of the destination. As
+/// `compute_graph_builder_add_launch`. `label` may be NULL.
+///
+/// # Safety
+/// `from`, `to` and `desc` and what it points to are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are
+/// writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_graph_builder_add_copy_strided(
+    builder: compute_graph_builder,
+    from: *const compute_view,
+    to: *const compute_view,
+    desc: *const compute_strided_desc,
+    label: *const c_char,
+    label_length: usize,
+    after: *const compute_node,
+    after_count: usize,
+    out_node: *mut compute_node,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        unsafe { set_optional(out_node, 0) };
+        // SAFETY: as our own caller says.
+        let (from, to, elements) = unsafe { (read_view(from, "from")?, read_view(to, "to")?, Elements::new(desc)?) };
+        // SAFETY: as our own caller says.
+        let label = unsafe { read_text(label, label_length, MOST_NAME, "label") }?.unwrap_or_default();
+        let buffers = (peek(from.buffer), peek(to.buffer));
+        let request = rows_request(&from, &to, &buffers, &elements, label);
+        // SAFETY: as our own caller says.
+        unsafe { add_node(builder, &request, after, after_count, out_node) }
+    })
+}
+
+fn rows_request<'a>(
+    from: &compute_view,
+    to: &compute_view,
+    buffers: &'a Ends,
+    elements: &'a Elements,
+    label: &'a str,
+) -> Request<'a> {
+    let from = place(buffers.0.as_ref(), from.offset, from.size);
+    let to = place(buffers.1.as_ref(), to.offset, to.size);
+    Request::CopyRows { from, to, tensor: elements.tensor(), label }
 }
 
 type Ends = (Option<Live<compute_buffer_s>>, Option<Live<compute_buffer_s>>);
@@ -364,6 +411,28 @@ pub unsafe extern "C" fn compute_graph_update_copy(
         let (from, to) = unsafe { (read_view(from, "from")?, read_view(to, "to")?) };
         let buffers = (peek(from.buffer), peek(to.buffer));
         find(graph)?.update(NodeId(node), &copy_request(&from, &to, &buffers, ""))?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Gives a copy other views and another tensor, as `compute_graph_update_launch`. Copies with strides and without may take each other's place.
+///
+/// # Safety
+/// `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_graph_update_copy_strided(
+    graph: compute_graph,
+    node: compute_node,
+    from: *const compute_view,
+    to: *const compute_view,
+    desc: *const compute_strided_desc,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let (from, to, elements) = unsafe { (read_view(from, "from")?, read_view(to, "to")?, Elements::new(desc)?) };
+        let buffers = (peek(from.buffer), peek(to.buffer));
+        find(graph)?.update(NodeId(node), &rows_request(&from, &to, &buffers, &elements, ""))?;
         Ok(COMPUTE_OK)
     })
 }

@@ -38,7 +38,7 @@ unsafe fn read_numbers<T: Copy>(at: *const T, rank: u32, name: &str) -> Result<N
 }
 
 /// What a `compute_strided_desc` points to, read.
-struct Read {
+pub(super) struct Read {
     shape: Numbers<u64>,
     element_size: u64,
     strides: [Option<Numbers<i64>>; 2],
@@ -47,7 +47,7 @@ struct Read {
 impl Read {
     /// # Safety
     /// `desc` and what it points to are readable.
-    unsafe fn new(desc: *const compute_strided_desc) -> Result<Self, Complaint> {
+    pub(super) unsafe fn new(desc: *const compute_strided_desc) -> Result<Self, Complaint> {
         // SAFETY: as our own caller says.
         let desc = unsafe { read_struct(desc) }?;
         // SAFETY: as our own caller says.
@@ -76,7 +76,7 @@ impl Read {
         complaint.claiming(|code, message| runtime::refuse_strided(code, message, &asked.place(), Some(&self.tensor())))
     }
 
-    fn tensor(&self) -> Tensor<'_> {
+    pub(super) fn tensor(&self) -> Tensor<'_> {
         let [from, to] = &self.strides;
         Tensor { shape: &self.shape, element_size: self.element_size, from: from.as_deref(), to: to.as_deref() }
     }

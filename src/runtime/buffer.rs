@@ -16,6 +16,7 @@ use super::graph::watched;
 use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
 #[cfg(doc)]
 use super::place;
+use super::place::Span;
 use super::section::alone;
 use super::stream::Stream;
 
@@ -289,6 +290,11 @@ impl Buffer {
 }
 
 impl View {
+    /// The same, borrowed.
+    pub(crate) fn span(&self) -> Span<'_> {
+        Span { buffer: &self.buffer, offset: self.offset, size: self.size }
+    }
+
     /// The range in the buffer.
     pub fn range(&self) -> Range<u64> {
         // `Buffer::view` has checked that this cannot wrap.

@@ -13,7 +13,7 @@ use compute_trust::Error;
 use super::device::Device;
 use super::error::{Checked, Failed, Result, error, refusal};
 use super::event::Event;
-use super::graph::watched;
+use super::graph::{Request, record, watched};
 use super::place::{Place, Span};
 use super::rows::Touches;
 use super::section::{Outcome, Step, Subject, Write, perform, refuse, region};
@@ -111,23 +111,24 @@ fn host_fits(size: u64, tensor: &Footprint) -> Checked<()> {
     refusal(code::OUT_OF_RANGE, || format!("the tensor spans {} bytes of host memory, which has {size}", tensor.span()))
 }
 
-/// Each piece with its position; each row where the device wants it so.
+/// What a call of the device moves: each piece, or each row where it moves none at a pitch.
+pub(super) fn calls_of(transfer: &Transfer, pitched: bool) -> impl Iterator<Item = Piece> + '_ {
+    transfer.each().flat_map(move |piece| {
+        let (apart, rows) = if pitched { (1, piece.rows) } else { (piece.rows, 1) };
+        let [from, to] = piece.offsets;
+        let [from_pitch, to_pitch] = piece.pitches;
+        (0..apart).map(move |row| Piece { offsets: [from + row * from_pitch, to + row * to_pitch], rows, ..piece })
+    })
+}
+
+/// Each call with its position.
 fn each_call(
     step: &Step<'_>,
     device: &Device,
     transfer: &Transfer,
     mut call: impl FnMut(hal::Position, Piece) -> std::result::Result<(), DeviceError>,
 ) -> std::result::Result<(), DeviceError> {
-    let mut at = step.at;
-    for piece in transfer.each() {
-        let (apart, rows) = if device.capabilities().pitched { (1, piece.rows) } else { (piece.rows, 1) };
-        for row in 0..apart {
-            let offsets = [piece.offsets[0] + row * piece.pitches[0], piece.offsets[1] + row * piece.pitches[1]];
-            call(at, Piece { offsets, rows, ..piece })?;
-            at += 1;
-        }
-    }
-    Ok(())
+    calls_of(transfer, device.capabilities().pitched).zip(step.at..).try_for_each(|(piece, at)| call(at, piece))
 }
 
 /// The part of a region that one end of a piece spans.
@@ -199,24 +200,57 @@ fn write_now(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>, source
     Ok(borrowed(written(stream, &performed, charge)))
 }
 
+/// A copy that passed the checks.
+pub(super) struct Moved<'a> {
+    pub(super) from: Span<'a>,
+    pub(super) to: Span<'a>,
+    pub(super) transfer: Transfer,
+    /// How many calls of the device it takes.
+    pub(super) calls: u64,
+}
+
+/// What is wrong with a copy of the elements of a tensor, if anything is.
+pub(super) fn check_rows<'a>(device: &Arc<Device>, from: &Place<'a>, to: &Place<'a>, tensor: &Tensor<'_>) -> Checked<Moved<'a>> {
+    let to = to.check(device, || "destination".into())?;
+    let from = from.check(device, || "source".into())?;
+    let transfer = tensor.transfer()?;
+    let calls = calls(device, &transfer)?;
+    let [source, destination] = &transfer.ends;
+    let (from, to) = (inside(from, source, "source")?, inside(to, destination, "destination")?);
+    apart([from, to], &transfer.ends)?;
+    Ok(Moved { from, to, transfer, calls })
+}
+
+/// What one of its calls moves between two regions.
+pub(super) fn pitched(from: Region, to: Region, piece: &Piece) -> Pitched {
+    let [from_pitch, to_pitch] = piece.pitches;
+    let (from, to) = (part(from, piece, 0), part(to, piece, 1));
+    Pitched { from, to, width: piece.width, rows: piece.rows, from_pitch, to_pitch }
+}
+
+/// Enqueues what [`pitched`] gives.
+pub(super) fn enqueue_rows(queue: &dyn hal::Queue, at: hal::Position, copy: &Pitched) -> std::result::Result<(), DeviceError> {
+    if copy.rows == 1 { queue.copy(at, copy.from, copy.to) } else { queue.copy_2d(at, copy) }
+}
+
 /// Enqueues a copy of the elements of a tensor within the device (L9: no byte of the source may be one of the destination).
 pub fn copy_strided(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Tensor<'_>) -> Result<Outcome> {
     watched(stream, || "a strided copy".into(), || copy_now(stream, from, to, tensor))
 }
 
 fn copy_now(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Tensor<'_>) -> Result<Outcome> {
+    let asked = (from, to);
     let checked = (|| {
         let stream = usable(stream)?;
-        let to = to.check(&stream.device, || "destination".into())?;
-        let from = from.check(&stream.device, || "source".into())?;
-        let transfer = tensor.transfer()?;
-        let calls = calls(&stream.device, &transfer)?;
-        let [source, destination] = &transfer.ends;
-        let (from, to) = (inside(from, source, "source")?, inside(to, destination, "destination")?);
-        apart([from, to], &transfer.ends)?;
-        Ok((stream, from, to, transfer, calls))
+        Ok((stream, check_rows(&stream.device, &from, &to, tensor)?))
     })();
-    let (stream, from, to, transfer, calls) = checked.map_err(|made: Box<Error>| refused(*made, &to, tensor))?;
+    let (stream, Moved { from, to, transfer, calls }) = checked.map_err(|made: Box<Error>| refused(*made, &asked.1, tensor))?;
+    if stream.window.is_recording() {
+        let request = Request::CopyRows { from: asked.0, to: asked.1, tensor: *tensor, label: "" };
+        if let Some(outcome) = record(stream, &request).map_err(|made| refused(*made, &asked.1, tensor))? {
+            return Ok(outcome);
+        }
+    }
     if calls == 0 {
         return Ok(Outcome::Enqueued);
     }
@@ -226,14 +260,7 @@ fn copy_now(stream: Option<&Stream>, from: Place<'_>, to: Place<'_>, tensor: &Te
     let subject = Subject { calls, ..subject(stream, &NAMES.copy) };
     let performed = perform(stream, &subject, &touches, None, |step| {
         let (from, to) = (region(&from)?, region(&to)?);
-        each_call(step, &stream.device, &transfer, |at, piece| {
-            let (from, to) = (part(from, &piece, 0), part(to, &piece, 1));
-            if piece.rows == 1 {
-                return step.queue.copy(at, from, to);
-            }
-            let [from_pitch, to_pitch] = piece.pitches;
-            step.queue.copy_2d(at, &Pitched { from, to, width: piece.width, rows: piece.rows, from_pitch, to_pitch })
-        })
+        each_call(step, &stream.device, &transfer, |at, piece| enqueue_rows(step.queue, at, &pitched(from, to, &piece)))
     })?;
     Ok(performed.into())
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use compute_hal::{DeviceError, GraphRequest, LateCause, LateFailure, NodeWork, Position, Printed};
+use compute_hal::{DeviceError, GraphRequest, LateCause, LateFailure, NodeWork, Pitched, Position, Printed};
 use parking_lot::Mutex;
 
 use crate::device::Shared;
@@ -16,7 +16,7 @@ use crate::memory::Span;
 use crate::scratch::Seat;
 use crate::system;
 use crate::team::{SHARE_FROM, Shareable, Team};
-use crate::work::{Fill, Move};
+use crate::work::{Copies, Fill, Move};
 
 /// Nodes of a graph that may run inside the call that replays it.
 const INLINE_NODES: usize = 64;
@@ -30,6 +30,7 @@ const BATCH: usize = 32;
 enum Node {
     Kernel(Arc<Prepared>),
     Move(Arc<Move>),
+    Copies(Arc<Copies>),
     Fill(Arc<Fill>),
     Join,
 }
@@ -97,6 +98,10 @@ impl Node {
         Ok(match work {
             NodeWork::Launch(launch) => Self::Kernel(Arc::new(Prepared::new(shared, launch)?)),
             NodeWork::Copy { from, to } => Self::Move(Arc::new(Move::within(span(*from)?, span(*to)?)?)),
+            NodeWork::CopyRows(rows) => {
+                let spans = |copy: &Pitched| Ok([span(copy.from)?, span(copy.to)?]);
+                Self::Copies(Arc::new(Copies::within(rows.iter().map(|copy| (copy, spans(copy))))?))
+            }
             NodeWork::Fill { to, pattern } => Self::Fill(Arc::new(Fill::new(span(*to)?, pattern)?)),
             NodeWork::Join => Self::Join,
         })
@@ -111,6 +116,7 @@ impl Node {
                 Size::Nothing | Size::OverLimit(_) => Some(0),
             },
             Self::Move(bytes) => (bytes.size() <= INLINE_BYTES).then_some(bytes.size() as u64 / 8),
+            Self::Copies(bytes) => (bytes.size() <= INLINE_BYTES).then_some(bytes.size() as u64 / 2),
             Self::Fill(fill) => (fill.size() <= INLINE_BYTES).then_some(fill.size() as u64 / 8),
             Self::Join => Some(0),
         }
@@ -125,6 +131,7 @@ impl Node {
                 Size::Nothing | Size::OverLimit(_) => 0,
             },
             Self::Move(bytes) => bytes.size() as u64 / 8,
+            Self::Copies(bytes) => bytes.size() as u64 / 2,
             Self::Fill(fill) => fill.size() as u64 / 8,
             Self::Join => 0,
         }
@@ -360,11 +367,16 @@ impl Replay {
                 bytes.part(0, bytes.size());
                 return true;
             }
+            Some(Node::Copies(bytes)) if bytes.size() < SHARED_BYTES || seat == Seat::Caller => {
+                bytes.part(0, bytes.size());
+                return true;
+            }
             Some(Node::Fill(fill)) if fill.size() < SHARED_BYTES || seat == Seat::Caller => {
                 fill.part(0, fill.size());
                 return true;
             }
             Some(Node::Move(bytes)) => Team::bytes(&self.fifo, self.at, Shareable::Move(Arc::clone(bytes)), bytes.size()),
+            Some(Node::Copies(bytes)) => Team::bytes(&self.fifo, self.at, Shareable::Copies(Arc::clone(bytes)), bytes.size()),
             Some(Node::Fill(fill)) => Team::bytes(&self.fifo, self.at, Shareable::Fill(Arc::clone(fill)), fill.size()),
             Some(Node::Kernel(prepared)) => match self.kernel(node, prepared, seat) {
                 Some(team) => team,

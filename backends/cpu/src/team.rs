@@ -14,7 +14,7 @@ use crate::graph::Replay;
 use crate::launch::Run;
 use crate::scratch::{Lease, Seat};
 use crate::watchdog::{Timer, Watchdog};
-use crate::work::{Fill, Move, PART, Rows};
+use crate::work::{Copies, Fill, Move, PART, Rows};
 
 /// Work expected to take less than this is not offered to other workers: waking them would take as long.
 pub(crate) const SHARE_FROM: u64 = 20_000;
@@ -26,6 +26,7 @@ pub(crate) enum Shareable {
     Kernel(Run),
     Move(Arc<Move>),
     Rows(Rows),
+    Copies(Arc<Copies>),
     Fill(Arc<Fill>),
 }
 
@@ -87,7 +88,7 @@ impl Team {
     pub(crate) fn worth_sharing(&self) -> bool {
         let estimate = match &self.work {
             Shareable::Kernel(run) => run.kernel().estimate(self.total),
-            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Fill(_) => None,
+            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Copies(_) | Shareable::Fill(_) => None,
         };
         self.total > 1 && estimate.is_none_or(|time| time >= SHARE_FROM)
     }
@@ -166,6 +167,7 @@ impl Team {
             // Units are parts of a size that fits.
             Shareable::Move(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
             Shareable::Rows(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
+            Shareable::Copies(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
             Shareable::Fill(bytes) => bytes.part(begin as usize * PART, end as usize * PART),
         });
         if let Err(panic) = catch_unwind(run) {
@@ -177,7 +179,7 @@ impl Team {
     pub(crate) fn outcome(&self) -> (Option<LateFailure>, Option<Printed>) {
         match &self.work {
             Shareable::Kernel(run) => (run.failure(self.at), run.printed(self.at)),
-            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Fill(_) => (None, None),
+            Shareable::Move(_) | Shareable::Rows(_) | Shareable::Copies(_) | Shareable::Fill(_) => (None, None),
         }
     }
 }

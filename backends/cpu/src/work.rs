@@ -179,6 +179,46 @@ impl Rows {
     }
 }
 
+/// Copies of rows that do not touch each other, their bytes counted one behind the other.
+pub(crate) struct Copies {
+    /// Each with the number of bytes up to its end.
+    all: Box<[(usize, Rows)]>,
+}
+
+impl Copies {
+    /// The copies, each with its span at both ends.
+    pub(crate) fn within<'a>(
+        copies: impl ExactSizeIterator<Item = (&'a Pitched, Result<[Span; 2], DeviceError>)>,
+    ) -> Result<Self, DeviceError> {
+        let (mut all, mut end) = (Vec::new(), 0_usize);
+        let asked = copies.len().saturating_mul(size_of::<(usize, Rows)>()) as u64;
+        all.try_reserve_exact(copies.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        for (copy, spans) in copies {
+            let [from, to] = spans?;
+            let rows = Rows::within(from, to, copy)?;
+            end = end.saturating_add(rows.size());
+            all.push((end, rows));
+        }
+        Ok(Self { all: all.into() })
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.all.last().map_or(0, |(end, _)| *end)
+    }
+
+    /// Moves bytes `begin` to `end`.
+    pub(crate) fn part(&self, begin: usize, end: usize) {
+        let first = self.all.partition_point(|(behind, _)| *behind <= begin);
+        for (behind, rows) in self.all.get(first..).unwrap_or_default() {
+            let start = behind - rows.size();
+            if start >= end {
+                return;
+            }
+            rows.part(begin.saturating_sub(start), end - start);
+        }
+    }
+}
+
 /// Moves a range of the bytes of rows, counted without what lies between them. The rows are `fitting` at both ends.
 fn move_rows(from: *const u8, to: *mut u8, width: usize, pitches: [u64; 2], range: std::ops::Range<u64>) {
     if range.is_empty() || width == 0 {

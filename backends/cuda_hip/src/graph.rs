@@ -3,21 +3,21 @@
 //! | | what a replay is |
 //! |---|---|
 //! | a graph of the driver's (`native`) | one call |
-//! | a list, where kernels report or may be stopped, or nodes are measured | its nodes one after another in the queue's stream, at one position |
+//! | a list, where kernels report or may be stopped, nodes are measured, or one copies many rows | its nodes one after another in the queue's stream, at one position |
 //!
 //! So each launch that reports has a record of its own, and an event lies between any two nodes that are measured. Nothing is enqueued here: see `launch`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{DeviceError, GraphRequest, NodeWork, Position};
+use compute_hal::{DeviceError, GraphRequest, NodeWork, Pitched, Position};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::lane::Lane;
-use crate::native::Native;
+use crate::native::{Native, fits};
 use crate::op::{self, Call, Groups, Move, Op, Ready};
 
 /// Nanoseconds of each node in the last replay that is over.
@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Launch(Call<'static>),
     /// One row.
     Copy(Move),
+    /// One behind the other.
+    Rows(Box<[Move]>),
     Fill {
         to: u64,
         size: u64,
@@ -121,6 +123,7 @@ impl Step {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
             NodeWork::Launch(launch) => op::launch(shared, launch).map(owned)?,
             NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
+            NodeWork::CopyRows(rows) => return Self::rows(shared, rows),
             NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).map(owned)?,
         };
         let step = match op {
@@ -136,6 +139,18 @@ impl Step {
             _ => return Err(DeviceError::Internal("a node that is none".into())),
         };
         Ok((step, ready))
+    }
+
+    fn rows(shared: &Shared, copies: &[Pitched]) -> Result<(Self, u64), DeviceError> {
+        let (mut rows, mut newest) = (Vec::new(), 0);
+        let asked = size_of_val(copies) as u64;
+        rows.try_reserve_exact(copies.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        for copy in copies {
+            let Ready { op: Op::Move(moved), ready } = op::copy_2d(shared, copy)? else { continue };
+            newest = newest.max(ready);
+            rows.push(moved);
+        }
+        Ok((Self::Rows(rows.into()), newest))
     }
 
     fn reports(&self) -> bool {
@@ -155,7 +170,8 @@ impl Graph {
             newest = newest.max(ready);
             steps.push(step);
         }
-        let form = if request.timed || steps.iter().any(Step::reports) {
+        let listed = |step: &Step| step.reports() || !fits(shared, calls, step);
+        let form = if request.timed || steps.iter().any(listed) {
             let steps = Arc::new(steps.into_iter().map(Arc::new).collect());
             Form::List(Mutex::new(Listed { steps, times: request.timed.then(Arc::default) }))
         } else {

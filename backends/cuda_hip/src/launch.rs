@@ -157,6 +157,10 @@ impl Lane {
             Step::Nothing => Ok(()),
             Step::Fill { to, size, pattern } => self.fill(submit, calls, *to, *size, pattern),
             Step::Copy(rows) => crate::moves::rows(calls, self.stream, rows, self.shared.pitch).map_err(|f| self.shared.fail(f)),
+            Step::Rows(copies) => {
+                let one = |rows| crate::moves::rows(calls, self.stream, rows, self.shared.pitch).map_err(|f| self.shared.fail(f));
+                copies.iter().try_for_each(one)
+            }
             Step::Launch(call) => {
                 let Groups::Direct(groups) = call.groups else {
                     return Err(DeviceError::Internal("a node whose counts are not known".into()));

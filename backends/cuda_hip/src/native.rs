@@ -20,6 +20,8 @@ use crate::staging::{ALIGNMENT, Pinned, Slice};
 
 /// Bytes that a fill with a long pattern starts from; a multiple of every pattern.
 const SEED: u64 = 4096;
+/// The most of the driver's nodes that a copy of rows may become.
+const MOST_COPIES: usize = 64;
 /// The smallest block of pinned memory for updates.
 const BLOCK: usize = 16 << 10;
 const NULL: Object = Object(std::ptr::null_mut());
@@ -81,6 +83,8 @@ impl Drop for Native {
 enum Piece<'a> {
     Launch(&'a Call<'static>, &'a [u8]),
     Copy(Source, u64, u64),
+    /// Rows at a pitch, where the driver has boxes.
+    Rows(&'a Move),
     Fill(FillNode),
     Nothing,
 }
@@ -126,6 +130,22 @@ fn room(step: &Step) -> usize {
     }
 }
 
+/// Whether a step can be the driver's nodes.
+pub(crate) fn fits(shared: &Shared, calls: &Inside<'_>, step: &Step) -> bool {
+    let Step::Rows(copies) = step else { return true };
+    copies.iter().all(|rows| rows.from_pitch.max(rows.to_pitch) <= shared.pitch)
+        && runs(copies, calls.graph_add_copy_in.is_some()).nth(MOST_COPIES).is_none()
+}
+
+/// What one of the driver's nodes copies: a box, or a row where it has none.
+fn runs(copies: &[Move], boxes: bool) -> impl Iterator<Item = Move> {
+    copies.iter().flat_map(move |rows| {
+        let (apart, each) = if boxes { (1, rows.rows) } else { (rows.rows, 1) };
+        let Move { to, from, to_pitch, from_pitch, .. } = *rows;
+        (0..apart).map(move |row| Move { to: to + row * to_pitch, from: from + row * from_pitch, rows: each, ..*rows })
+    })
+}
+
 impl Native {
     pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, steps: Vec<Step>, nodes: &[Node<'_>]) -> Result<Self, DeviceError> {
         let reclaim = Arc::clone(&shared.reclaim);
@@ -164,6 +184,7 @@ impl Native {
         Ok(match step {
             Step::Nothing => made(add(&Piece::Nothing)?, Kind::Fixed),
             Step::Copy(rows) => made(add(&copy(&rows))?, Kind::Copy),
+            Step::Rows(copies) => made(self.add_rows(shared, driver, after, &copies)?, Kind::Fixed),
             Step::Fill { to, size, pattern } => {
                 let (last, kind) = self.add_fill(shared, driver, after, (to, size, &pattern))?;
                 made(last, kind)
@@ -178,6 +199,24 @@ impl Native {
                 Made { last, kind: Kind::Launch, room, _kernel: Some(call.kernel) }
             }
         })
+    }
+
+    /// Adds copies of rows, one node behind the other.
+    fn add_rows(
+        &mut self,
+        shared: &Shared,
+        driver: &Nodes<'_>,
+        after: &[Handle],
+        copies: &[Move],
+    ) -> Result<Object, DeviceError> {
+        let mut last = None;
+        for run in runs(copies, driver.calls.graph_add_copy_in.is_some()) {
+            let before = last.map(|Object(node)| [node]);
+            let after = before.as_ref().map_or(after, |before| before.as_slice());
+            let piece = if run.rows == 1 { copy(&run) } else { Piece::Rows(&run) };
+            last = Some(driver.add(self.source, after, &piece).map_err(|failure| shared.fail(failure))?);
+        }
+        last.ok_or_else(|| DeviceError::Internal("a copy of no rows".into()))
     }
 
     /// Adds a fill as the lane does it, one node behind the other.
@@ -321,6 +360,7 @@ impl Nodes<'_> {
                         calls.graph_add_fill(node, graph, after, count, fill.pointer())
                     }
                 }
+                Piece::Rows(rows) => calls.graph_add_copy_in(node, graph, after, count, &self.box_of_rows(rows), context),
                 Piece::Copy(from, to, size) if calls.graph_add_copy_in.is_some() => {
                     calls.graph_add_copy_in(node, graph, after, count, &self.box_of(*from, *to, *size), context)
                 }
@@ -340,7 +380,7 @@ impl Nodes<'_> {
         // SAFETY: as of `add`; nobody else uses what was made ready.
         unsafe {
             match piece {
-                Piece::Nothing => Ok(()),
+                Piece::Nothing | Piece::Rows(_) => Ok(()),
                 Piece::Launch(call, arguments) => {
                     self.with_launch(call, arguments, |launch| calls.graph_set_kernel(executable, node, launch.pointer()))
                 }
@@ -395,6 +435,16 @@ impl Nodes<'_> {
             to_array: [none; 2],
             to_pitch: [0; 2],
             size: [bytes(size), 1, 1],
+        }
+    }
+
+    /// Rows at a pitch as a box.
+    fn box_of_rows(&self, rows: &Move) -> Copy3d {
+        Copy3d {
+            from_pitch: [bytes(rows.from_pitch), bytes(rows.rows)],
+            to_pitch: [bytes(rows.to_pitch), bytes(rows.rows)],
+            size: [bytes(rows.width), bytes(rows.rows), 1],
+            ..self.box_of(Source::Device(rows.from), rows.to, rows.width)
         }
     }
 

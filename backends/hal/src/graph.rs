@@ -3,7 +3,7 @@
 //! A graph is a finished list. There is no recording mode of a queue that something else could break, or that could be left on: the runtime resolves and
 //! checks every node, and asks for all of them at once.
 
-use crate::{Launch, Region};
+use crate::{Launch, Pitched, Region};
 
 /// Names a graph that a device keeps ready.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,6 +21,9 @@ pub enum NodeWork<'a> {
         /// Destination.
         to: Region,
     },
+    /// Copies of rows, at least one, none empty; no byte of a source is one of a destination. Each has one row on a device without
+    /// [`Capabilities::pitched`](crate::Capabilities::pitched).
+    CopyRows(&'a [Pitched]),
     /// A fill with a pattern of 1, 2, 4, 8 or 16 bytes, not empty.
     Fill {
         /// Destination.

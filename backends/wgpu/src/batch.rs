@@ -121,13 +121,18 @@ impl Part {
     pub(crate) const WHOLE: Self = Self { block: Vec::new(), first: true, last: true };
 }
 
+/// The number of a chunk of uniform bytes, apart from those of blocks and kernels.
+fn own_id(chunk: u64) -> u64 {
+    chunk | 1 << 63
+}
+
 /// What is being recorded.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) batch: Batch,
     pub(crate) groups: Groups,
     /// The buffer that kernels report into: one is enough, as launches follow each other.
-    record: Option<(u64, wgpu::Buffer)>,
+    pub(crate) record: Option<(u64, wgpu::Buffer)>,
     /// When the batch began.
     pub(crate) opened: Option<Instant>,
     /// The number of the batch, from 1.
@@ -142,6 +147,8 @@ pub(crate) struct Recorder {
     keeps: bool,
     /// Blocks that were used since these were last taken, of a graph.
     pub(crate) used: Vec<Arc<Block>>,
+    /// What bind groups of a graph know its own buffers by, since these were last taken.
+    pub(crate) own: Vec<u64>,
     /// The record of the launch that was recorded last, of a graph.
     pub(crate) reported: Option<Report>,
 }
@@ -235,6 +242,9 @@ impl Recorder {
             shared.staging.uniform(device)?
         };
         let start = chunk.reserve(size, alignment);
+        if self.keeps {
+            self.own.push(own_id(chunk.id));
+        }
         self.batch.uniforms.push(chunk);
         let Some(start) = start else { return Err(DeviceError::Internal(format!("a uniform binding of {size} bytes"))) };
         Ok((self.batch.uniforms.len() - 1, start))
@@ -335,6 +345,9 @@ impl Recorder {
                 }
                 (_, Some((chunk, start))) => {
                     let Some(chunk) = self.batch.uniforms.get(*chunk) else { continue };
+                    if self.keeps {
+                        holds.push(own_id(chunk.id));
+                    }
                     binding(&chunk.buffer, if slot.dynamic { 0 } else { *start }, slot.least.next_multiple_of(4))
                 }
                 (_, None) => continue,
@@ -344,9 +357,15 @@ impl Recorder {
         if let (Some(slice), Some(Some((chunk, _)))) = (kernel.slice, placed.last())
             && let Some(chunk) = self.batch.uniforms.get(*chunk)
         {
+            if self.keeps {
+                holds.push(own_id(chunk.id));
+            }
             entries.push(wgpu::BindGroupEntry { binding: slice, resource: binding(&chunk.buffer, 0, BLOCK) });
         }
-        if let (Some(slot), Some((_, buffer))) = (kernel.record, &self.record) {
+        if let (Some(slot), Some((id, buffer))) = (kernel.record, &self.record) {
+            if self.keeps {
+                holds.push(*id);
+            }
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
         let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
@@ -362,7 +381,11 @@ impl Recorder {
         if self.record.as_ref().is_none_or(|(_, buffer)| buffer.size() < slot.size) {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
             let buffer = create(shared.gpu.device(), "record", slot.size.next_power_of_two(), usage, false)?;
-            self.record = Some((shared.next_id(), buffer));
+            let id = shared.next_id();
+            if self.keeps {
+                self.own.push(id);
+            }
+            self.record = Some((id, buffer));
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);

@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::gpu::Gpu;
 use crate::graph::Graph;
+use crate::groups::Groups;
 use crate::kernel::{Compiler, Kernel};
 use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) stamps: Stamps,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
     graphs: RwLock<HashMap<u64, Arc<Graph>>>,
+    /// Bind groups of graphs' nodes, by what they bind.
+    pub(crate) kept_groups: Mutex<Groups>,
     own: OwnKernels,
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
@@ -121,6 +124,7 @@ impl WgpuDevice {
             stamps: Stamps::default(),
             kernels: RwLock::default(),
             graphs: RwLock::default(),
+            kept_groups: Mutex::default(),
             own: OwnKernels::default(),
             slice_groups,
             host_memory,
@@ -186,11 +190,17 @@ impl WgpuDevice {
         self.shared.loses_reads.store(lose, Ordering::Relaxed);
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared_for_test(&self) -> &Shared {
+        &self.shared
+    }
+
     fn forget(&self, id: u64) {
         let lane = self.shared.lane.lock().upgrade();
         if let Some(lane) = lane {
             lane.forget(id);
         }
+        self.shared.kept_groups.lock().forget(id);
     }
 }
 

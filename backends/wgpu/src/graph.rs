@@ -4,7 +4,7 @@
 //! A graph is cut into pieces. A piece that is in a batch stays as it is: an update puts another in its place. What is different in each replay comes between
 //! pieces: the record of a kernel that reports, and looks at the clock. Nothing here submits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use compute_hal::{DeviceError, GraphRequest, NodeWork, Position};
 use parking_lot::Mutex;
@@ -44,10 +44,40 @@ struct Inner {
     pieces: Vec<Piece>,
     /// The index of each piece's first node.
     firsts: Vec<usize>,
-    /// Uniform bytes of nodes go here while there is room.
-    uniform: Option<Uniform>,
+    own: Own,
     /// Where grids from memory are put once they are checked.
     grid: Arc<Block>,
+}
+
+/// Buffers of a graph's own, and what bind groups that are kept know them by.
+struct Own {
+    shared: Weak<Shared>,
+    /// Uniform bytes of nodes go here while there is room.
+    uniform: Option<Uniform>,
+    /// Kernels that report do it here.
+    record: Option<(u64, wgpu::Buffer)>,
+    ids: Vec<u64>,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut groups = shared.kept_groups.lock();
+        self.ids.iter().for_each(|id| groups.forget(*id));
+    }
+}
+
+impl Own {
+    /// Records a node, with bind groups that are there as far as there are such: nodes of other graphs, and updates back to what was bound before, find them.
+    fn record(&mut self, lane: &Lane, recorder: &mut Recorder, work: &NodeWork<'_>) -> Result<(), DeviceError> {
+        // With the lock held, so that nothing is forgotten meanwhile and then kept.
+        let mut kept = lane.shared.kept_groups.lock();
+        std::mem::swap(&mut recorder.groups, &mut *kept);
+        let recorded = record(lane, recorder, work);
+        std::mem::swap(&mut recorder.groups, &mut *kept);
+        self.ids.append(&mut recorder.own);
+        recorded
+    }
 }
 
 fn no_memory<T>(_: T) -> DeviceError {
@@ -60,6 +90,9 @@ fn record(lane: &Lane, recorder: &mut Recorder, work: &NodeWork<'_>) -> Result<(
     match *work {
         NodeWork::Launch(launch) => lane.launch_kernel(recorder, 0, &launch),
         NodeWork::Copy { from, to } => lane.copy_bytes(recorder, 0, span(from)?, span(to)?),
+        NodeWork::CopyRows(copies) => {
+            copies.iter().try_for_each(|copy| lane.copy_rows(recorder, 0, [span(copy.from)?, span(copy.to)?], copy))
+        }
         NodeWork::Fill { to, pattern } => lane.fill_bytes(recorder, 0, &span(to)?, pattern),
         NodeWork::Join => Ok(()),
     }
@@ -84,6 +117,7 @@ impl Graph {
         let grid = Lane::grid(shared)?;
         let lane = Lane::apart(shared, grid.clone());
         let mut recorder = Recorder::keeping();
+        let mut own = Own { shared: Arc::downgrade(shared), uniform: None, record: None, ids: Vec::new() };
         let (mut pieces, mut firsts) = (Vec::new(), Vec::new());
         let mut piece = Piece::default();
         let mut measured = request.timed.then(|| Measured { nodes: request.nodes.len(), ..Measured::default() });
@@ -91,7 +125,7 @@ impl Graph {
             let start = recorder.batch.commands.len();
             piece.starts.try_reserve(1).map_err(no_memory)?;
             piece.starts.push(start);
-            record(&lane, &mut recorder, &node.work)?;
+            own.record(&lane, &mut recorder, &node.work)?;
             piece.keep(piece.starts.len() - 1, &mut recorder)?;
             if let Some(measured) = &mut measured
                 && recorder.batch.commands.len() > start
@@ -110,8 +144,9 @@ impl Graph {
                 pieces.push(std::mem::take(&mut piece));
             }
         }
-        let uniform = send_uniforms(shared, &mut recorder)?;
-        let inner = Mutex::new(Inner { pieces, firsts, uniform, grid });
+        own.uniform = send_uniforms(shared, &mut recorder)?;
+        own.record = recorder.record.take();
+        let inner = Mutex::new(Inner { pieces, firsts, own, grid });
         Ok(Self { inner, measured: measured.map(Arc::new) })
     }
 
@@ -126,10 +161,12 @@ impl Graph {
         let piece = inner.pieces.get_mut(place).filter(|piece| node - first < piece.starts.len()).ok_or_else(bug)?;
         let lane = Lane::apart(shared, inner.grid.clone());
         let mut recorder = Recorder::keeping();
-        recorder.batch.uniforms.extend(inner.uniform.take());
-        let recorded = record(&lane, &mut recorder, work);
+        recorder.batch.uniforms.extend(inner.own.uniform.take());
+        recorder.record = inner.own.record.take();
+        let recorded = inner.own.record(&lane, &mut recorder, work);
         let sent = send_uniforms(shared, &mut recorder);
-        inner.uniform = sent?;
+        inner.own.record = recorder.record.take();
+        inner.own.uniform = sent?;
         recorded?;
         piece.used.try_reserve(recorder.used.len()).map_err(no_memory)?;
         piece.used.retain(|(user, _)| *user != node - first);

@@ -16,11 +16,19 @@ pub(crate) struct Groups {
     /// The keys that a block or kernel is in.
     by_block: HashMap<u64, Vec<Key>>,
     notes: usize,
+    /// How many were made.
+    #[cfg(test)]
+    pub(crate) made_in_all: usize,
 }
 
 impl Groups {
     pub(crate) fn get(&self, key: &[u64]) -> Option<&wgpu::BindGroup> {
         self.made.get(key)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count_for_test(&self) -> usize {
+        self.made.len()
     }
 
     /// `holds`: the ids of the blocks and of the kernel.
@@ -33,6 +41,10 @@ impl Groups {
             self.notes += 1;
         }
         self.made.insert(key, group);
+        #[cfg(test)]
+        {
+            self.made_in_all += 1;
+        }
     }
 
     /// Lets go of everything that holds a block, or a kernel.

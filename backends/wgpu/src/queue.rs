@@ -375,6 +375,22 @@ impl Lane {
         self.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch: 0, to_pitch: 0 })
     }
 
+    /// Copies rows.
+    pub(crate) fn copy_rows(
+        &self,
+        recorder: &mut Recorder,
+        at: Position,
+        [from, to]: [Span; 2],
+        copy: &Pitched,
+    ) -> Result<(), DeviceError> {
+        if copy.rows == 1 {
+            return self.copy_bytes(recorder, at, from, to);
+        }
+        let Pitched { width, rows, from_pitch, to_pitch, .. } = *copy;
+        self.touch(recorder, at);
+        self.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch, to_pitch })
+    }
+
     /// Moves rows of bytes with a kernel.
     pub(crate) fn move_rows(&self, recorder: &mut Recorder, at: Position, copy: &Rows) -> Result<(), DeviceError> {
         if copy.width == 0 {
@@ -518,11 +534,7 @@ impl Queue for WgpuQueue {
 
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
         let (from, to) = (self.lane.shared.memory.span(copy.from)?, self.lane.shared.memory.span(copy.to)?);
-        let Pitched { width, rows, from_pitch, to_pitch, .. } = *copy;
-        self.lane.record(at, |lane, recorder| {
-            lane.touch(recorder, at);
-            lane.move_rows(recorder, at, &Rows { from, to, width, rows, from_pitch, to_pitch })
-        })
+        self.lane.record(at, |lane, recorder| lane.copy_rows(recorder, at, [from, to], copy))
     }
 
     fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError> {

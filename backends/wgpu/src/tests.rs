@@ -3,8 +3,8 @@
 
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, LateCause, Launch,
-    OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, GraphRequest, Grid, HostTarget, KernelId, LateCause,
+    Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, Waited,
 };
 
 use crate::device::WgpuDevice;
@@ -248,6 +248,53 @@ fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
     assert_eq!((bindings(&few, false), bindings(&few, true)), (15, 14), "the record and the slice are bindings");
     let none = wgpu::Limits { max_uniform_buffers_per_shader_stage: 0, ..few };
     assert_eq!(bindings(&none, true), 0);
+}
+
+fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
+    Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 }
+}
+
+#[test]
+fn g6_updates_of_a_node_find_the_bind_groups_of_what_was_bound_before() {
+    queues(|device, queue| {
+        let source = "@group(0) @binding(0) var<storage, read> old: array<u32>;
+            @group(0) @binding(1) var<storage, read_write> sum: array<u32>;
+            @group(0) @binding(2) var<uniform> more: vec4<u32>;
+            @compute @workgroup_size(1) fn more_of_it() { sum[0] = old[0] + more.x; }";
+        let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+        let source = CompileSource::Portable(&entry);
+        let request = CompileRequest { source, bounds: Bounds::Checked, label: "more", cancellable: false, print_room: 0 };
+        let kernel = device.compile(&request).unwrap();
+        let blocks = [0, 1, 2].map(|_| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+        queue.write(1, blocks[0], &[1; 64]).unwrap();
+        queue.write(2, blocks[1], &[2; 64]).unwrap();
+        let more = |n: u8| [n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let bind = |from: usize| [blocks[from], blocks[2]].map(Binding::Buffer);
+        let ([from, to], none) = (bind(0), more(0));
+        let bindings = [from, to, Binding::Inline(&none)];
+        let node = Node { work: NodeWork::Launch(one(kernel, &bindings)), after: &[] };
+        let graph = device.instantiate(&GraphRequest { nodes: &[node], timed: false, label: "updated" }).unwrap();
+        let made = || device.shared_for_test().kept_groups.lock().made_in_all;
+        assert_eq!(made(), 1);
+        for turn in 1..40_u8 {
+            let inline = more(turn);
+            let [from, to] = bind(usize::from(turn % 2));
+            let bindings = [from, to, Binding::Inline(&inline)];
+            device.update_graph(graph, 0, &NodeWork::Launch(one(kernel, &bindings))).unwrap();
+            queue.replay(2 * Position::from(turn) + 1, graph).unwrap();
+            let result = fives();
+            queue.read(2 * Position::from(turn) + 2, blocks[2], result.clone()).unwrap();
+            queue.wait(2 * Position::from(turn) + 2, None).unwrap();
+            let old = if turn % 2 == 0 { 1 } else { 2 };
+            assert_eq!(bytes(&result)[..4], [old + turn, old, old, old]);
+        }
+        assert_eq!(made(), 2, "one group for each of two inputs");
+        // What is gone is not held.
+        device.free(blocks[1].memory);
+        assert_eq!(device.shared_for_test().kept_groups.lock().count_for_test(), 1);
+        device.drop_graph(graph);
+        assert_eq!(device.shared_for_test().kept_groups.lock().count_for_test(), 0);
+    });
 }
 
 #[test]

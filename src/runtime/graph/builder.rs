@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Checked, Failed, Result, error, refusal};
-use super::effects::{Nodes, Tracker};
+use super::effects::Tracker;
 use super::instance::Graph;
 use super::node::{Node, Request, Work};
 
@@ -50,8 +50,8 @@ impl NodeId {
     }
 }
 
-/// All edges, by the node that they lead to.
-#[derive(Clone, Default)]
+/// Edges, by the node that they lead to. Nodes behind the last that has some need not be known here.
+#[derive(Default)]
 pub(crate) struct Edges {
     ends: Vec<u32>,
     list: Vec<u32>,
@@ -79,20 +79,50 @@ impl Edges {
         self.ends.try_reserve(1)
     }
 
-    /// Adds the edges of the next node.
-    fn push(&mut self, mut after: Nodes) -> Checked<()> {
-        if after.len() <= FEW {
-            let all = after.clone();
-            after.retain(|node| !all.iter().any(|other| self.after(*other as usize).binary_search(node).is_ok()));
-        }
+    /// Whether one of these leads to a node.
+    fn leads_to(&self, node: u32, others: &[u32]) -> bool {
+        others.iter().any(|other| self.after(*other as usize).binary_search(&node).is_ok())
+    }
+
+    /// Adds the edges of the next node, which are rising, but for those that another of them stands for.
+    fn push(&mut self, after: &[u32]) -> Checked<()> {
         let end = self.list.len().checked_add(after.len()).and_then(|end| u32::try_from(end).ok());
-        let room = self.reserve(after.len()).is_ok();
-        let Some(end) = end.filter(|_| room) else {
+        if end.is_none() || self.reserve(after.len()).is_err() {
             return refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} more edges", after.len()));
-        };
-        self.list.extend(after);
-        self.ends.push(end);
+        }
+        let few = 2..=FEW;
+        for node in after {
+            if !few.contains(&after.len()) || !self.leads_to(*node, after) {
+                self.list.push(*node);
+            }
+        }
+        // No more than fit, as was checked.
+        self.ends.push(self.list.len() as u32);
         Ok(())
+    }
+
+    /// Sets the edges of the last node; there are none yet but such as were set for a node that came to nothing.
+    fn put(&mut self, node: usize, after: &[u32]) -> Checked<()> {
+        if after.is_empty() && self.ends.len() <= node {
+            return Ok(());
+        }
+        let no_memory = || refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} edges", after.len()));
+        let end = self.list.len().checked_add(after.len()).and_then(|end| u32::try_from(end).ok());
+        let missing = (node + 1).saturating_sub(self.ends.len());
+        if end.is_none() || self.list.try_reserve(after.len()).is_err() || self.ends.try_reserve(missing).is_err() {
+            return no_memory();
+        }
+        let start = self.ends.get(..node).unwrap_or(&self.ends).last().copied().unwrap_or(0);
+        self.ends.resize(node, start);
+        self.list.truncate(start as usize);
+        self.list.extend_from_slice(after);
+        self.ends.push(self.list.len() as u32);
+        Ok(())
+    }
+
+    /// The same once more.
+    pub(crate) fn copied(&self) -> Result<Self> {
+        Ok(Self { ends: copied(&self.ends)?, list: copied(&self.list)? })
     }
 }
 
@@ -100,6 +130,9 @@ impl Edges {
 pub(crate) struct List {
     pub(crate) number: u32,
     pub(crate) nodes: Vec<Node>,
+    /// Those that the caller wants. More follow from what the nodes touch.
+    pub(crate) given: Edges,
+    /// All.
     pub(crate) edges: Edges,
     pub(crate) tracker: Tracker,
     /// There was no memory in the midst of a node: nobody knows what the tracker has noted of it.
@@ -111,13 +144,17 @@ impl List {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         // After four billion lists numbers come again: a node of one that old may then be taken for another's.
         let number = NEXT.fetch_add(1, Ordering::Relaxed).max(1);
-        Self { number, nodes: Vec::new(), edges: Edges::default(), tracker: Tracker::default(), broken: false }
+        let (given, edges, tracker) = (Edges::default(), Edges::default(), Tracker::default());
+        Self { number, nodes: Vec::new(), given, edges, tracker, broken: false }
     }
 
-    /// A list of nodes that were checked.
-    pub(crate) fn of(number: u32, nodes: Vec<Node>) -> Checked<Self> {
+    /// A list of nodes that were checked, with the edges that the caller wants.
+    pub(crate) fn of(number: u32, nodes: Vec<Node>, given: Edges) -> Checked<Self> {
         let mut list = Self { number, ..Self::new() };
-        nodes.into_iter().try_for_each(|node| list.add(node).map(drop))?;
+        for (index, node) in nodes.into_iter().enumerate() {
+            list.add_behind(node, given.after(index))?;
+        }
+        list.given = given;
         Ok(list)
     }
 
@@ -131,8 +168,13 @@ impl List {
         })
     }
 
-    /// Adds a node behind those that the caller names, and behind all that it conflicts with.
-    pub(crate) fn add(&mut self, node: Node) -> Checked<NodeId> {
+    /// Adds a node behind those that the caller names, rising, and behind all that it conflicts with.
+    pub(crate) fn add(&mut self, node: Node, given: &[u32]) -> Checked<NodeId> {
+        self.given.put(self.nodes.len(), given)?;
+        self.add_behind(node, given)
+    }
+
+    fn add_behind(&mut self, node: Node, given: &[u32]) -> Checked<NodeId> {
         if self.nodes.len() >= MOST_NODES {
             return refusal(code::LIMIT, || format!("the graph has {MOST_NODES} nodes, which is the most that is allowed"));
         }
@@ -140,7 +182,7 @@ impl List {
         let no_memory = |index| move || format!("no host memory for node {index}");
         let index = self.nodes.len();
         // What most nodes need first: without that nothing has changed.
-        let room = self.nodes.try_reserve(1).is_ok() && self.edges.reserve(FEW + node.given.len()).is_ok();
+        let room = self.nodes.try_reserve(1).is_ok() && self.edges.reserve(FEW + given.len()).is_ok();
         if !room || self.tracker.reserve(node.work.touches()).is_err() {
             return refusal(code::OUT_OF_MEMORY, no_memory(index));
         }
@@ -149,13 +191,15 @@ impl List {
         let Ok(mut after) = self.tracker.add(index as u32, node.work.touches()) else {
             return refusal(code::OUT_OF_MEMORY, no_memory(index));
         };
-        if after.try_reserve(node.given.len()).is_err() {
-            return refusal(code::OUT_OF_MEMORY, no_memory(index));
+        if !given.is_empty() {
+            if after.try_reserve(given.len()).is_err() {
+                return refusal(code::OUT_OF_MEMORY, no_memory(index));
+            }
+            after.extend_from_slice(given);
+            after.sort_unstable();
+            after.dedup();
         }
-        after.extend_from_slice(&node.given);
-        after.sort_unstable();
-        after.dedup();
-        self.edges.push(after)?;
+        self.edges.push(&after)?;
         self.broken = false;
         let index = index as u32;
         self.nodes.push(node);
@@ -184,33 +228,33 @@ impl GraphBuilder {
         // Compiles, perhaps, so with no lock held.
         let work = Work::new(&self.device, request).map_err(|made| Failed::of(*made))?;
         let mut list = self.list.lock();
-        let added = given(&list, after).and_then(|given| list.add(Node { work, label: request.label(), given }));
+        let added = given(&list, after).and_then(|given| list.add(Node { work, label: request.label() }, &given));
         added.map_err(|made| Failed::of(*made))
     }
 
     /// Makes the nodes so far ready to be replayed. The builder may go on to grow and be instantiated again; nodes have the same ids in all of its graphs.
     pub fn instantiate(&self) -> Result<Arc<Graph>> {
         self.device.check()?;
-        let (number, nodes) = {
+        let (number, nodes, given) = {
             let list = self.list.lock();
             list.whole().map_err(|made| Failed::of(*made))?;
-            (list.number, copied(&list.nodes)?)
+            (list.number, copied(&list.nodes)?, list.given.copied()?)
         };
-        Graph::new(&self.device, &self.options, number, nodes)
+        Graph::new(&self.device, &self.options, number, nodes, given)
     }
 }
 
-/// The nodes once more.
-pub(crate) fn copied(nodes: &[Node]) -> Result<Vec<Node>> {
+/// Nodes or edges once more.
+pub(crate) fn copied<T: Clone>(these: &[T]) -> Result<Vec<T>> {
     let mut all = Vec::new();
-    let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, format!("no host memory for {} nodes", nodes.len())));
-    all.try_reserve_exact(nodes.len()).map_err(no_memory)?;
-    all.extend(nodes.iter().cloned());
+    let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, format!("no host memory for {} nodes or edges", these.len())));
+    all.try_reserve_exact(these.len()).map_err(no_memory)?;
+    all.extend(these.iter().cloned());
     Ok(all)
 }
 
 /// The places of nodes that the caller names, rising, each once.
-fn given(list: &List, after: &[NodeId]) -> Checked<Box<[u32]>> {
+fn given(list: &List, after: &[NodeId]) -> Checked<Vec<u32>> {
     let mut given = Vec::new();
     if given.try_reserve_exact(after.len()).is_err() {
         return refusal(code::OUT_OF_MEMORY, || format!("no host memory for {} edges", after.len()));
@@ -220,5 +264,5 @@ fn given(list: &List, after: &[NodeId]) -> Checked<Box<[u32]>> {
     }
     given.sort_unstable();
     given.dedup();
-    Ok(given.into())
+    Ok(given)
 }

@@ -14,6 +14,7 @@ use compute_trust::NoMemory;
 use smallvec::SmallVec;
 
 use super::super::buffer::{Buffer, View};
+use super::super::place::Span;
 use super::super::section::Write;
 use super::ranges::Ranges;
 
@@ -25,10 +26,10 @@ const MOST_READERS: usize = 32;
 /// Nodes by index.
 pub(crate) type Nodes = SmallVec<[u32; 4]>;
 
-/// What a node does to a view.
+/// What a node does to a range of a buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Touched<'a> {
-    pub(crate) view: &'a View,
+    pub(crate) span: Span<'a>,
     pub(crate) reads: bool,
     pub(crate) write: Write,
 }
@@ -70,18 +71,19 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// The parts of a view that were not written wholly by an earlier node.
-    pub(crate) fn outside(&self, view: &View) -> impl Iterator<Item = Range<u64>> {
-        let of = self.by_id.get(&view.buffer.id).and_then(|index| self.buffers.get(*index));
-        let all = of.is_none().then(|| view.range());
-        of.into_iter().flat_map(|of| of.whole.missing(&view.range())).chain(all)
+    /// The parts of a range that were not written wholly by an earlier node.
+    pub(crate) fn outside(&self, span: Span<'_>) -> impl Iterator<Item = Range<u64>> {
+        let range = span.range();
+        let of = self.by_id.get(&span.buffer.id).and_then(|index| self.buffers.get(*index));
+        let all = of.is_none().then(|| range.clone());
+        of.into_iter().flat_map(move |of| of.whole.missing(&range)).chain(all)
     }
 
     /// Room for what [`Self::add`] will note of a node, as far as it grows with the graph. Without it nothing has changed.
     pub(crate) fn reserve<'a>(&mut self, touches: impl Iterator<Item = Touched<'a>>) -> Result<(), NoMemory> {
         let mut new = 0;
         for touched in touches {
-            match self.by_id.get(&touched.view.buffer.id).and_then(|index| self.buffers.get_mut(*index)) {
+            match self.by_id.get(&touched.span.buffer.id).and_then(|index| self.buffers.get_mut(*index)) {
                 Some(of) => of.pieces.try_reserve((of.pieces.len() + 3).min(MOST_PIECES)).map_err(|_| NoMemory)?,
                 None => new += 1,
             }
@@ -95,17 +97,17 @@ impl Tracker {
     pub(crate) fn add<'a>(&mut self, node: u32, touches: impl Iterator<Item = Touched<'a>> + Clone) -> Result<Nodes, NoMemory> {
         let mut after = Nodes::new();
         // All reads first: what a node reads is what was there before it.
-        for touched in touches.clone().filter(|touched| touched.reads && touched.view.size > 0) {
-            let of = self.of(&touched.view.buffer);
-            let range = touched.view.range();
+        for touched in touches.clone().filter(|touched| touched.reads && touched.span.size > 0) {
+            let of = self.of(touched.span.buffer);
+            let range = touched.span.range();
             for part in of.whole.missing(&range) {
                 of.outside.add(&part);
             }
             of.use_pieces(node, &range, false, &mut after)?;
         }
-        for touched in touches.filter(|touched| touched.write != Write::No && touched.view.size > 0) {
-            let of = self.of(&touched.view.buffer);
-            let range = touched.view.range();
+        for touched in touches.filter(|touched| touched.write != Write::No && touched.span.size > 0) {
+            let of = self.of(touched.span.buffer);
+            let range = touched.span.range();
             match touched.write {
                 Write::Whole => of.whole.add(&range),
                 Write::Part | Write::No => of.part.add(&range),

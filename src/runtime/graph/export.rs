@@ -128,7 +128,7 @@ impl fmt::Write for Text {
 fn kind(node: &Node) -> NodeKind {
     match node.work {
         Work::Launch(_) => NodeKind::Launch,
-        Work::Copy { .. } => NodeKind::Copy,
+        Work::Copy { .. } | Work::CopyRows(_) => NodeKind::Copy,
         Work::Fill { .. } => NodeKind::Fill,
         Work::Join => NodeKind::Join,
     }

@@ -23,7 +23,7 @@ use super::super::transfer::{NAMES, usable};
 use super::super::{code, log};
 use super::builder::{Edges, GraphOptions, List, NodeId, copied};
 use super::effects::Effect;
-use super::node::{Node, Request, Work};
+use super::node::{Node, Parts, Request, Work};
 use super::playback;
 use super::window::watched;
 
@@ -49,11 +49,13 @@ struct Inner {
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Edges,
+    /// Of the edges, those that the caller wants.
+    given: Edges,
     pub(crate) bytes: u64,
     effects: Vec<Effect>,
     kept: Kept,
     fails_late: bool,
-    /// Nodes that are no nothing.
+    /// Calls of the device that its nodes are where that keeps no graphs.
     calls: u64,
     /// Nodes that print.
     printing: Vec<u32>,
@@ -148,7 +150,7 @@ impl Plan {
         let bytes = list.tracker.bytes();
         let nodes = &list.nodes;
         let fails_late = nodes.iter().any(|node| node.work.fails_late());
-        let calls = nodes.iter().filter(|node| !node.work.is_nothing()).count() as u64;
+        let calls = nodes.iter().map(|node| node.work.calls()).fold(0, u64::saturating_add);
         let mut printing = Vec::new();
         for (index, _) in (0_u32..).zip(nodes).filter(|(_, node)| node.work.prints().is_some()) {
             let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
@@ -156,7 +158,8 @@ impl Plan {
             printing.push(index);
         }
         let (nodes, edges) = (std::mem::take(&mut list.nodes), std::mem::take(&mut list.edges));
-        Ok(Self { nodes, edges, bytes, effects, kept, fails_late, calls, printing, parts: None })
+        let given = std::mem::take(&mut list.given);
+        Ok(Self { nodes, edges, given, bytes, effects, kept, fails_late, calls, printing, parts: None })
     }
 
     /// What a replay does, for its section.
@@ -195,13 +198,22 @@ impl Plan {
     fn name_parts(&mut self, device: &Device, native: bool) -> Result<()> {
         let all = !native && device.capabilities().fails_late;
         let mut parts = Vec::new();
-        let working = (0_u32..).zip(&self.nodes).filter(|(_, node)| !node.work.is_nothing());
-        for ((number, node), call) in working.zip(1..).filter(|((_, node), _)| all || node.work.is_heard_of()) {
-            let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
-            parts.try_reserve(1).map_err(no_memory)?;
-            let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));
-            let kernel = node.work.shared_name();
-            parts.push(Part { number, back: (!native).then_some(self.calls - call), kernel, label });
+        let mut left = self.calls;
+        for (number, node) in (0_u32..).zip(&self.nodes) {
+            let behind = left;
+            left = left.saturating_sub(node.work.calls());
+            if !(all || node.work.is_heard_of()) {
+                continue;
+            }
+            // Each of its calls has a position, but all of a graph that the device keeps have one.
+            let calls = if native { left..behind.min(left + 1) } else { left..behind };
+            for call in calls.rev() {
+                let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
+                parts.try_reserve(1).map_err(no_memory)?;
+                let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));
+                let kernel = node.work.shared_name();
+                parts.push(Part { number, back: (!native).then_some(call), kernel, label });
+            }
         }
         self.parts = (!parts.is_empty()).then(|| Arc::new(parts));
         Ok(())
@@ -225,17 +237,12 @@ impl Plan {
 /// Asks the device for the graph.
 fn native_graph(plan: &Plan, device: &Device, label: &str, timed: bool) -> std::result::Result<GraphId, DeviceError> {
     let out_of_memory = |_| DeviceError::OutOfMemory { asked: 0, free: 0 };
-    let (mut bindings, mut nodes) = (Vec::new(), Vec::new());
-    bindings.try_reserve_exact(plan.nodes.iter().map(|node| node.work.binding_count()).sum()).map_err(out_of_memory)?;
+    let mut nodes = Vec::new();
     nodes.try_reserve_exact(plan.nodes.len()).map_err(out_of_memory)?;
-    for node in &plan.nodes {
-        node.work.bind(&mut bindings)?;
-    }
-    let mut rest = &*bindings;
+    let parts = Parts::of(plan.nodes.iter().map(|node| &node.work))?;
+    let mut rest = parts.rest();
     for (index, node) in plan.nodes.iter().enumerate() {
-        let (mine, others) = rest.split_at_checked(node.work.binding_count()).unwrap_or_default();
-        rest = others;
-        nodes.push(hal::Node { work: node.work.with_bindings(mine)?, after: plan.edges.after(index) });
+        nodes.push(hal::Node { work: node.work.seen(&mut rest)?, after: plan.edges.after(index) });
     }
     device.expect_one()?;
     let made = device.native.instantiate(&hal::GraphRequest { nodes: &nodes, timed, label });
@@ -247,8 +254,14 @@ fn native_graph(plan: &Plan, device: &Device, label: &str, timed: bool) -> std::
 
 impl Graph {
     /// Makes nodes ready.
-    pub(crate) fn new(device: &Arc<Device>, options: &GraphOptions, number: u32, nodes: Vec<Node>) -> Result<Arc<Self>> {
-        Self::of(device, options, &mut List::of(number, nodes).map_err(|made| Failed::of(*made))?)
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        options: &GraphOptions,
+        number: u32,
+        nodes: Vec<Node>,
+        given: Edges,
+    ) -> Result<Arc<Self>> {
+        Self::of(device, options, &mut List::of(number, nodes, given).map_err(|made| Failed::of(*made))?)
     }
 
     /// Makes a list ready.
@@ -338,11 +351,10 @@ impl Graph {
                 }
                 Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }))?
             }
-            (Work::Copy { .. }, Request::Copy { .. }) | (Work::Fill { .. }, Request::Fill { .. }) => {
-                Work::new(&self.device, request)?
-            }
+            (Work::Copy { .. } | Work::CopyRows(_), Request::Copy { .. } | Request::CopyRows { .. })
+            | (Work::Fill { .. }, Request::Fill { .. }) => Work::new(&self.device, request)?,
             (_, Request::Launch(_)) => return other("launch"),
-            (_, Request::Copy { .. }) => return other("copy"),
+            (_, Request::Copy { .. } | Request::CopyRows { .. }) => return other("copy"),
             (_, Request::Fill { .. }) => return other("fill"),
             (_, Request::Join) => return refusal(code::INVALID_ARGUMENT, || "a join has nothing to update".into()),
         };
@@ -379,7 +391,7 @@ impl Graph {
         if let Some(node) = nodes.get_mut(index) {
             node.work = work;
         }
-        let mut list = List::of(self.number, nodes).map_err(|made| Failed::of(*made))?;
+        let mut list = List::of(self.number, nodes, plan.given.copied()?).map_err(|made| Failed::of(*made))?;
         let mut new = Plan::new(&mut list)?;
         let native = inner.native.is_some();
         // First: once the device's graph has been changed nothing may fail.
@@ -411,12 +423,9 @@ impl Graph {
     /// Whether the device could update the node.
     fn update_native(&self, native: &Native, index: usize, work: &Work) -> Result<bool> {
         let _guard = self.device.guard();
-        let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         let index = u32::try_from(index).unwrap_or(u32::MAX);
-        let updated = work
-            .bind(&mut bindings)
-            .and_then(|()| work.with_bindings(&bindings))
-            .and_then(|work| self.device.native.update_graph(native.id, index, &work));
+        let updated = Parts::of(std::iter::once(work))
+            .and_then(|parts| self.device.native.update_graph(native.id, index, &work.seen(&mut parts.rest())?));
         match updated {
             Ok(()) => Ok(true),
             Err(DeviceError::Unsupported(_)) => Ok(false),

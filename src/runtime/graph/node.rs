@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use compute_hal::{self as hal, DeviceError, KernelId};
+use compute_hal::{self as hal, DeviceError, KernelId, Pitched};
+use compute_memory::{Footprint, Transfer};
 use smallvec::SmallVec;
 
 use super::super::bind::{Bound, Given, check_on};
@@ -13,8 +14,10 @@ use super::super::error::{Checked, refusal};
 use super::super::import;
 use super::super::kernel::Kernel;
 use super::super::launch::{Grid, Launch, is_whole};
-use super::super::place::Place;
+use super::super::place::{Place, Span};
+use super::super::rows::EXACT;
 use super::super::section::Write;
+use super::super::strided::{Tensor, calls_of, check_rows, pitched};
 use super::super::transfer::{NAMES, check_copy, check_fill};
 use super::effects::Touched;
 
@@ -24,21 +27,19 @@ pub(crate) struct Node {
     pub(crate) work: Work,
     /// The caller's; none for most.
     pub(crate) label: Option<Arc<str>>,
-    /// The nodes that the caller wants it to follow, rising. More follow from what it touches.
-    pub(crate) given: Box<[u32]>,
 }
 
-/// What it does.
+/// What it does. Shared by all graphs of a builder: it never changes, an update puts another in its place.
 #[derive(Clone)]
 pub(crate) enum Work {
-    Launch(Box<LaunchWork>),
+    Launch(Arc<LaunchWork>),
     Copy { from: View, to: View },
+    CopyRows(Arc<RowsWork>),
     Fill { to: View, pattern: SmallVec<[u8; 16]> },
     Join,
 }
 
 /// A launch.
-#[derive(Clone)]
 pub(crate) struct LaunchWork {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) id: KernelId,
@@ -47,25 +48,34 @@ pub(crate) struct LaunchWork {
     immediates: Box<[u8]>,
 }
 
+/// A copy of the elements of a tensor, from the first byte of one view to the first of another.
+pub(crate) struct RowsWork {
+    from: View,
+    to: View,
+    transfer: Transfer,
+    /// How many calls of the device it takes.
+    calls: u64,
+    /// Whether each of them moves rows at a pitch.
+    pitched: bool,
+}
+
 /// How many workgroups.
-#[derive(Clone)]
 pub(crate) enum Counts {
     Direct([u32; 3]),
     Indirect(View),
 }
 
 /// What a binding is given.
-#[derive(Clone)]
 enum Slot {
     Nothing,
     Inline(Box<[u8]>),
     View { view: View, reads: bool, write: Write },
-    Tensor(Box<Tensor>),
+    Tensor(Box<Mapped>),
 }
 
 /// A view as a tensor: rare, and large.
 #[derive(Clone)]
-struct Tensor {
+struct Mapped {
     view: View,
     reads: bool,
     write: Write,
@@ -86,6 +96,17 @@ pub enum Request<'a> {
         /// For messages.
         label: &'a str,
     },
+    /// A copy of the elements of a tensor.
+    CopyRows {
+        /// Source.
+        from: Place<'a>,
+        /// Destination.
+        to: Place<'a>,
+        /// How they lie.
+        tensor: Tensor<'a>,
+        /// For messages.
+        label: &'a str,
+    },
     /// A fill.
     Fill {
         /// Destination.
@@ -102,10 +123,12 @@ pub enum Request<'a> {
 impl Request<'_> {
     /// The caller's label, or the kernel's.
     pub(crate) fn label(&self) -> Option<Arc<str>> {
-        let label: &str = match self {
-            Self::Launch(launch) if launch.label.is_empty() => launch.kernel.map_or("", |kernel| &*kernel.label),
+        let label = match self {
+            Self::Launch(launch) if launch.label.is_empty() => {
+                return launch.kernel.map(|kernel| &kernel.label).filter(|label| !label.is_empty()).cloned();
+            }
             Self::Launch(launch) => launch.label,
-            Self::Copy { label, .. } | Self::Fill { label, .. } => label,
+            Self::Copy { label, .. } | Self::CopyRows { label, .. } | Self::Fill { label, .. } => label,
             Self::Join => "",
         };
         (!label.is_empty()).then(|| label.into())
@@ -115,7 +138,7 @@ impl Request<'_> {
     pub(crate) fn name(&self) -> Arc<str> {
         match self {
             Self::Launch(launch) => launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name)),
-            Self::Copy { .. } => Arc::clone(&NAMES.copy),
+            Self::Copy { .. } | Self::CopyRows { .. } => Arc::clone(&NAMES.copy),
             Self::Fill { .. } => Arc::clone(&NAMES.fill),
             Self::Join => "join".into(),
         }
@@ -126,19 +149,20 @@ impl Work {
     /// Checks what is asked for on a device, and compiles the kernel if it is not yet.
     pub(crate) fn new(device: &Arc<Device>, request: &Request<'_>) -> Checked<Self> {
         let work = match request {
-            Request::Launch(launch) => Self::Launch(Box::new(launch_work(device, launch)?)),
+            Request::Launch(launch) => Self::Launch(Arc::new(launch_work(device, launch)?)),
             Request::Copy { from, to, .. } => {
                 let (from, to) = check_copy(device, from, to)?;
                 Self::Copy { from: from.view(), to: to.view() }
             }
+            Request::CopyRows { from, to, tensor, .. } => Self::CopyRows(Arc::new(rows_work(device, from, to, tensor)?)),
             Request::Fill { to, pattern, .. } => {
                 let to = check_fill(device, to, pattern)?;
                 Self::Fill { to: to.view(), pattern: SmallVec::from_slice(pattern) }
             }
             Request::Join => Self::Join,
         };
-        let refused = work.touches().find(|touch| touch.write != Write::No && touch.view.buffer.read_only);
-        match refused.map(|touch| import::read_only(&touch.view.buffer, work.name())) {
+        let refused = work.touches().find(|touch| touch.write != Write::No && touch.span.buffer.read_only);
+        match refused.map(|touch| import::read_only(touch.span.buffer, work.name())) {
             Some(refused) => Err(Box::new(refused)),
             None => Ok(work),
         }
@@ -148,7 +172,7 @@ impl Work {
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Launch(launch) => &launch.kernel.name,
-            Self::Copy { .. } => "copy",
+            Self::Copy { .. } | Self::CopyRows(_) => "copy",
             Self::Fill { .. } => "fill",
             Self::Join => "join",
         }
@@ -158,7 +182,7 @@ impl Work {
     pub(crate) fn shared_name(&self) -> Arc<str> {
         match self {
             Self::Launch(launch) => Arc::clone(&launch.kernel.name),
-            Self::Copy { .. } => Arc::clone(&NAMES.copy),
+            Self::Copy { .. } | Self::CopyRows(_) => Arc::clone(&NAMES.copy),
             Self::Fill { .. } => Arc::clone(&NAMES.fill),
             Self::Join => Arc::clone(&NAMES.none),
         }
@@ -168,7 +192,7 @@ impl Work {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Launch(_) => "launch",
-            Self::Copy { .. } => "copy",
+            Self::Copy { .. } | Self::CopyRows(_) => "copy",
             Self::Fill { .. } => "fill",
             Self::Join => "join",
         }
@@ -179,7 +203,16 @@ impl Work {
         match self {
             Self::Launch(launch) => matches!(launch.grid, Counts::Direct(counts) if counts.contains(&0)),
             Self::Copy { to, .. } | Self::Fill { to, .. } => to.size == 0,
+            Self::CopyRows(rows) => rows.calls == 0,
             Self::Join => true,
+        }
+    }
+
+    /// How many calls of a device it is where that keeps no graphs.
+    pub(crate) fn calls(&self) -> u64 {
+        match self {
+            Self::CopyRows(rows) => rows.calls,
+            _ => u64::from(!self.is_nothing()),
         }
     }
 
@@ -187,7 +220,7 @@ impl Work {
     pub(crate) fn fails_late(&self) -> bool {
         match self {
             Self::Launch(launch) => launch.kernel.fails_late || matches!(launch.grid, Counts::Indirect(_)),
-            Self::Copy { .. } | Self::Fill { .. } | Self::Join => false,
+            Self::Copy { .. } | Self::CopyRows(_) | Self::Fill { .. } | Self::Join => false,
         }
     }
 
@@ -200,76 +233,45 @@ impl Work {
     pub(crate) fn prints(&self) -> Option<&Arc<Kernel>> {
         match self {
             Self::Launch(launch) => Some(&launch.kernel).filter(|kernel| kernel.print_room > 0 && !self.is_nothing()),
-            Self::Copy { .. } | Self::Fill { .. } | Self::Join => None,
+            Self::Copy { .. } | Self::CopyRows(_) | Self::Fill { .. } | Self::Join => None,
         }
     }
 
     /// What it does to bytes: inputs in the order of slots, the indirect grid first.
     pub(crate) fn touches(&self) -> impl Iterator<Item = Touched<'_>> + Clone {
-        let mut touches: SmallVec<[Touched<'_>; 8]> = SmallVec::new();
+        let (mut read, mut written, mut slots, mut rows) = (None, None, [].as_slice(), None);
         match self {
             _ if self.is_nothing() => {}
             Self::Launch(launch) => {
                 if let Counts::Indirect(view) = &launch.grid {
-                    touches.push(Touched { view, reads: true, write: Write::No });
+                    read = Some(view);
                 }
-                for slot in &launch.slots {
-                    let (view, reads, write) = match slot {
-                        Slot::Nothing | Slot::Inline(_) => continue,
-                        Slot::View { view, reads, write } => (view, *reads, *write),
-                        Slot::Tensor(tensor) => (&tensor.view, tensor.reads, tensor.write),
-                    };
-                    touches.push(Touched { view, reads, write });
-                }
+                slots = &launch.slots;
             }
-            Self::Copy { from, to } => {
-                touches.push(Touched { view: from, reads: true, write: Write::No });
-                touches.push(Touched { view: to, reads: false, write: Write::Whole });
-            }
-            Self::Fill { to, .. } => touches.push(Touched { view: to, reads: false, write: Write::Whole }),
+            Self::Copy { from, to } => (read, written) = (Some(from), Some(to)),
+            Self::CopyRows(work) => rows = Some(work),
+            Self::Fill { to, .. } => written = Some(to),
             Self::Join => {}
         }
-        touches.into_iter()
+        let read = read.map(|view| Touched { span: view.span(), reads: true, write: Write::No });
+        let written = written.map(|view| Touched { span: view.span(), reads: false, write: Write::Whole });
+        let slots = slots.iter().filter_map(Slot::touched);
+        read.into_iter().chain(slots).chain(written).chain(rows.into_iter().flat_map(|work| work.touches()))
     }
 
     /// Whether it does the same to the same bytes as another, so that all that is known of its graph stays true.
     pub(crate) fn touches_as(&self, other: &Self) -> bool {
         let same = |(one, two): (Touched<'_>, Touched<'_>)| {
-            Arc::ptr_eq(&one.view.buffer, &two.view.buffer)
-                && one.view.range() == two.view.range()
+            Arc::ptr_eq(one.span.buffer, two.span.buffer)
+                && one.span.range() == two.span.range()
                 && (one.reads, one.write) == (two.reads, two.write)
         };
         let (mine, theirs) = (self.touches(), other.touches());
         mine.clone().count() == theirs.clone().count() && mine.zip(theirs).all(same)
     }
 
-    /// Appends the bindings of a launch.
-    pub(crate) fn bind<'a>(&'a self, bindings: &mut impl Extend<hal::Binding<'a>>) -> Result<(), DeviceError> {
-        let Self::Launch(launch) = self else { return Ok(()) };
-        if self.is_nothing() {
-            return Ok(());
-        }
-        for slot in &launch.slots {
-            bindings.extend([match slot {
-                Slot::Nothing => hal::Binding::Inline(&[]),
-                Slot::Inline(bytes) => hal::Binding::Inline(bytes),
-                Slot::View { view, .. } => hal::Binding::Buffer(region(view)?),
-                Slot::Tensor(tensor) => hal::Binding::Tensor(region(&tensor.view)?, &tensor.map),
-            }]);
-        }
-        Ok(())
-    }
-
-    /// How many bindings [`Self::bind`] appends.
-    pub(crate) fn binding_count(&self) -> usize {
-        match self {
-            Self::Launch(launch) if !self.is_nothing() => launch.slots.len(),
-            _ => 0,
-        }
-    }
-
-    /// As a device sees it, with what [`Self::bind`] appended.
-    pub(crate) fn with_bindings<'a>(&'a self, bindings: &'a [hal::Binding<'a>]) -> Result<hal::NodeWork<'a>, DeviceError> {
+    /// As a device sees it, with its own of the parts that [`Parts`] has of several.
+    pub(crate) fn seen<'a>(&'a self, rest: &mut Rest<'a>) -> Result<hal::NodeWork<'a>, DeviceError> {
         Ok(match self {
             _ if self.is_nothing() => hal::NodeWork::Join,
             Self::Launch(launch) => {
@@ -277,13 +279,114 @@ impl Work {
                     Counts::Direct(counts) => hal::Grid::Direct(*counts),
                     Counts::Indirect(view) => hal::Grid::Indirect(region(view)?),
                 };
+                let bindings = split(&mut rest.bindings, launch.slots.len());
                 let (immediates, time_limit) = (&*launch.immediates, launch.kernel.time_limit);
                 hal::NodeWork::Launch(hal::Launch { kernel: launch.id, grid, bindings, immediates, time_limit })
             }
             Self::Copy { from, to } => hal::NodeWork::Copy { from: region(from)?, to: region(to)? },
+            Self::CopyRows(_) => hal::NodeWork::CopyRows(split(&mut rest.rows, self.row_count())),
             Self::Fill { to, pattern } => hal::NodeWork::Fill { to: region(to)?, pattern },
             Self::Join => hal::NodeWork::Join,
         })
+    }
+
+    fn binding_count(&self) -> usize {
+        match self {
+            Self::Launch(launch) if !self.is_nothing() => launch.slots.len(),
+            _ => 0,
+        }
+    }
+
+    fn row_count(&self) -> usize {
+        match self {
+            Self::CopyRows(rows) => usize::try_from(rows.calls).unwrap_or(usize::MAX),
+            _ => 0,
+        }
+    }
+}
+
+impl Slot {
+    fn touched(&self) -> Option<Touched<'_>> {
+        let (view, reads, write) = match self {
+            Self::Nothing | Self::Inline(_) => return None,
+            Self::View { view, reads, write } => (view, *reads, *write),
+            Self::Tensor(tensor) => (&tensor.view, tensor.reads, tensor.write),
+        };
+        Some(Touched { span: view.span(), reads, write })
+    }
+}
+
+impl RowsWork {
+    /// Few rows are ranges of their own. Of many, it reads all that lies around them, or writes a part of that.
+    fn touches(&self) -> impl Iterator<Item = Touched<'_>> + Clone {
+        let [source, target] = &self.transfer.ends;
+        let few = if target.rows() <= EXACT as u64 { Write::Whole } else { Write::Part };
+        let read = spans(&self.from, source).map(|span| Touched { span, reads: true, write: Write::No });
+        read.chain(spans(&self.to, target).map(move |span| Touched { span, reads: false, write: few }))
+    }
+}
+
+fn spans<'a>(view: &'a View, rows: &'a Footprint) -> impl Iterator<Item = Span<'a>> + Clone {
+    let few = rows.rows() <= EXACT as u64;
+    let each = few.then(|| rows.each()).into_iter().flatten();
+    let each = each.map(|row| Span { offset: view.offset + row.start, size: row.end - row.start, ..view.span() });
+    each.chain((!few).then(|| view.span()))
+}
+
+/// What nodes need as a device sees them, besides themselves: made first, since what it sees borrows it.
+pub(crate) struct Parts<'a> {
+    bindings: SmallVec<[hal::Binding<'a>; 8]>,
+    rows: SmallVec<[Pitched; 1]>,
+}
+
+/// What of it has not been handed out yet.
+pub(crate) struct Rest<'a> {
+    bindings: &'a [hal::Binding<'a>],
+    rows: &'a [Pitched],
+}
+
+fn split<'a, T>(rest: &mut &'a [T], count: usize) -> &'a [T] {
+    let (mine, others) = rest.split_at_checked(count).unwrap_or_default();
+    *rest = others;
+    mine
+}
+
+impl<'a> Parts<'a> {
+    /// Of some nodes.
+    pub(crate) fn of(nodes: impl Iterator<Item = &'a Work> + Clone) -> Result<Self, DeviceError> {
+        let mut parts = Self { bindings: SmallVec::new(), rows: SmallVec::new() };
+        let sum = |count: fn(&Work) -> usize| nodes.clone().map(count).fold(0, usize::saturating_add);
+        let out_of_memory = |_| DeviceError::OutOfMemory { asked: 0, free: 0 };
+        parts.bindings.try_reserve_exact(sum(Work::binding_count)).map_err(out_of_memory)?;
+        parts.rows.try_reserve_exact(sum(Work::row_count)).map_err(out_of_memory)?;
+        nodes.into_iter().try_for_each(|node| parts.add(node))?;
+        Ok(parts)
+    }
+
+    fn add(&mut self, node: &'a Work) -> Result<(), DeviceError> {
+        match node {
+            Work::Launch(launch) if !node.is_nothing() => {
+                for slot in &launch.slots {
+                    self.bindings.push(match slot {
+                        Slot::Nothing => hal::Binding::Inline(&[]),
+                        Slot::Inline(bytes) => hal::Binding::Inline(bytes),
+                        Slot::View { view, .. } => hal::Binding::Buffer(region(view)?),
+                        Slot::Tensor(tensor) => hal::Binding::Tensor(region(&tensor.view)?, &tensor.map),
+                    });
+                }
+            }
+            Work::CopyRows(work) if work.calls > 0 => {
+                let (from, to) = (region(&work.from)?, region(&work.to)?);
+                self.rows.extend(calls_of(&work.transfer, work.pitched).map(|piece| pitched(from, to, &piece)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All of it, to be handed out in the order in which it was made.
+    pub(crate) fn rest(&self) -> Rest<'_> {
+        Rest { bindings: &self.bindings, rows: &self.rows }
     }
 }
 
@@ -300,12 +403,12 @@ fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork>
     let infos = &kernel.reflection().bindings;
     let mut slots = Vec::new();
     if slots.try_reserve_exact(infos.len()).is_err() {
-        return refusal(code::OUT_OF_MEMORY, || "no host memory for a node".into());
+        return no_memory();
     }
     for (index, (slot, info)) in bound.slots.iter().zip(infos).enumerate() {
         slots.push(match slot.given {
             Given::Nothing => Slot::Nothing,
-            Given::Inline(bytes) => Slot::Inline(bytes.into()),
+            Given::Inline(bytes) => Slot::Inline(kept(bytes)?),
             Given::View(span) => {
                 let write = match info.access.writes() {
                     false => Write::No,
@@ -315,7 +418,7 @@ fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork>
                 let (view, reads) = (span.view(), info.access.reads());
                 match slot.map {
                     None => Slot::View { view, reads, write },
-                    Some(map) => Slot::Tensor(Box::new(Tensor { view, reads, write, map: *map })),
+                    Some(map) => Slot::Tensor(Box::new(Mapped { view, reads, write, map: *map })),
                 }
             }
         });
@@ -325,5 +428,25 @@ fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork>
         (Grid::Direct(counts), None) => Counts::Direct(*counts),
         (Grid::Indirect(_), None) => return refusal(code::INTERNAL, || "an indirect grid that was not checked".into()),
     };
-    Ok(LaunchWork { kernel: Arc::clone(kernel), id, grid, slots: slots.into(), immediates: launch.immediates.into() })
+    Ok(LaunchWork { kernel: Arc::clone(kernel), id, grid, slots: slots.into(), immediates: kept(launch.immediates)? })
+}
+
+fn no_memory<T>() -> Checked<T> {
+    refusal(code::OUT_OF_MEMORY, || "no host memory for a node".into())
+}
+
+/// Bytes to keep, which may be many.
+fn kept(bytes: &[u8]) -> Checked<Box<[u8]>> {
+    let mut kept = Vec::new();
+    if kept.try_reserve_exact(bytes.len()).is_err() {
+        return no_memory();
+    }
+    kept.extend_from_slice(bytes);
+    Ok(kept.into())
+}
+
+fn rows_work(device: &Arc<Device>, from: &Place<'_>, to: &Place<'_>, tensor: &Tensor<'_>) -> Checked<RowsWork> {
+    let moved = check_rows(device, from, to, tensor)?;
+    let (from, to, pitched) = (moved.from.view(), moved.to.view(), device.capabilities().pitched);
+    Ok(RowsWork { from, to, transfer: moved.transfer, calls: moved.calls, pitched })
 }

@@ -130,16 +130,16 @@ pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<O
     usable(Some(stream))?;
     let work = Work::new(&stream.device, request)?;
     for touched in work.touches() {
-        back(&touched.view.buffer)?;
-        free_of_others(stream, &touched.view.buffer, touched.write != Write::No)?;
+        back(touched.span.buffer)?;
+        free_of_others(stream, touched.span.buffer, touched.write != Write::No)?;
     }
-    let node = Node { work, label: request.label(), given: Box::default() };
+    let node = Node { work, label: request.label() };
     let mut phase = stream.window.phase.lock();
     let Phase::Recording(recording) = &mut *phase else { return Ok(None) };
     let skip = first_claim(&recording.list, &node.work);
     let outputs = skip.is_some().then(|| node.work.touches().filter(|touched| touched.write != Write::No));
-    let outputs = outputs.into_iter().flatten().map(|touched| touched.view.buffer.id).collect();
-    recording.list.add(node)?;
+    let outputs = outputs.into_iter().flatten().map(|touched| touched.span.buffer.id).collect();
+    recording.list.add(node, &[])?;
     let Some((failure, needed)) = skip else { return Ok(Some(Outcome::Enqueued)) };
     let label = request.label().unwrap_or_else(|| "".into());
     let about = About { operation: refused_operation(), label, kernel: request.name(), stream: stream.id };
@@ -155,7 +155,7 @@ pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<O
 pub(crate) fn named(request: &Request<'_>) -> String {
     let kind = match request {
         Request::Launch(_) => "the launch of ",
-        Request::Copy { .. } | Request::Fill { .. } | Request::Join => "",
+        Request::Copy { .. } | Request::CopyRows { .. } | Request::Fill { .. } | Request::Join => "",
     };
     match request.label() {
         Some(label) => format!("{kind}`{}` `{label}`", request.name()),
@@ -194,11 +194,11 @@ fn free_of_others(stream: &Stream, buffer: &Arc<Buffer>, writes: bool) -> Checke
 /// The first claim on bytes that the node would read and no earlier node has written wholly (T5, G5).
 fn first_claim(list: &List, work: &Work) -> Option<(Arc<Failure>, Arc<Buffer>)> {
     work.touches().filter(|touched| touched.reads).find_map(|touched| {
-        let buffer = &touched.view.buffer;
+        let buffer = touched.span.buffer;
         if !buffer.mark.glance().dirty {
             return None;
         }
-        let mut parts = list.tracker.outside(touched.view);
+        let mut parts = list.tracker.outside(touched.span);
         let found = alone(buffer, |map| {
             let map = map.lock();
             parts.find_map(|part| map.first_claim(part).map(|(_, failure)| Arc::clone(failure)))

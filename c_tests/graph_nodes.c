@@ -1,0 +1,411 @@
+/* What single nodes are: copies with strides (M3) as nodes of explicit graphs and captures, and nodes that run at once (G6). */
+#include "rules.h"
+
+#define WORDS 256
+#define BYTES (4 * WORDS)
+
+static compute_device device;
+static compute_stream stream;
+static compute_kernel increment, add;
+static compute_buffer a, b, c;
+
+static void set_up_on(compute_device on)
+{
+    device = on;
+    stream = make_stream(device);
+    increment = make_kernel(device, INCREMENT);
+    add = make_kernel(device, ADD);
+    a = make_buffer(device, BYTES, "a");
+    b = make_buffer(device, BYTES, "b");
+    c = make_buffer(device, BYTES, "c");
+    for (uint32_t i = 0; i < WORDS; i++) put_word(stream, a, i, i);
+    wait_for(stream);
+}
+static void set_up(void) { set_up_on(open_device()); }
+
+static compute_graph_builder make_builder(uint64_t flags)
+{
+    compute_graph_builder builder = NULL;
+    compute_graph_desc desc = COMPUTE_GRAPH_DESC_INIT;
+    desc.flags = flags;
+    OK(compute_graph_builder_create(device, &desc, &builder, E));
+    return builder;
+}
+static compute_graph instantiate(compute_graph_builder builder)
+{
+    compute_graph graph = NULL;
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    CHECK(graph != NULL);
+    return graph;
+}
+static compute_graph_info graph_info(compute_graph graph)
+{
+    compute_graph_info info = COMPUTE_GRAPH_INFO_INIT;
+    OK(compute_graph_get_info(graph, &info, E));
+    return info;
+}
+
+/* A tensor with room for its numbers. */
+struct tensor {
+    uint64_t shape[3], element;
+    int64_t from[3], to[3];
+};
+static compute_strided_desc strided(const struct tensor *tensor)
+{
+    compute_strided_desc desc = COMPUTE_STRIDED_DESC_INIT;
+    desc.rank = 3;
+    desc.shape = tensor->shape;
+    desc.element_size = tensor->element;
+    desc.from_strides = tensor->from;
+    desc.to_strides = tensor->to;
+    return desc;
+}
+/* `rows` words that lie two words apart at both ends. */
+static struct tensor every_other(uint64_t rows) { return (struct tensor){ { rows, 1, 1 }, 4, { 8, 8, 8 }, { 8, 8, 8 } }; }
+
+static compute_status try_add(compute_graph_builder builder, compute_view from, compute_view to, const struct tensor *tensor, compute_node *node)
+{
+    compute_strided_desc desc = strided(tensor);
+    return compute_graph_builder_add_copy_strided(builder, &from, &to, &desc, "strided", COMPUTE_NUL_TERMINATED, NULL, 0, node, E);
+}
+static compute_node add_strided(compute_graph_builder builder, compute_view from, compute_view to, const struct tensor *tensor)
+{
+    compute_node node = 0;
+    OK(try_add(builder, from, to, tensor, &node));
+    return node;
+}
+
+/* Dimensions in a random order of their strides, with random gaps, within `room` bytes. */
+static void random_strides(uint32_t *random, const struct tensor *tensor, int64_t strides[3], int64_t room)
+{
+    static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+    const int *order = orders[next_random(random) % 6];
+    int64_t span = (int64_t)tensor->element;
+    for (int i = 0; i < 3; i++) {
+        strides[order[i]] = span + next_random(random) % 3;
+        span += (int64_t)(tensor->shape[order[i]] - 1) * strides[order[i]];
+    }
+    CHECK(span <= room);
+}
+static void move_on_host(const struct tensor *tensor, const uint8_t *from, uint8_t *to)
+{
+    for (uint64_t x = 0; x < tensor->shape[0]; x++)
+        for (uint64_t y = 0; y < tensor->shape[1]; y++)
+            for (uint64_t z = 0; z < tensor->shape[2]; z++) {
+                int64_t out = (int64_t)x * tensor->from[0] + (int64_t)y * tensor->from[1] + (int64_t)z * tensor->from[2];
+                int64_t in = (int64_t)x * tensor->to[0] + (int64_t)y * tensor->to[1] + (int64_t)z * tensor->to[2];
+                memcpy(to + in, from + out, tensor->element);
+            }
+}
+
+/* ---- copies with strides ---- */
+
+/* In a graph that the device keeps, and in one that is played back where a grid from memory does that. */
+TEST(m3_strided_copies_are_nodes_that_move_their_elements_and_nothing_else)
+{
+    enum { SIZE = 4096, COPIES = 40 };
+    set_up();
+    uint32_t random = 11;
+    for (int round = 0; round < 4; round++) {
+        static uint8_t source_bytes[SIZE], model[SIZE], found[SIZE];
+        compute_buffer source = make_buffer(device, SIZE, "source"), target = make_buffer(device, SIZE, "target"), counts = make_buffer(device, 16, "counts");
+        for (int i = 0; i < SIZE; i++) source_bytes[i] = (uint8_t)(i * 13 + i / 256), model[i] = 0xaa;
+        put(stream, source, 0, source_bytes, SIZE);
+        put(stream, target, 0, model, SIZE);
+        compute_graph_builder builder = make_builder(0);
+        if (round % 2 && device_info(device).capabilities & COMPUTE_CAPABILITY_INDIRECT) {
+            uint32_t groups[3] = { 1, 1, 1 };
+            put(stream, counts, 0, groups, 12);
+            compute_binding bindings[2] = { bind(0, a), bind(1, b) };
+            compute_launch_desc desc = launch_desc(increment, 0, 0, 0, bindings, 2);
+            desc.indirect = range(counts, 0, 12);
+            OK(compute_graph_builder_add_launch(builder, &desc, NULL, 0, NULL, E));
+        }
+        for (int i = 0; i < COPIES; i++) {
+            struct tensor tensor = { { 1 + next_random(&random) % 5, 1 + next_random(&random) % 5, 1 + next_random(&random) % 9 }, 1 + next_random(&random) % 9, { 0 }, { 0 } };
+            random_strides(&random, &tensor, tensor.from, SIZE);
+            random_strides(&random, &tensor, tensor.to, SIZE);
+            uint32_t from = next_random(&random) % 600, to = next_random(&random) % 600;
+            add_strided(builder, range(source, from, SIZE - from), range(target, to, SIZE - to), &tensor);
+            move_on_host(&tensor, source_bytes + from, model + to);
+        }
+        compute_graph graph = instantiate(builder);
+        for (int replay = 0; replay < 2; replay++) {
+            OK(compute_stream_replay(stream, graph, E));
+            OK(get(stream, target, 0, found, SIZE));
+            CHECK(memcmp(found, model, SIZE) == 0);
+        }
+        compute_node_info info = COMPUTE_NODE_INFO_INIT;
+        OK(compute_graph_get_node(graph, COPIES / 2, &info, E));
+        CHECK_EQ(info.kind, COMPUTE_NODE_COPY);
+        CHECK(strcmp(info.label, "strided") == 0);
+        compute_graph_release(graph);
+        compute_graph_builder_release(builder);
+    }
+}
+
+TEST(m3_a_strided_copy_of_megabytes_is_a_node)
+{
+    enum { SIDE = 1500 };
+    set_up();
+    static uint32_t words[SIDE * SIDE], found[SIDE * SIDE];
+    compute_buffer source = make_buffer(device, sizeof words, "source"), target = make_buffer(device, sizeof words, "target");
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) words[i] = i;
+    put(stream, source, 0, words, sizeof words);
+    fill_words(stream, target, 5);
+    /* The left half of each row to the right half of the row below. */
+    struct tensor tensor = { { SIDE - 1, 1, SIDE / 2 }, 4, { 4 * SIDE, 4 * SIDE, 4 }, { 4 * SIDE, 4 * SIDE, 4 } };
+    compute_graph_builder builder = make_builder(0);
+    uint64_t skip = 4 * (SIDE + SIDE / 2);
+    add_strided(builder, whole(source), range(target, skip, sizeof words - skip), &tensor);
+    compute_graph graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    OK(get(stream, target, 0, found, sizeof found));
+    for (uint32_t y = 0; y < SIDE; y++)
+        for (uint32_t x = 0; x < SIDE; x++) {
+            uint32_t right = y > 0 && x >= SIDE / 2 ? words[(y - 1) * SIDE + x - SIDE / 2] : 5;
+            if (found[y * SIDE + x] != right) CHECK_EQ(found[y * SIDE + x], right);
+        }
+}
+
+TEST(g1_strided_copies_are_recorded)
+{
+    set_up();
+    fill_words(stream, c, 9);
+    uint64_t capture = 0;
+    compute_graph graph = NULL;
+    struct tensor tensor = every_other(10);
+    compute_strided_desc desc = strided(&tensor);
+    compute_view from = whole(b), to = range(c, 4, 400);
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    OK(launch_io(stream, increment, "", a, b, 4));
+    OK(compute_stream_copy_strided(stream, &from, &to, &desc, E));
+    OK(compute_stream_end_capture(stream, capture, &graph, E));
+    CHECK_EQ(get_word(stream, c, 1), 9);
+    for (uint32_t round = 0; round < 3; round++) {
+        put_word(stream, a, 4, 100 * round);
+        OK(compute_stream_replay(stream, graph, E));
+        CHECK_EQ(get_word(stream, c, 5), 100 * round + 1);
+        CHECK_EQ(get_word(stream, c, 3), 3);
+        CHECK_EQ(get_word(stream, c, 4), 9);
+        CHECK_EQ(get_word(stream, c, 21), 9);
+    }
+    CHECK_EQ(graph_info(graph).edge_count, 1);
+}
+
+TEST(g2_a_strided_copy_that_fails_dooms_the_window_and_claims_its_rows)
+{
+    set_up();
+    fill_words(stream, c, 9);
+    uint64_t capture = 0;
+    compute_graph graph = NULL;
+    struct tensor tensor = every_other(10);
+    compute_strided_desc desc = strided(&tensor);
+    compute_view from = range(b, 0, 8), to = range(c, 4, 400);
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy_strided(stream, &from, &to, &desc, E));
+    CHECK(claimed_by(c, 4, 4) != 0);
+    CHECK_EQ(claimed_by(c, 8, 4), 0);
+    IS(COMPUTE_ERROR_CAPTURE, compute_stream_end_capture(stream, capture, &graph, E));
+    CHECK(error_says("strided copy"));
+}
+
+TEST(l9_a_strided_node_is_checked_as_the_call_on_a_stream_is_and_claims_nothing)
+{
+    set_up();
+    compute_graph_builder builder = make_builder(0);
+    struct tensor tensor = every_other(10), negative = tensor, none = tensor;
+    compute_node node = 7;
+    negative.from[0] = -8;
+    none.element = 0;
+    IS(COMPUTE_ERROR_OVERLAP, try_add(builder, whole(a), range(a, 8, 400), &tensor, &node));
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, try_add(builder, range(a, 0, 75), whole(b), &tensor, &node));
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, try_add(builder, whole(a), range(b, BYTES - 75, 75), &tensor, &node));
+    IS(COMPUTE_ERROR_UNSUPPORTED_STRIDES, try_add(builder, whole(a), whole(b), &negative, &node));
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, try_add(builder, whole(a), whole(b), &none, &node));
+    compute_view view = whole(a);
+    IS_CLASS(100, compute_graph_builder_add_copy_strided(builder, &view, &view, NULL, NULL, 0, NULL, 0, &node, E));
+    compute_strided_desc desc = strided(&tensor);
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_graph_builder_add_copy_strided(NULL, &view, &view, &desc, NULL, 0, NULL, 0, &node, E));
+    CHECK_EQ(node, 0);
+    CHECK_EQ(claimed_by(a, 0, COMPUTE_WHOLE), 0);
+    CHECK_EQ(graph_info(instantiate(builder)).node_count, 0);
+    /* Nothing to move is a node that does nothing, and rows may lie between each other's. */
+    struct tensor empty = tensor;
+    empty.shape[1] = 0;
+    add_strided(builder, whole(a), whole(b), &empty);
+    add_strided(builder, whole(a), range(a, 4, 400), &tensor);
+    compute_graph graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    for (uint32_t i = 0; i < 20; i++) CHECK_EQ(get_word(stream, a, i), i & ~1u);
+    CHECK_EQ(get_word(stream, a, 21), 21);
+}
+
+TEST(g6_strided_copies_whose_rows_lie_between_each_others_are_independent)
+{
+    set_up();
+    fill_words(stream, c, 0);
+    struct tensor tensor = every_other(30);
+    compute_graph_builder builder = make_builder(0);
+    add_strided(builder, whole(a), whole(c), &tensor);
+    add_strided(builder, whole(a), range(c, 4, 300), &tensor);
+    CHECK_EQ(graph_info(instantiate(builder)).edge_count, 0);
+    compute_view row = range(c, 8, 4), apart = range(c, 300, 4);
+    OK(compute_graph_builder_add_fill(builder, &row, "\7\0\0", 4, NULL, 0, NULL, 0, NULL, E));
+    OK(compute_graph_builder_add_fill(builder, &apart, "\6\0\0", 4, NULL, 0, NULL, 0, NULL, E));
+    compute_graph graph = instantiate(builder);
+    CHECK_EQ(graph_info(graph).edge_count, 1);
+    CHECK_EQ(graph_info(graph).bytes, 4 * (30 + 60 + 1));
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, c, 2), 7);
+    CHECK_EQ(get_word(stream, c, 4), 4);
+    CHECK_EQ(get_word(stream, c, 5), 4);
+    CHECK_EQ(get_word(stream, c, 75), 6);
+}
+
+TEST(t5_claims_between_the_rows_of_a_strided_node_neither_skip_it_nor_go)
+{
+    set_up();
+    compute_buffer scratch = make_buffer(device, BYTES, "scratch");
+    struct tensor tensor = every_other(20);
+    compute_graph_builder builder = make_builder(0);
+    add_strided(builder, whole(a), whole(c), &tensor);
+    compute_graph graph = instantiate(builder);
+    uint64_t in_source = claim_all(stream, add, scratch, a), in_target = claim_all(stream, add, scratch, c);
+    IS(COMPUTE_SKIPPED, compute_stream_replay(stream, graph, E));
+    for (uint32_t i = 0; i < 20; i++) put_word(stream, a, 2 * i, 500 + i);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(claimed_by(a, 4, 4), in_source);
+    CHECK_EQ(claimed_by(c, 4, 4) != 0, 1);
+    CHECK_EQ(claimed_by(c, 160, COMPUTE_WHOLE), in_target);
+    for (uint32_t i = 0; i < 20; i++) CHECK_EQ(get_word(stream, c, 2 * i), 500 + i);
+}
+
+TEST(t6a_many_rows_are_as_right_as_few)
+{
+    enum { ROWS = 3000 };
+    set_up();
+    static uint32_t words[2 * ROWS], found[2 * ROWS];
+    compute_buffer source = make_buffer(device, sizeof words, "source"), target = make_buffer(device, sizeof words, "target");
+    for (uint32_t i = 0; i < 2 * ROWS; i++) words[i] = i + 1;
+    put(stream, source, 0, words, sizeof words);
+    struct tensor tensor = every_other(ROWS);
+    compute_graph_builder builder = make_builder(0);
+    add_strided(builder, whole(source), range(target, 4, sizeof words - 4), &tensor);
+    compute_graph graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    OK(get(stream, target, 0, found, sizeof found));
+    for (uint32_t i = 0; i < 2 * ROWS; i++)
+        if (found[i] != (i % 2 ? i : 0)) CHECK_EQ(found[i], i % 2 ? i : 0);
+}
+
+TEST(gr_03_a_strided_copy_can_be_updated_and_take_the_place_of_one_without_strides)
+{
+    set_up();
+    fill_words(stream, c, 1);
+    compute_view from = range(a, 0, 40), to = range(c, 0, 40);
+    compute_graph_builder builder = make_builder(0);
+    compute_node node = 0;
+    OK(compute_graph_builder_add_copy(builder, &from, &to, NULL, 0, NULL, 0, &node, E));
+    compute_graph graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, c, 9), 9);
+    struct tensor tensor = every_other(10), sparse = { { 5, 1, 1 }, 4, { 4, 4, 4 }, { 16, 16, 16 } };
+    compute_strided_desc every = strided(&tensor), few = strided(&sparse);
+    compute_view source = whole(a), target = whole(c);
+    OK(compute_graph_update_copy_strided(graph, node, &source, &target, &every, E));
+    put_word(stream, a, 8, 80);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, c, 8), 80);
+    CHECK_EQ(get_word(stream, c, 18), 18);
+    CHECK_EQ(get_word(stream, c, 17), 1);
+    OK(compute_graph_update_copy_strided(graph, node, &source, &target, &few, E));
+    put_word(stream, a, 4, 40);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, c, 16), 40);
+    CHECK_EQ(get_word(stream, c, 8), 2);
+    compute_view tail = range(a, 8, 4), end = range(c, BYTES - 4, 4);
+    OK(compute_graph_update_copy(graph, node, &tail, &end, E));
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, c, WORDS - 1), 2);
+    IS(COMPUTE_ERROR_OVERLAP, compute_graph_update_copy_strided(graph, node, &source, &source, &few, E));
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_graph_update_copy_strided(NULL, node, &source, &target, &few, E));
+    compute_graph_builder other = make_builder(0);
+    compute_node fill = 0;
+    OK(compute_graph_builder_add_fill(other, &target, "x", 1, NULL, 0, NULL, 0, &fill, E));
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_graph_update_copy_strided(instantiate(other), fill, &source, &target, &few, E));
+}
+
+TEST(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed)
+{
+    set_up_on(open_faulty());
+    fill_words(stream, c, 1);
+    struct tensor tensor = every_other(10);
+    compute_graph_builder builder = make_builder(0);
+    add_strided(builder, whole(a), whole(c), &tensor);
+    compute_graph graph = instantiate(builder);
+    wait_for(stream);
+    OK(compute_device_inject_fault(device, 1, COMPUTE_FAULT_ERROR, E));
+    IS(COMPUTE_ERROR_DRIVER, compute_stream_replay(stream, graph, E));
+    OK(compute_device_inject_fault(device, 0, COMPUTE_FAULT_NONE, E));
+    CHECK(claimed_by(c, 8, 4) != 0);
+    CHECK_EQ(claimed_by(c, 4, 4), 0);
+    wait_for(stream);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(claimed_by(c, 0, COMPUTE_WHOLE), 0);
+    CHECK_EQ(get_word(stream, c, 8), 8);
+}
+
+/* ---- nodes at once ---- */
+
+/* Nodes that together take longer than the replay of which they are have overlapped. */
+TEST(g6_independent_nodes_run_at_once_on_two_workers)
+{
+    set_up();
+    if (strcmp(device_info(device).backend, "cpu") != 0) {
+        printf("  not tried: this device measures nodes one after another\n");
+        return;
+    }
+    enum { NODES = 2 };
+    compute_kernel spin = make_kernel(device, SPIN);
+    compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 256 * NODES, "results");
+    put_word(stream, in, 0, 20000000);
+    put_word(stream, in, 1, 42);
+    compute_graph_builder builder = make_builder(COMPUTE_GRAPH_FLAG_TIMED);
+    for (uint32_t i = 0; i < NODES; i++) {
+        compute_binding bindings[2] = { bind(0, in), bind_range(1, out, 256 * i, 8) };
+        compute_launch_desc desc = launch_desc(spin, 1, 1, 1, bindings, 2);
+        OK(compute_graph_builder_add_launch(builder, &desc, NULL, 0, NULL, E));
+    }
+    compute_graph graph = instantiate(builder);
+    for (int round = 0; round < 20; round++) {
+        uint64_t times[NODES] = { 0 }, start = now_ns();
+        size_t count = 0;
+        OK(compute_stream_replay(stream, graph, E));
+        wait_for(stream);
+        uint64_t wall = now_ns() - start;
+        OK(compute_graph_get_times(graph, times, NODES, &count, E));
+        /* More than a clock that is read a little late could make of it. */
+        if (times[0] + times[1] > wall + wall / 4) return;
+    }
+    fail(__FILE__, __LINE__, "two independent nodes never overlapped in 20 replays");
+}
+
+int main(int argc, char **argv)
+{
+    begin(argc, argv);
+    RUN(m3_strided_copies_are_nodes_that_move_their_elements_and_nothing_else);
+    RUN(m3_a_strided_copy_of_megabytes_is_a_node);
+    RUN(g1_strided_copies_are_recorded);
+    RUN(g2_a_strided_copy_that_fails_dooms_the_window_and_claims_its_rows);
+    RUN(l9_a_strided_node_is_checked_as_the_call_on_a_stream_is_and_claims_nothing);
+    RUN(g6_strided_copies_whose_rows_lie_between_each_others_are_independent);
+    RUN(t5_claims_between_the_rows_of_a_strided_node_neither_skip_it_nor_go);
+    RUN(t6a_many_rows_are_as_right_as_few);
+    RUN(gr_03_a_strided_copy_can_be_updated_and_take_the_place_of_one_without_strides);
+    RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
+    RUN(g6_independent_nodes_run_at_once_on_two_workers);
+    return finish();
+}
