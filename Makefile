@@ -97,11 +97,10 @@ bench: needs lib
 bench-peers:
 	$(CARGO) run --release --locked --manifest-path benches/peers/Cargo.toml
 
-# The wgpu device beside wgpu itself and, where it is installed, OpenCL: on all cores, and on one.
+# The wgpu device beside wgpu itself, wgpu-native, cubecl and OpenCL: on all cores, and on one. `PEERS=` leaves cubecl out, which takes long to build.
 bench-wgpu:
-	$(CARGO) build --release --locked --manifest-path benches/wgpu/Cargo.toml --target-dir $(BUILD)/wgpu_peers
-	$(BUILD)/wgpu_peers/release/wgpu-peers
-	taskset -c 0 $(BUILD)/wgpu_peers/release/wgpu-peers
+	@mkdir -p $(BUILD)
+	scripts/bench_wgpu $(BUILD)
 
 lint:
 	scripts/lint

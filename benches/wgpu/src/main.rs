@@ -1,10 +1,13 @@
-//! What the same work costs through the library's wgpu device, through wgpu itself, and through OpenCL, in one run and in turns.
+//! What the same work costs through the library's wgpu device, through wgpu itself, wgpu-native, cubecl and OpenCL, in one run and in turns. A peer that is not there is left out, and said to be.
 //!
 //!     wgpu-peers [ROUNDS]          (default 9)
 //!
 //! Each line: what was measured, then for each peer the median of wall clock, the best round, and the processor time of all threads.
 //! The ratio is to wgpu in the same round; the median of these is given. Run it once as it is and once under `taskset -c 0`.
 
+#[cfg(feature = "cubecl")]
+mod cube;
+mod native;
 mod opencl;
 mod ours;
 mod raw;
@@ -181,7 +184,7 @@ fn measure(row: &Row, peers: &mut [Box<dyn Peer>], bytes: &mut Bytes, rounds: us
 /// One launch and its result, in a process of its own.
 fn start(name: &str) {
     let mut out = vec![0; 256];
-    let mut peer = make(name).expect("a peer");
+    let Some(mut peer) = make(name) else { std::process::exit(1) };
     peer.launch();
     peer.first(&mut out);
     assert_eq!(out[0], 1);
@@ -192,12 +195,15 @@ fn make(name: &str) -> Option<Box<dyn Peer>> {
         "wgpu" => Some(Box::new(raw::Raw::new(false))),
         "cached" => Some(Box::new(raw::Raw::new(true))),
         "libcompute" => Some(Box::new(ours::Ours::new())),
+        "native" => native::Native::new().map(|peer| Box::new(peer) as Box<dyn Peer>),
+        #[cfg(feature = "cubecl")]
+        "cubecl" => Some(Box::new(cube::Cube::new())),
         "opencl" => opencl::OpenCl::new().map(|peer| Box::new(peer) as Box<dyn Peer>),
         _ => None,
     }
 }
 
-const NAMES: [&str; 4] = ["wgpu", "cached", "libcompute", "opencl"];
+const NAMES: [&str; 6] = ["wgpu", "cached", "libcompute", "native", "cubecl", "opencl"];
 
 fn measure_starts(rounds: usize) {
     let program = std::env::current_exe().expect("this program");
@@ -224,7 +230,14 @@ fn main() {
         return start(&arguments[2]);
     }
     let rounds = arguments.get(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(9);
-    let mut peers: Vec<_> = NAMES.iter().filter_map(|name| make(name)).collect();
+    let (mut peers, mut missing) = (Vec::new(), Vec::new());
+    for name in NAMES {
+        match make(name) {
+            Some(peer) => peers.push(peer),
+            None => missing.push(name),
+        }
+    }
+    println!("{rounds} rounds; not here: {missing:?}");
     let mut bytes = Bytes { data: (0..LARGE).map(|at| (at * 7) as u8).collect(), out: vec![1; LARGE] };
     peers.iter_mut().for_each(|peer| peer.prepare_large(LARGE));
     for row in &ROWS {
