@@ -136,6 +136,12 @@
 /* A `hipDeviceptr_t`. */
 #define COMPUTE_NATIVE_HIP_POINTER 4
 
+/* What `compute_stream_wait_native` and `compute_stream_record_native` take: a `CUevent`. */
+#define COMPUTE_NATIVE_CUDA_EVENT 5
+
+/* A `hipEvent_t`. */
+#define COMPUTE_NATIVE_HIP_EVENT 6
+
 /* Nothing (the default). */
 #define COMPUTE_LOG_OFF 0
 
@@ -1836,6 +1842,10 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_stream_wait_native` */
+    compute_status (*stream_wait_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
+    /* `compute_stream_record_native` */
+    compute_status (*stream_record_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
     /* `compute_import_desc_init` */
     void (*import_desc_init)(struct compute_import_desc *desc);
     /* `compute_buffer_import` */
@@ -2432,7 +2442,8 @@ compute_status compute_reinstate(const struct compute_view *view,
  * The caller vouches that the memory is what `desc` says, stays there, and can be used by the device until `released` has been called: that comes
  * once, when the handle has ended and all work, graphs, readbacks and mappings that use the buffer are over, from a thread of the library, with no lock held. An import that fails
  * calls nothing. The order with the caller's own work is the caller's, too: what wrote the bytes is over before work of the library is enqueued that uses them,
- * and work of the caller's that uses them comes after a wait for an event of the library's stream.
+ * and work of the caller's that uses them comes after a wait for an event of the library's stream. On cuda and hip both can be left to the device:
+ * `compute_stream_wait_native`, `compute_stream_record_native`. On Vulkan the rules of `compute_stream_export` hold: a shared queue, flushes, and barriers of the caller's.
  *
  * A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
  * `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with
@@ -3002,6 +3013,28 @@ compute_status compute_stream_export(compute_stream stream,
  * Pointers: `view` is readable; `out_error` is writable, or NULL. */
 compute_status compute_written(const struct compute_view *view,
                                compute_error *out_error);
+
+/* Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
+ * (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
+ * destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it.
+ *
+ * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+ *
+ * Pointers: `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL. */
+compute_status compute_stream_wait_native(compute_stream stream,
+                                          uint32_t kind,
+                                          uint64_t event,
+                                          compute_error *out_error);
+
+/* Records an event of the driver's own, made by the caller, behind all that was enqueued on the stream so far: work of the caller's that waits for it comes behind that work, on the
+ * device. Does not wait, unless work of the stream is held back on the host (behind a grid from memory, or an event that is still to come): then for that. Errors as
+ * `compute_stream_wait_native`. It says nothing about bytes: those of work that fails, or fails later, are as others see them in memory; `compute_stream_export` for reading tells.
+ *
+ * Pointers: As `compute_stream_wait_native`. */
+compute_status compute_stream_record_native(compute_stream stream,
+                                            uint32_t kind,
+                                            uint64_t event,
+                                            compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

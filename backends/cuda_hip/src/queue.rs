@@ -8,6 +8,7 @@ use compute_hal::{
     Region, Waited,
 };
 
+use crate::events::named;
 use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
@@ -133,6 +134,14 @@ impl Queue for GpuQueue {
             None => Ok(()),
             Some(other) => self.lane.wait_for(&other, position),
         }
+    }
+
+    fn wait_native(&self, event: u64) -> Result<(), DeviceError> {
+        self.lane.wait_native(named(event))
+    }
+
+    fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
+        self.lane.record_native(named(event))
     }
 
     fn mark(&self, at: Position) {
