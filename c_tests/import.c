@@ -480,20 +480,20 @@ TEST(t14_f7_memory_is_let_go_of_when_the_work_that_uses_it_is_over_and_is_never_
 {
     set_up();
     int long_work = runs_long(device, stream);
-    compute_kernel spin = make_kernel(device, SPIN);
+    compute_kernel spin = make_kernel(device, SPIN), increment = make_kernel(device, INCREMENT);
     compute_buffer turns = make_buffer(device, 8, "turns"), few = make_buffer(device, 8, "few"), out = make_buffer(device, 8, "out");
     const uint32_t many[2] = { on("hip") ? 300000 : 3000000, 7 }, one[2] = { 1, 7 };
     put(stream, turns, 0, many, 8);
     put(stream, few, 0, one, 8);
-    OK(launch_io(stream, spin, "compiles", few, out, 1));
-    wait_for(stream);
     uint64_t address = foreign_words(55);
-    compute_buffer in = import(address, BYTES);
+    compute_buffer in = import(address, BYTES), other = make_buffer(device, BYTES, "other");
     compute_event after = NULL;
-    for (int i = 0; i < 30; i++) OK(launch_io(stream, spin, "long", turns, out, 1));
+    OK(launch_io(stream, spin, "compiles", few, out, 1));
+    OK(launch_io(stream, increment, "compiles", in, other, WORDS / 64));
     compute_stream beside = make_stream(device);
-    compute_buffer other = make_buffer(device, BYTES, "other");
-    OK(launch_io(stream, make_kernel(device, INCREMENT), "uses it", in, other, WORDS / 64));
+    wait_for(stream);
+    for (int i = 0; i < 30; i++) OK(launch_io(stream, spin, "long", turns, out, 1));
+    OK(launch_io(stream, increment, "uses it", in, other, WORDS / 64));
     /* On another stream, too: that waits for the first. */
     compute_view from = whole(other), to = whole(in);
     OK(compute_stream_copy(beside, &from, &to, E));
