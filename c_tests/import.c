@@ -900,7 +900,7 @@ TEST(t14_work_of_the_library_waits_for_an_event_of_the_driver_s_own_on_the_devic
         slow_copy(address, from, large, size);
         record_theirs();
         if (held) {
-            /* What follows a grid from memory is held back until the counts are known, when the event is no more. */
+            /* What follows a grid from memory may be held back until the counts are known, when the event is no more. */
             compute_binding bindings[2] = { bind(0, out), bind(1, make_buffer(device, BYTES, "beside")) };
             compute_launch_desc indirect = launch_desc(increment, 0, 0, 0, bindings, 2);
             indirect.indirect = whole(counts);

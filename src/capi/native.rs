@@ -190,7 +190,7 @@ pub unsafe extern "C" fn compute_written(view: *const compute_view, out_error: *
 
 /// Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
 /// (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
-/// destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it.
+/// destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
 ///
 /// Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
 ///

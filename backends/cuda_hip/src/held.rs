@@ -3,7 +3,6 @@
 //! | held back until | |
 //! |---|---|
 //! | another queue has enqueued what is waited for | `Held::Edge` |
-//! | what is ahead of a wait for somebody else's event is in the stream | `Held::Event` |
 //! | the counts of an indirect grid are on the host | `Held::Launch` |
 //! | there is room for the next piece of a long read | `Held::Read` |
 //! | there is room for the next piece of a write that was itself held back | `Held::Write` |
@@ -18,7 +17,6 @@ use compute_hal::{DeviceError, LateCause, LateFailure, Position};
 use parking_lot::MutexGuard;
 
 use crate::api::Inside;
-use crate::events::OwnEvent;
 use crate::flight::Counts;
 use crate::lane::{BUDGET, Lane, Place, Submit, unless_lost};
 use crate::op::{Call, Groups, Op};
@@ -27,7 +25,6 @@ use crate::pieces::{PIECE, Reading, pinned};
 /// What is held back, oldest first.
 pub(crate) enum Held {
     Edge(Weak<Lane>, Position),
-    Event(OwnEvent),
     Launch(Place, Call<'static>, Arc<Counts>),
     Read(Place, Reading),
     Write(Place, Reading, Cow<'static, [u8]>),
@@ -216,10 +213,6 @@ impl Lane {
                     submit = self.submit.lock();
                     submit.operations += 1;
                     edge
-                }
-                Held::Event(own) => {
-                    submit.operations += 1;
-                    self.shared.enter().and_then(|calls| self.pass_event(&calls, own.event)).map(|()| Step::Done)
                 }
                 Held::Launch(place, call, counts) => self.launch_counted(&mut submit, place, call, counts),
                 Held::Read(place, reading) => self.go_on_reading(&mut submit, place, reading),

@@ -8,7 +8,6 @@ use compute_hal::{
     Region, Waited,
 };
 
-use crate::events::named;
 use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
@@ -137,11 +136,11 @@ impl Queue for GpuQueue {
     }
 
     fn wait_native(&self, event: u64) -> Result<(), DeviceError> {
-        self.lane.wait_native(named(event))
+        self.lane.wait_native(event)
     }
 
     fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
-        self.lane.record_native(named(event))
+        self.lane.record_native(event)
     }
 
     fn mark(&self, at: Position) {
