@@ -165,6 +165,8 @@ static void bad_streams(void)
     EACH_BAD(compute_mapping, compute_mapping_flush(h, 0, 1, E));
     compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
     EACH_BAD(compute_stream, compute_stream_export(h, &view, COMPUTE_ACCESS_READ, &native, E));
+    EACH_BAD(compute_stream, compute_stream_wait_native(h, COMPUTE_NATIVE_CUDA_EVENT, 1, E));
+    EACH_BAD(compute_stream, compute_stream_record_native(h, COMPUTE_NATIVE_HIP_EVENT, 1, E));
     for (size_t i = 0; i < BAD_HANDLES; i++) {
         compute_readback_release((compute_readback)bad_handles[i]);
         compute_mapping_release((compute_mapping)bad_handles[i]);

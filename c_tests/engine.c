@@ -555,6 +555,194 @@ TEST(t14_a_host_s_device_that_cannot_be_shared_is_refused_with_the_reason_and_no
     tear_down();
 }
 
+/* ---- the engine's buffers, used in place ---- */
+
+/* A buffer that both the engine and the library use; the engine looks at it through `bytes`. */
+typedef struct {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    uint32_t *words;
+    uint64_t handle;
+} shared_t;
+
+static shared_t make_shared(uint64_t size)
+{
+    shared_t made;
+    memset(&made, 0, sizeof made);
+    VkBufferCreateInfo info = { .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size,
+                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT };
+    VkMemoryRequirements needs;
+    void *mapped = NULL;
+    VK(vkCreateBuffer(engine.device, &info, NULL, &made.buffer));
+    vkGetBufferMemoryRequirements(engine.device, made.buffer, &needs);
+    made.memory = memory_for(needs, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
+    VK(vkBindBufferMemory(engine.device, made.buffer, made.memory, 0));
+    VK(vkMapMemory(engine.device, made.memory, 0, VK_WHOLE_SIZE, 0, &mapped));
+    made.words = mapped;
+    memcpy(&made.handle, &made.buffer, sizeof made.buffer);
+    return made;
+}
+
+static void end_shared(shared_t *of)
+{
+    vkDestroyBuffer(engine.device, of->buffer, NULL);
+    vkFreeMemory(engine.device, of->memory, NULL);
+}
+
+static int let_go;
+static void note_let_go(void *user) { __atomic_add_fetch((int *)user, 1, __ATOMIC_SEQ_CST); }
+static void wait_until_let_go(int count)
+{
+    uint64_t begun = now_ns();
+    while (__atomic_load_n(&let_go, __ATOMIC_SEQ_CST) < count) {
+        CHECK(now_ns() - begun < 20 * SECONDS);
+        usleep(100);
+    }
+    CHECK_EQ(count, let_go);
+}
+
+static compute_import_desc import_desc(uint64_t handle, uint64_t offset, uint64_t size)
+{
+    compute_import_desc desc = COMPUTE_IMPORT_DESC_INIT;
+    desc.kind = COMPUTE_NATIVE_VULKAN_BUFFER;
+    desc.handle = handle;
+    desc.offset = offset;
+    desc.size = size;
+    desc.access = COMPUTE_ACCESS_READ_WRITE;
+    desc.released = note_let_go;
+    desc.user = &let_go;
+    return desc;
+}
+
+static compute_status try_import(uint64_t handle, uint64_t offset, uint64_t size)
+{
+    compute_import_desc desc = import_desc(handle, offset, size);
+    compute_buffer made = (compute_buffer)&desc;
+    compute_status status = compute_buffer_import(device, &desc, &made, E);
+    CHECK((status == COMPUTE_OK) == (made != NULL));
+    compute_buffer_release(made);
+    return status;
+}
+
+static compute_native_info native_of(const shared_t *of, uint64_t offset, uint64_t size)
+{
+    compute_native_info info = COMPUTE_NATIVE_INFO_INIT;
+    info.handle = of->handle;
+    info.offset = offset;
+    info.size = size;
+    return info;
+}
+
+static void used_in_place(uint32_t version)
+{
+    set_up(version, NULL);
+    enum { SIZE = 64 << 10, BEGIN = 4096, WORDS = 4096 };
+    shared_t of = make_shared(SIZE);
+    /* On the engine's queue, then on the library's, which is the same. */
+    fill_from_engine(native_of(&of, 0, SIZE), 100);
+    compute_import_desc desc = import_desc(of.handle, BEGIN, 4 * WORDS);
+    compute_buffer in = NULL, out = make_buffer(device, 4 * WORDS, "out");
+    OK(compute_buffer_import(device, &desc, &in, E));
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    CHECK_EQ(100, get_word(stream, in, WORDS - 1));
+    OK(launch_io(stream, increment, "from the engine's", in, out, WORDS / 64));
+    OK(launch_io(stream, increment, "to the engine's", out, in, WORDS / 64));
+    put_word(stream, in, 1, 7);
+    compute_view odd = range(in, 17, 3), from = range(in, 4, 64), to = range(in, 1024, 64);
+    OK(compute_stream_fill(stream, &odd, "x", 1, E));
+    OK(compute_stream_copy(stream, &from, &to, E));
+    compute_native_info told = export_of(in, COMPUTE_ACCESS_READ);
+    CHECK(told.handle == of.handle && told.offset == BEGIN && told.size == 4 * WORDS);
+    wait_for(stream);
+    /* The engine's eyes. */
+    begin_commands();
+    barrier();
+    run_commands();
+    const uint32_t *words = of.words + BEGIN / 4;
+    CHECK(words[0] == 102 && words[1] == 7 && words[WORDS - 1] == 102 && words[256] == 7 && words[257] == 102);
+    CHECK_EQ(102 | 0x78787800u, words[4]);
+    CHECK(of.words[BEGIN / 4 - 1] == 100 && of.words[BEGIN / 4 + WORDS] == 100);
+    /* And the other way once more, through a graph that keeps it. */
+    compute_graph_builder builder = NULL;
+    compute_graph graph = NULL;
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    compute_launch_desc node = launch_desc(increment, WORDS / 64, 1, 1, bindings, 2);
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    OK(compute_graph_builder_add_launch(builder, &node, NULL, 0, NULL, E));
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    compute_graph_builder_release(builder);
+    compute_buffer_release(in);
+    fill_from_engine(native_of(&of, BEGIN, 4 * WORDS), 41);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(42, get_word(stream, out, WORDS / 2));
+    CHECK_EQ(0, let_go);
+    IS(COMPUTE_ERROR_ALREADY_OWNED, try_import(of.handle, BEGIN + 16, 16));
+    OK(compute_stream_replay(stream, graph, E));
+    compute_graph_release(graph);
+    wait_until_let_go(1);
+    end_shared(&of);
+    CHECK_EQ(42, get_word(stream, out, 0));
+    compute_buffer_release(out);
+    compute_kernel_release(increment);
+    tear_down();
+}
+TEST(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_0) { used_in_place(VK_API_VERSION_1_0); }
+TEST(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_3) { used_in_place(VK_API_VERSION_1_3); }
+
+TEST(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason)
+{
+    set_up(VK_API_VERSION_1_1, NULL);
+    shared_t of = make_shared(4096);
+    compute_buffer own = make_buffer(device, 256, "own"), large = make_buffer(device, 4 << 20, "large"), in = NULL;
+    compute_native_info small = export_of(own, COMPUTE_ACCESS_WRITE), far = export_of(large, COMPUTE_ACCESS_WRITE);
+    IS(COMPUTE_ERROR_ALREADY_OWNED, try_import(small.handle, small.offset, 256));
+    IS(COMPUTE_ERROR_ALREADY_OWNED, try_import(far.handle, far.offset + 1024, 16));
+    IS(COMPUTE_ERROR_MISALIGNED, try_import(of.handle, 2, 16));
+    IS(COMPUTE_ERROR_MISALIGNED, try_import(of.handle, 4, 18));
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, try_import(0, 0, 16));
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, try_import(of.handle, 0, 0));
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, try_import(of.handle, UINT64_MAX - 3, 16));
+    IS(COMPUTE_ERROR_OUT_OF_RANGE, try_import(of.handle, 0, 1 << 20));
+    IS(COMPUTE_ERROR_TOO_LARGE, try_import(of.handle, 0, UINT64_C(1) << 40));
+    compute_import_desc desc = import_desc(of.handle, 0, 4096);
+    desc.kind = COMPUTE_NATIVE_ADDRESS;
+    IS(COMPUTE_ERROR_UNSUPPORTED, compute_buffer_import(device, &desc, &in, E));
+    /* Halves are memory of their own; kernels want bindings at the device's multiples, counted in the engine's buffer. */
+    desc = import_desc(of.handle, 4, 1020);
+    OK(compute_buffer_import(device, &desc, &in, E));
+    OK(try_import(of.handle, 1024, 3072));
+    wait_until_let_go(1);
+    IS(COMPUTE_ERROR_ALREADY_OWNED, try_import(of.handle, 0, 8));
+    fill_words(stream, in, 3);
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_binding bindings[2] = { bind(0, in), bind(1, large) };
+    IS(COMPUTE_ERROR_MISALIGNED, launch(stream, increment, 1, bindings, 2));
+    CHECK(error_says("imported"));
+    fill_words(stream, large, 0);
+    bindings[0] = bind_range(0, in, 252, 256);
+    OK(launch(stream, increment, 1, bindings, 2));
+    CHECK_EQ(4, get_word(stream, large, 0));
+    compute_buffer_release(in);
+    wait_until_let_go(2);
+    /* To be read: a launch that writes is refused, though the device binds everything to be written. */
+    desc = import_desc(of.handle, 0, 1024);
+    desc.access = COMPUTE_ACCESS_READ;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    IS(COMPUTE_ERROR_READ_ONLY, launch_io(stream, increment, "writes", large, in, 1));
+    OK(launch_io(stream, increment, "reads", in, own, 1));
+    CHECK_EQ(4, get_word(stream, own, 5));
+    compute_kernel_release(increment);
+    compute_mapping mapping = NULL;
+    compute_view view = whole(in);
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_buffer_map(&view, &mapping, E));
+    compute_buffer_release(in);
+    wait_until_let_go(3);
+    end_shared(&of);
+    compute_buffer_release(own);
+    compute_buffer_release(large);
+    tear_down();
+}
+
 /* ---- devices that are the library's own ---- */
 
 TEST(t14_the_cpu_device_tells_addresses)
@@ -594,6 +782,9 @@ TEST(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers)
     compute_native_info native = export_of(buffer, COMPUTE_ACCESS_READ);
     CHECK_EQ(COMPUTE_NATIVE_VULKAN_BUFFER, native.kind);
     CHECK(native.handle != 0);
+    /* Of its own device nobody else can have one. */
+    IS(COMPUTE_ERROR_UNSUPPORTED, try_import(native.handle, 0, 16));
+    CHECK(error_says("compute_vulkan_desc"));
 }
 
 int main(int argc, char **argv)
@@ -608,6 +799,9 @@ int main(int argc, char **argv)
     RUN(t14_engine_and_library_take_turns_at_one_queue);
     RUN(t14_kernels_use_the_features_that_the_engine_has_enabled_and_no_others);
     RUN(t14_a_host_s_device_that_cannot_be_shared_is_refused_with_the_reason_and_nobody_is_told);
+    RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_0);
+    RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_3);
+    RUN(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);
     return finish();

@@ -480,20 +480,20 @@ TEST(t14_f7_memory_is_let_go_of_when_the_work_that_uses_it_is_over_and_is_never_
 {
     set_up();
     int long_work = runs_long(device, stream);
-    compute_kernel spin = make_kernel(device, SPIN);
+    compute_kernel spin = make_kernel(device, SPIN), increment = make_kernel(device, INCREMENT);
     compute_buffer turns = make_buffer(device, 8, "turns"), few = make_buffer(device, 8, "few"), out = make_buffer(device, 8, "out");
     const uint32_t many[2] = { on("hip") ? 300000 : 3000000, 7 }, one[2] = { 1, 7 };
     put(stream, turns, 0, many, 8);
     put(stream, few, 0, one, 8);
-    OK(launch_io(stream, spin, "compiles", few, out, 1));
-    wait_for(stream);
     uint64_t address = foreign_words(55);
-    compute_buffer in = import(address, BYTES);
+    compute_buffer in = import(address, BYTES), other = make_buffer(device, BYTES, "other");
     compute_event after = NULL;
-    for (int i = 0; i < 30; i++) OK(launch_io(stream, spin, "long", turns, out, 1));
+    OK(launch_io(stream, spin, "compiles", few, out, 1));
+    OK(launch_io(stream, increment, "compiles", in, other, WORDS / 64));
     compute_stream beside = make_stream(device);
-    compute_buffer other = make_buffer(device, BYTES, "other");
-    OK(launch_io(stream, make_kernel(device, INCREMENT), "uses it", in, other, WORDS / 64));
+    wait_for(stream);
+    for (int i = 0; i < 30; i++) OK(launch_io(stream, spin, "long", turns, out, 1));
+    OK(launch_io(stream, increment, "uses it", in, other, WORDS / 64));
     /* On another stream, too: that waits for the first. */
     compute_view from = whole(other), to = whole(in);
     OK(compute_stream_copy(beside, &from, &to, E));
@@ -678,7 +678,7 @@ TEST(f1_m9_imports_that_cannot_be_are_refused_with_the_reason_and_nobody_is_told
         CHECK(error_says(words));                                   \
         bad = good;                                                 \
     } while (0)
-    static const uint32_t kinds[] = { 0, 5, 77, UINT32_MAX };
+    static const uint32_t kinds[] = { 0, COMPUTE_NATIVE_CUDA_EVENT, COMPUTE_NATIVE_HIP_EVENT, 77, UINT32_MAX };
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bad.kind = kinds[i];
         REFUSED(COMPUTE_ERROR_INVALID_ENUM, "COMPUTE_NATIVE_");
@@ -850,6 +850,141 @@ TEST(ffi_03_imports_leave_the_thread_s_device_and_context_alone)
     CHECK_EQ(0, number);
 }
 
+/* ---- order with work of others, on the device ---- */
+
+typedef int (*make_handle)(void **, unsigned);
+typedef int (*on_handle)(void *);
+typedef int (*of_two)(void *, void *);
+typedef int (*wait_event)(void *, void *, unsigned);
+typedef int (*copy_async)(uint64_t, uint64_t, size_t, void *);
+
+static uint32_t event_kind(void) { return on("cuda") ? COMPUTE_NATIVE_CUDA_EVENT : COMPUTE_NATIVE_HIP_EVENT; }
+static const char *named(const char *cuda, const char *hip) { return on("cuda") ? cuda : hip; }
+
+static void *other_stream, *their_event;
+static void make_others(void)
+{
+    DRIVER(F(make_handle, named("cuStreamCreate", "hipStreamCreateWithFlags"))(&other_stream, 1));
+    DRIVER(F(make_handle, named("cuEventCreate", "hipEventCreateWithFlags"))(&their_event, 2));
+}
+static void record_theirs(void) { DRIVER(F(of_two, named("cuEventRecord", "hipEventRecord"))(their_event, other_stream)); }
+static void copy_theirs(uint64_t to, uint64_t from, size_t size)
+{
+    DRIVER(F(copy_async, named("cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"))(to, from, size, other_stream));
+}
+/* Work of others that takes a while, and then the words of `from` are at `to`. */
+static void slow_copy(uint64_t to, uint64_t from, uint64_t large, size_t size)
+{
+    for (int i = 0; i < 40; i++) copy_theirs(large + size / 2, large, size / 2);
+    copy_theirs(to, from, BYTES);
+}
+
+TEST(t14_work_of_the_library_waits_for_an_event_of_the_driver_s_own_on_the_device)
+{
+    set_up();
+    if (on("cpu")) {
+        printf("  left out: the host has no events of a driver\n");
+        return;
+    }
+    make_others();
+    const size_t size = on("cuda") ? 256 << 20 : 4 << 20;
+    uint64_t address = foreign_words(0), from = foreign_words(500), zero = foreign_words(0), large = foreign(size);
+    compute_buffer in = import(address, BYTES), out = make_buffer(device, BYTES, "out"), counts = make_buffer(device, 12, "counts");
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    const uint32_t groups[3] = { WORDS / 64, 1, 1 };
+    put(stream, counts, 0, groups, 12);
+    OK(launch_io(stream, increment, "compiles", in, out, WORDS / 64));
+    wait_for(stream);
+    for (int held = 0; held < 2; held++) {
+        copy_theirs(address, zero, BYTES);
+        slow_copy(address, from, large, size);
+        record_theirs();
+        if (held) {
+            /* What follows a grid from memory may be held back until the counts are known, when the event is no more. */
+            compute_binding bindings[2] = { bind(0, out), bind(1, make_buffer(device, BYTES, "beside")) };
+            compute_launch_desc indirect = launch_desc(increment, 0, 0, 0, bindings, 2);
+            indirect.indirect = whole(counts);
+            OK(compute_stream_launch(stream, &indirect, E));
+        }
+        OK(compute_stream_wait_native(stream, event_kind(), (uintptr_t)their_event, E));
+        if (held) DRIVER(F(on_handle, named("cuEventDestroy_v2", "hipEventDestroy"))(their_event));
+        OK(launch_io(stream, increment, "comes behind it", in, out, WORDS / 64));
+        for (uint32_t i = 0; i < WORDS; i += WORDS - 1) CHECK_EQ(501 + i, get_word(stream, out, i));
+    }
+    compute_buffer_release(in);
+    wait_for_releases(1);
+    DRIVER(F(on_handle, named("cuStreamDestroy_v2", "hipStreamDestroy"))(other_stream));
+}
+
+TEST(t14_work_of_others_waits_for_the_library_s_by_an_event_of_their_own)
+{
+    set_up();
+    if (on("cpu")) {
+        printf("  left out: the host has no events of a driver\n");
+        return;
+    }
+    make_others();
+    uint64_t address = foreign_words(0), seen = foreign_words(0);
+    compute_buffer in = import(address, BYTES), turns = make_buffer(device, 8, "turns"), spun = make_buffer(device, 8, "spun"), counts = make_buffer(device, 12, "counts");
+    compute_kernel spin = make_kernel(device, SPIN), increment = make_kernel(device, INCREMENT);
+    const uint32_t many[2] = { on("hip") ? 100000 : 3000000, 7 }, groups[3] = { WORDS / 64, 1, 1 };
+    put(stream, turns, 0, many, 8);
+    put(stream, counts, 0, groups, 12);
+    compute_buffer words = make_buffer(device, BYTES, "words");
+    for (uint32_t held = 0; held < 2; held++) {
+        fill_words(stream, words, 70 + held);
+        OK(launch_io(stream, spin, "takes a while", turns, spun, 1));
+        compute_binding bindings[2] = { bind(0, words), bind(1, in) };
+        compute_launch_desc desc = launch_desc(increment, WORDS / 64, 1, 1, bindings, 2);
+        if (held) desc.indirect = whole(counts);
+        OK(compute_stream_launch(stream, &desc, E));
+        OK(compute_stream_record_native(stream, event_kind(), (uintptr_t)their_event, E));
+        DRIVER(F(wait_event, named("cuStreamWaitEvent", "hipStreamWaitEvent"))(other_stream, their_event, 0));
+        copy_theirs(seen, address, BYTES);
+        DRIVER(F(on_handle, named("cuStreamSynchronize", "hipStreamSynchronize"))(other_stream));
+        CHECK_EQ(71 + held, peek_word(seen));
+        CHECK_EQ(71 + held, peek_word(seen + BYTES - 4));
+    }
+    compute_buffer_release(in);
+    wait_for_releases(1);
+    DRIVER(F(on_handle, named("cuEventDestroy_v2", "hipEventDestroy"))(their_event));
+    DRIVER(F(on_handle, named("cuStreamDestroy_v2", "hipStreamDestroy"))(other_stream));
+}
+
+TEST(f1_events_that_cannot_be_are_refused)
+{
+    set_up();
+    static const uint32_t kinds[] = { 0, 1, 2, 3, 4, 7, UINT32_MAX };
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_wait_native(stream, kinds[i], 1, E));
+        IS(COMPUTE_ERROR_INVALID_ENUM, compute_stream_record_native(stream, kinds[i], 1, E));
+    }
+    const uint32_t others = on("cuda") ? COMPUTE_NATIVE_HIP_EVENT : COMPUTE_NATIVE_CUDA_EVENT;
+    IS(COMPUTE_ERROR_UNSUPPORTED, compute_stream_wait_native(stream, others, 1, E));
+    IS(COMPUTE_ERROR_UNSUPPORTED, compute_stream_record_native(stream, others, 1, E));
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_wait_native(NULL, others, 1, E));
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_record_native((compute_stream)device, others, 1, E));
+    if (on("cpu")) return;
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_wait_native(stream, event_kind(), 0, E));
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_record_native(stream, event_kind(), 0, E));
+    /* One that was never recorded is not waited for. */
+    make_others();
+    OK(compute_stream_wait_native(stream, event_kind(), (uintptr_t)their_event, E));
+    compute_buffer buffer = make_buffer(device, 64, "buffer");
+    fill_words(stream, buffer, 4);
+    CHECK_EQ(4, get_word(stream, buffer, 3));
+    /* A graph waits for nothing but its own. */
+    compute_graph graph = NULL;
+    uint64_t capture = 0;
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    IS(COMPUTE_ERROR_RECORDING, compute_stream_wait_native(stream, event_kind(), (uintptr_t)their_event, E));
+    IS(COMPUTE_ERROR_RECORDING, compute_stream_record_native(stream, event_kind(), (uintptr_t)their_event, E));
+    IS(COMPUTE_ERROR_CAPTURE, compute_stream_end_capture(stream, capture, &graph, E));
+    DRIVER(F(on_handle, named("cuEventDestroy_v2", "hipEventDestroy"))(their_event));
+    DRIVER(F(on_handle, named("cuStreamDestroy_v2", "hipStreamDestroy"))(other_stream));
+}
+
 /* ---- memory of the library's, used by others ---- */
 
 TEST(t14_what_is_exported_is_the_driver_s_own_memory_both_ways)
@@ -915,6 +1050,9 @@ int main(int argc, char **argv)
     RUN(t14_pinned_and_managed_memory_are_told_apart_and_so_are_other_contexts);
     RUN(t14_memory_of_pools_and_memory_that_is_mapped_in_pieces_is_imported);
     RUN(ffi_03_imports_leave_the_thread_s_device_and_context_alone);
+    RUN(t14_work_of_the_library_waits_for_an_event_of_the_driver_s_own_on_the_device);
+    RUN(t14_work_of_others_waits_for_the_library_s_by_an_event_of_their_own);
+    RUN(f1_events_that_cannot_be_are_refused);
     RUN(t14_what_is_exported_is_the_driver_s_own_memory_both_ways);
     return finish();
 }

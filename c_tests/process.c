@@ -426,6 +426,8 @@ static int every_call_in_the_child(void)
     FORKED(api.stream_sync(s->stream, NULL, 0, 0, COMPUTE_FOREVER, &error));
     FORKED(api.buffer_create(s->device, &buffer_desc, &buffer, &error));
     compute_import_desc import_desc = COMPUTE_IMPORT_DESC_INIT;
+    FORKED(api.stream_wait_native(s->stream, COMPUTE_NATIVE_CUDA_EVENT, 1, &error));
+    FORKED(api.stream_record_native(s->stream, COMPUTE_NATIVE_CUDA_EVENT, 1, &error));
     FORKED(api.buffer_import(s->device, &import_desc, &buffer, &error));
     FORKED(api.buffer_retain(s->in, &error));
     FORKED(api.buffer_destroy(s->in, &error));

@@ -661,6 +661,15 @@ public:
         return info;
     }
 
+    /// Makes later work wait for an event of the driver's own (`kind`: `COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`), as the caller has recorded it.
+    void wait_native(std::uint32_t kind, std::uint64_t event) const {
+        detail::run([&](compute_error *failed) { return compute_stream_wait_native(handle_, kind, event, failed); });
+    }
+    /// Records an event of the driver's own behind all work so far.
+    void record_native(std::uint32_t kind, std::uint64_t event) const {
+        detail::run([&](compute_error *failed) { return compute_stream_record_native(handle_, kind, event, failed); });
+    }
+
     /// Copies host bytes into a view of the same size.
     void write(const view &to, const void *bytes, std::uint64_t size) const {
         detail::run([&](compute_error *failed) { return compute_stream_write(handle_, &to.get(), bytes, size, failed); });

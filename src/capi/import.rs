@@ -41,7 +41,8 @@ impl Owner {
 /// The caller vouches that the memory is what `desc` says, stays there, and can be used by the device until `released` has been called: that comes
 /// once, when the handle has ended and all work, graphs, readbacks and mappings that use the buffer are over, from a thread of the library, with no lock held. An import that fails
 /// calls nothing. The order with the caller's own work is the caller's, too: what wrote the bytes is over before work of the library is enqueued that uses them,
-/// and work of the caller's that uses them comes after a wait for an event of the library's stream.
+/// and work of the caller's that uses them comes after a wait for an event of the library's stream. On cuda and hip both can be left to the device:
+/// `compute_stream_wait_native`, `compute_stream_record_native`. On Vulkan the rules of `compute_stream_export` hold: a shared queue, flushes, and barriers of the caller's.
 ///
 /// A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
 /// `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with

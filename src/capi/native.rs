@@ -8,7 +8,7 @@ use compute_hal::{HostVulkan, NativeKind, VulkanHost, VulkanLoader};
 
 use super::boundary::*;
 use super::buffer::{read_view, view_of};
-use super::objects::{find, peek};
+use super::objects::{find, guard_call, peek};
 use super::shared::access_of;
 use super::status::*;
 use super::stream::place;
@@ -185,5 +185,57 @@ pub unsafe extern "C" fn compute_written(view: *const compute_view, out_error: *
         let view = unsafe { read_view(view, "view") }?;
         runtime::written(&view_of(&find(view.buffer)?, &view)?)?;
         Ok(COMPUTE_OK)
+    })
+}
+
+/// Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
+/// (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
+/// destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
+///
+/// Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+///
+/// # Safety
+/// `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_wait_native(
+    stream: compute_stream,
+    kind: u32,
+    event: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard_call(stream, "a wait for an event of the driver's own", out_error, || {
+        let driver = driver_of(kind)?;
+        find(stream)?.wait_native(driver, event)?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// Records an event of the driver's own, made by the caller, behind all that was enqueued on the stream so far: work of the caller's that waits for it comes behind that work, on the
+/// device. Does not wait, unless work of the stream is held back on the host (behind a grid from memory, or an event that is still to come): then for that. Errors as
+/// `compute_stream_wait_native`. It says nothing about bytes: those of work that fails, or fails later, are as others see them in memory; `compute_stream_export` for reading tells.
+///
+/// # Safety
+/// As `compute_stream_wait_native`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_record_native(
+    stream: compute_stream,
+    kind: u32,
+    event: u64,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard_call(stream, "recording an event of the driver's own", out_error, || {
+        let driver = driver_of(kind)?;
+        let stream = Arc::clone(&*find(stream)?);
+        stream.record_native(driver, event)?;
+        Ok(COMPUTE_OK)
+    })
+}
+
+/// The driver of a kind of events, by what its pointers are.
+fn driver_of(kind: u32) -> Result<NativeKind, Complaint> {
+    Ok(match kind {
+        COMPUTE_NATIVE_CUDA_EVENT => NativeKind::CudaPointer,
+        COMPUTE_NATIVE_HIP_EVENT => NativeKind::HipPointer,
+        other => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_NATIVE_ kind of events"),
     })
 }

@@ -728,6 +728,12 @@ pub struct compute_table {
     pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
     /// `compute_tensor_map_desc_init`
     pub tensor_map_desc_init: unsafe extern "C" fn(desc: *mut compute_tensor_map_desc),
+    /// `compute_stream_wait_native`
+    pub stream_wait_native:
+        unsafe extern "C" fn(stream: compute_stream, kind: u32, event: u64, out_error: *mut compute_error) -> compute_status,
+    /// `compute_stream_record_native`
+    pub stream_record_native:
+        unsafe extern "C" fn(stream: compute_stream, kind: u32, event: u64, out_error: *mut compute_error) -> compute_status,
     /// `compute_import_desc_init`
     pub import_desc_init: unsafe extern "C" fn(desc: *mut compute_import_desc),
     /// `compute_buffer_import`
@@ -894,6 +900,8 @@ static TABLE: compute_table = compute_table {
     written: native::compute_written,
     native_desc_init: descriptors::compute_native_desc_init,
     tensor_map_desc_init: descriptors::compute_tensor_map_desc_init,
+    stream_wait_native: native::compute_stream_wait_native,
+    stream_record_native: native::compute_stream_record_native,
     import_desc_init: descriptors::compute_import_desc_init,
     buffer_import: import::compute_buffer_import,
 };

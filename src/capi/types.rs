@@ -375,6 +375,11 @@ pub const COMPUTE_NATIVE_CUDA_POINTER: u32 = 3;
 /// A `hipDeviceptr_t`.
 pub const COMPUTE_NATIVE_HIP_POINTER: u32 = 4;
 
+/// What `compute_stream_wait_native` and `compute_stream_record_native` take: a `CUevent`.
+pub const COMPUTE_NATIVE_CUDA_EVENT: u32 = 5;
+/// A `hipEvent_t`.
+pub const COMPUTE_NATIVE_HIP_EVENT: u32 = 6;
+
 /// Called once when the library no longer uses what it was lent. From a thread of the library, with no lock held; any call is allowed. It must not unwind.
 pub type compute_released_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
 

@@ -26,6 +26,7 @@ pub mod log;
 mod mapping;
 mod memory;
 mod native;
+mod native_event;
 mod place;
 mod prints;
 mod queue;

@@ -13,6 +13,7 @@ mod declared;
 mod device;
 pub mod driver;
 pub mod elf;
+mod events;
 mod exit;
 mod flight;
 mod foreign;

@@ -135,6 +135,14 @@ impl Queue for GpuQueue {
         }
     }
 
+    fn wait_native(&self, event: u64) -> Result<(), DeviceError> {
+        self.lane.wait_native(event)
+    }
+
+    fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
+        self.lane.record_native(event)
+    }
+
     fn mark(&self, at: Position) {
         self.lane.mark(at);
     }

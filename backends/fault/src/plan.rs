@@ -50,7 +50,7 @@ impl Calls {
     pub const WRITE: Self = Self(1 << 7);
     /// `Queue::read`.
     pub const READ: Self = Self(1 << 8);
-    /// `Queue::wait_for`.
+    /// `Queue::wait_for`, `wait_native` and `record_native`.
     pub const WAIT_FOR: Self = Self(1 << 9);
     /// `Queue::submit`.
     pub const SUBMIT: Self = Self(1 << 10);

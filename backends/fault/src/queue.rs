@@ -172,6 +172,16 @@ impl Queue for FaultQueue {
         self.lane.inner.wait_for(queue, position)
     }
 
+    fn wait_native(&self, event: u64) -> Result<(), DeviceError> {
+        self.common.meet(Calls::WAIT_FOR, "wait_native", false)?;
+        self.lane.inner.wait_native(event)
+    }
+
+    fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
+        self.common.meet(Calls::WAIT_FOR, "record_native", false)?;
+        self.lane.inner.record_native(event)
+    }
+
     fn mark(&self, at: Position) {
         let _guard = self.lane.enqueuing.lock();
         if !self.lane.sealed() {

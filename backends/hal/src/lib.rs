@@ -449,6 +449,17 @@ pub trait Queue: Send + Sync {
     /// Makes later work of this queue wait for a position of another queue of the same device, on the device. That position may
     /// not have been enqueued yet only if its `mark` is certain to follow.
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError>;
+    /// Makes later work of this queue wait, on the device, for an event of the driver's own, as somebody else has recorded it until now (T14). It need not live longer
+    /// than the call. Whoever names it vouches that it is one of this device's driver.
+    fn wait_native(&self, event: u64) -> Result<(), DeviceError> {
+        let _ = event;
+        Err(DeviceError::Unsupported("events of a driver's own"))
+    }
+    /// Records an event of the driver's own behind all work of this queue (T14). False: the driver does not have all of that yet, and nothing was recorded.
+    fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
+        let _ = event;
+        Err(DeviceError::Unsupported("events of a driver's own"))
+    }
     /// Completes `at` without work, in order. Cannot fail: it is how a position whose work was refused still completes.
     fn mark(&self, at: Position);
     /// Sends what is collected to the device. Devices that do not collect do nothing.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
+    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -245,6 +245,18 @@ impl Device for WgpuDevice {
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
         Ok(native)
+    }
+
+    fn import(&self, foreign: &Foreign) -> Result<Region, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        // Of a device that wgpu has made nobody else has buffers.
+        if shared.gpu.host().is_none() {
+            return Err(DeviceError::Unsupported(
+                "imported memory where the VkDevice is not the host's own (compute_vulkan_desc)",
+            ));
+        }
+        shared.memory.import(shared.gpu.device(), shared.next_id(), foreign, shared.limits.allocation_size)
     }
 
     fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {

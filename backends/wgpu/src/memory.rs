@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use compute_hal::{DeviceError, HostTarget, MemoryId, Position, Region};
-use parking_lot::RwLock;
+use compute_hal::{DeviceError, Foreign, HostTarget, MemoryId, Owned, Position, Region};
+use parking_lot::{Mutex, RwLock};
 
 use crate::errors::{device_error, scoped};
 use crate::vulkan::{self, SharedMemory};
@@ -30,12 +30,19 @@ pub(crate) struct Block {
     shown: AtomicU64,
     /// Others use it, too, and nobody here knows when.
     foreign: AtomicBool,
+    /// Nobody imports it while it is the library's, until the runtime has given it back.
+    owned: Mutex<Option<Owned>>,
 }
 
 impl Block {
     pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>) -> Self {
         let (used, shown) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, buffer, size, host, used, shown, foreign: AtomicBool::new(false) }
+        Self { id, buffer, size, host, used, shown, foreign: AtomicBool::new(false), owned: Mutex::default() }
+    }
+
+    fn owned_by(mut self, owned: Option<Owned>) -> Self {
+        *self.owned.get_mut() = owned;
+        self
     }
 
     /// Notes work that uses it, in the batch of this number. Whether the host has to be shown what the batch does there, and was not going to be.
@@ -89,8 +96,25 @@ impl Memory {
                 .map(|(buffer, host)| (buffer, Some(host)))?,
             None => (create(device, "block", size, BLOCK_USAGE, false)?, None),
         };
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host)));
+        let place = vulkan::export(&buffer).and_then(|handle| vulkan::space(device, handle));
+        let owned = place.map(|space| Owned::allocated(space, 0, buffer.size()));
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host).owned_by(owned)));
         Ok(MemoryId(id))
+    }
+
+    /// A buffer of the host's on its own Vulkan device, as a block that ends where the bytes do. Its memory is not for the host to look at in place.
+    pub(crate) fn import(&self, device: &wgpu::Device, id: u64, foreign: &Foreign, limit: u64) -> Result<Region, DeviceError> {
+        let Foreign { handle, offset, size, .. } = *foreign;
+        let whole = offset.saturating_add(size);
+        if whole > limit {
+            return Err(DeviceError::TooLarge { asked: whole, limit });
+        }
+        let place =
+            vulkan::space(device, handle).ok_or(DeviceError::Unsupported("imported memory of an API other than Vulkan"))?;
+        let owned = Owned::imported(place, offset, size)?;
+        let buffer = vulkan::import(device, handle, &descriptor("imported", whole, BLOCK_USAGE)?)?;
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None).owned_by(Some(owned))));
+        Ok(Region { memory: MemoryId(id), offset, size })
     }
 
     /// The address of a block whose memory is the host's.
@@ -103,7 +127,10 @@ impl Memory {
     pub(crate) fn free(&self, memory: MemoryId) -> bool {
         // Dropped with the lock given back.
         let block = self.blocks.write().remove(&memory.0);
-        block.is_some()
+        block.is_some_and(|block| {
+            drop(block.owned.lock().take());
+            true
+        })
     }
 
     /// Looks a region up; one that is not inside a living block is a bug of the runtime.

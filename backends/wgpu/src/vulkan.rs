@@ -2,7 +2,7 @@
 //! host and device share.
 
 use ash::vk::{self, Handle as _};
-use compute_hal::{DeviceError, HostTarget};
+use compute_hal::{DeviceError, HostTarget, ImportRefusal, Space};
 use wgpu::hal;
 use wgpu::hal::api::Vulkan;
 
@@ -228,6 +228,40 @@ fn ask() -> String {
         Ok(devices) => format!("no adapter; the drivers have {} devices, none of them with graphics and compute", devices.len()),
         Err(error) => format!("the drivers cannot list their devices: {error:?}"),
     }
+}
+
+/// A buffer of the host's (T14), which wgpu uses and never destroys. That it was made for what the descriptor says, and is as long, is for the host to vouch for.
+pub(crate) fn import(
+    device: &wgpu::Device,
+    handle: u64,
+    descriptor: &wgpu::BufferDescriptor<'_>,
+) -> Result<wgpu::Buffer, DeviceError> {
+    let buffer = vk::Buffer::from_raw(handle);
+    let room = {
+        // SAFETY: nothing of the device is destroyed.
+        let native = unsafe { device.as_hal::<Vulkan>() };
+        let native = native.ok_or_else(|| DeviceError::Internal("an import on an API other than Vulkan".into()))?;
+        // SAFETY: the host vouches that it is a buffer of this device.
+        unsafe { native.raw_device().get_buffer_memory_requirements(buffer) }.size
+    };
+    // Vulkan does not tell how long a buffer is, but that it is no longer than its memory.
+    if descriptor.size > room {
+        let text = format!("bytes up to {} were named, and the VkBuffer takes {room} bytes of memory", descriptor.size);
+        return Err(ImportRefusal::OutOfRange.because(text));
+    }
+    // SAFETY: as the host vouches: it is a buffer of this device, made for these usages, whose bytes are there, and it stays until wgpu has dropped this one.
+    let made = scoped(device, || unsafe {
+        let native = hal::vulkan::Buffer::from_raw_externally_owned(buffer, Box::new(|| {}));
+        device.create_buffer_from_hal::<Vulkan>(native, descriptor)
+    });
+    made.map_err(|error| device_error("create_buffer_from_hal", descriptor.size, &error))
+}
+
+/// Where the bytes of a buffer are, as the process tells them apart; `None`: on another API.
+pub(crate) fn space(device: &wgpu::Device, buffer: u64) -> Option<Space> {
+    // SAFETY: the handle is only told.
+    let native = unsafe { device.as_hal::<Vulkan>() }?;
+    Some(Space::Vulkan { device: native.raw_device().handle().as_raw(), buffer })
 }
 
 /// The `VkBuffer` of a buffer.

@@ -317,7 +317,7 @@ pub(super) fn t14_imported_memory_of_the_host_s_is_worked_on_in_place(subject: &
         let region = bench.device.import(&foreign)?;
         already_owned(&bench, handle, 0, 32)?;
         bench.queue.fill(bench.at(), part(region, 16, 32), &[1, 2])?;
-        let mut expected = vec![7_u8, 0, 0, 0, 0, 0, 0, 0].repeat(64);
+        let mut expected = [7_u8, 0, 0, 0, 0, 0, 0, 0].repeat(64);
         replace(&mut expected, 16, [1_u8, 2].repeat(16).iter())?;
         same(&bench.read(region)?, &expected, "imported memory")?;
         bench.device.free(region.memory);
