@@ -24,6 +24,8 @@ pub(crate) struct Block {
     size: u64,
     /// Its bytes in the host's memory, until the buffer goes.
     host: Option<HostTarget>,
+    /// The host has to be shown what work did there.
+    shows: bool,
     /// The position of the last work that uses it.
     used: AtomicU64,
     /// The batch at whose end the host is shown what it did there.
@@ -33,9 +35,9 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>) -> Self {
+    pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>, shows: bool) -> Self {
         let (used, shown) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, buffer, size, host, used, shown, foreign: AtomicBool::new(false) }
+        Self { id, buffer, size, host, shows, used, shown, foreign: AtomicBool::new(false) }
     }
 
     /// Notes work that uses it, in the batch of this number. Whether the host has to be shown what the batch does there, and was not going to be.
@@ -44,7 +46,7 @@ impl Block {
             return false;
         }
         self.used.fetch_max(at, Ordering::AcqRel);
-        self.shown.swap(batch, Ordering::Relaxed) != batch
+        self.shows && self.shown.swap(batch, Ordering::Relaxed) != batch
     }
 
     pub(crate) fn share(&self) {
@@ -89,7 +91,7 @@ impl Memory {
                 .map(|(buffer, host)| (buffer, Some(host)))?,
             None => (create(device, "block", size, BLOCK_USAGE, false)?, None),
         };
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host)));
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host, shared.is_some_and(|shared| shared.shows))));
         Ok(MemoryId(id))
     }
 
