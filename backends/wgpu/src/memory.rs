@@ -24,6 +24,8 @@ pub(crate) struct Block {
     size: u64,
     /// Its bytes in the host's memory, until the buffer goes.
     host: Option<HostTarget>,
+    /// The host has to be shown what work did there.
+    shows: bool,
     /// The position of the last work that uses it.
     used: AtomicU64,
     /// The batch at whose end the host is shown what it did there.
@@ -35,9 +37,9 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>) -> Self {
+    pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>, shows: bool) -> Self {
         let (used, shown) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, buffer, size, host, used, shown, foreign: AtomicBool::new(false), owned: Mutex::default() }
+        Self { id, buffer, size, host, shows, used, shown, foreign: AtomicBool::new(false), owned: Mutex::default() }
     }
 
     fn owned_by(mut self, owned: Option<Owned>) -> Self {
@@ -51,7 +53,7 @@ impl Block {
             return false;
         }
         self.used.fetch_max(at, Ordering::AcqRel);
-        self.shown.swap(batch, Ordering::Relaxed) != batch
+        self.shows && self.shown.swap(batch, Ordering::Relaxed) != batch
     }
 
     pub(crate) fn share(&self) {
@@ -98,7 +100,8 @@ impl Memory {
         };
         let place = vulkan::export(&buffer).and_then(|handle| vulkan::space(device, handle));
         let owned = place.map(|space| Owned::allocated(space, 0, buffer.size()));
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, size, host).owned_by(owned)));
+        let block = Block::new(id, buffer, size, host, shared.is_some_and(|shared| shared.shows)).owned_by(owned);
+        self.blocks.write().insert(id, Arc::new(block));
         Ok(MemoryId(id))
     }
 

@@ -99,9 +99,27 @@ impl WgpuQueue {
         assert!(made.is_ok());
     }
 
-    /// Buffers that the open batch shows the host.
-    pub(crate) fn to_be_shown(&self) -> usize {
-        self.lane.recorder.lock().batch.shown.len()
+    /// Notes uses of a block that has to be shown to the host, all in one batch, and sends that; how many buffers it showed after each.
+    pub(crate) fn uses_shown(&self, at: Position, block: &Arc<Block>, uses: usize) -> Vec<usize> {
+        let mut recorder = self.lane.recorder.lock();
+        self.lane.touch(&mut recorder, at);
+        let mut use_it = |_| {
+            recorder.uses(block);
+            recorder.batch.shown.len()
+        };
+        let shown = (0..uses).map(&mut use_it).collect();
+        recorder.close(&self.lane.shared, at);
+        assert!(self.lane.send_off(recorder).is_ok());
+        shown
+    }
+
+    /// A block as a GPU has it that shares the host's memory.
+    pub(crate) fn shown_block(&self, memory: &HostTarget) -> Arc<Block> {
+        let shared = &self.lane.shared;
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+        let buffer = create(shared.gpu.device(), "shown", memory.size() as u64, usage, false).ok();
+        let host = Some(memory.clone());
+        Arc::new(Block::new(shared.next_id(), buffer.expect("a buffer"), memory.size() as u64, host, true))
     }
 
     /// Batches under way.
@@ -151,7 +169,7 @@ impl Lane {
     pub(crate) fn grid(shared: &Shared) -> Result<Arc<Block>, DeviceError> {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::INDIRECT;
         let grid = create(shared.gpu.device(), "grid", 16, usage, false)?;
-        Ok(Arc::new(Block::new(shared.next_id(), grid, 16, None)))
+        Ok(Arc::new(Block::new(shared.next_id(), grid, 16, None, false)))
     }
 
     fn new(id: QueueId, shared: Arc<Shared>, grid: Arc<Block>) -> Self {

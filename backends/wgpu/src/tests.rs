@@ -117,22 +117,17 @@ fn l8_a_read_is_made_at_once_only_of_memory_that_nothing_under_way_uses() {
 }
 
 #[test]
-fn the_host_is_shown_each_block_once_by_every_batch_that_uses_it() {
-    queues(|device, queue| {
-        let [one, two] = [(); 2].map(|()| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
-        let each = usize::from(device.capabilities().host_visible);
+fn the_host_is_shown_a_block_once_by_every_batch_that_uses_it() {
+    queues(|_, queue| {
+        let (one, two) = (queue.shown_block(&fives()), queue.shown_block(&fives()));
         for batch in 0..3 {
-            let first = 10 * batch + 1;
-            assert_eq!(queue.to_be_shown(), 0);
-            queue.use_on_device(first, one);
-            queue.use_on_device(first + 1, one);
-            assert_eq!(queue.to_be_shown(), each);
-            queue.use_on_device(first + 2, two);
-            queue.use_on_device(first + 3, one);
-            assert_eq!(queue.to_be_shown(), 2 * each);
-            assert_eq!(queue.wait(first + 3, None).unwrap(), Waited::Done);
+            let at = 10 * batch + 1;
+            assert_eq!(queue.uses_shown(at, &one, 3), [1, 1, 1], "batch {batch}");
+            assert_eq!(queue.uses_shown(at + 1, &two, 1), [1]);
+            assert_eq!(queue.wait(at + 1, None).unwrap(), Waited::Done);
+            assert!(one.at_hand(0, 64, queue.completed()).is_some() && one.at_hand(0, 64, at - 1).is_none());
         }
-        assert!(queue.take_late().is_empty());
+        assert!(queue.take_late().is_empty(), "wgpu refused what shows the host a buffer");
     });
 }
 

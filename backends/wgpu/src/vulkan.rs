@@ -34,9 +34,14 @@ pub(crate) fn facts(adapter: &wgpu::Adapter) -> Option<Facts> {
     Some(Facts { uuid: identity.device_uuid, memory: own.fold(0, |all, heap| all.saturating_add(heap.size)) })
 }
 
-/// The kinds of memory, as bits, that are the device's own and the host's at once.
+/// Memory that is the device's own and the host's at once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedMemory(u32);
+pub(crate) struct SharedMemory {
+    /// Its kinds, as bits.
+    kinds: u32,
+    /// Whether the host has to be shown what the device wrote. Not by a processor: its caches are the host's, and its drivers wait for all that is under way at each barrier.
+    pub(crate) shows: bool,
+}
 
 /// Cached, as the host reads there; coherent, as it is told of nothing but the end of work.
 const SHARED: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
@@ -63,7 +68,7 @@ pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<SharedMemory> {
     let fits = |flags: vk::MemoryPropertyFlags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags);
     let kinds = memory.memory_types_as_slice().iter().enumerate().filter(|(_, kind)| fits(kind.property_flags));
     let bits = kinds.fold(0, |bits, (index, _)| bits | 1 << index);
-    (bits != 0).then_some(SharedMemory(bits))
+    (bits != 0).then_some(SharedMemory { kinds: bits, shows: kind != wgpu::DeviceType::Cpu })
 }
 
 /// Addresses of blocks are multiples of this; Vulkan promises 64.
@@ -141,7 +146,7 @@ impl Parts {
     unsafe fn back(device: &ash::Device, shared: SharedMemory, buffer: vk::Buffer) -> Result<Self, vk::Result> {
         // SAFETY: as our own caller says.
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
-        let kinds = needs.memory_type_bits & shared.0;
+        let kinds = needs.memory_type_bits & shared.kinds;
         // Not out of memory: nothing that is given back helps.
         let mut refused = vk::Result::ERROR_FEATURE_NOT_PRESENT;
         for kind in (0..u32::BITS).filter(|kind| kinds >> kind & 1 == 1) {

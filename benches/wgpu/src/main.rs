@@ -1,6 +1,6 @@
 //! What the same work costs through the library's wgpu device, through wgpu itself, wgpu-native, cubecl and OpenCL, in one run and in turns. A peer that is not there is left out, and said to be.
 //!
-//!     wgpu-peers [ROUNDS]          (default 9)
+//!     wgpu-peers [ROUNDS [ROW]]    (default: 9 rounds of every row; of the rows only those whose name contains ROW)
 //!
 //! Each line: what was measured, then for each peer the median of wall clock, the best round, and the processor time of all threads.
 //! The ratio is to wgpu in the same round; the median of these is given. Run it once as it is and once under `taskset -c 0`.
@@ -240,10 +240,13 @@ fn main() {
     println!("{rounds} rounds; not here: {missing:?}");
     let mut bytes = Bytes { data: (0..LARGE).map(|at| (at * 7) as u8).collect(), out: vec![1; LARGE] };
     peers.iter_mut().for_each(|peer| peer.prepare_large(LARGE));
-    for row in &ROWS {
+    let only = arguments.get(2).cloned().unwrap_or_default();
+    for row in ROWS.iter().filter(|row| row.name.contains(&only)) {
         let rounds = if row.times == 1 { rounds.min(9) } else { rounds };
         measure(row, &mut peers, &mut bytes, rounds);
     }
     drop(peers);
-    measure_starts(rounds);
+    if "start".contains(&only) {
+        measure_starts(rounds);
+    }
 }

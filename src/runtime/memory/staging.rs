@@ -19,8 +19,8 @@ use super::budget::over_budget;
 const LEAST: u64 = 4096;
 /// Bytes of the largest piece that may have half as much again to spare.
 const MOST_DOUBLED: u64 = 16 << 20;
-/// Bytes that are kept for later. A larger piece is not kept at all: to touch it anew costs more than to copy it.
-const MOST_KEPT: u64 = 64 << 20;
+/// Bytes that are kept for later: one piece of a large read beside those of many small ones. To touch memory anew for each read costs more than to copy it.
+const MOST_KEPT: u64 = (64 << 20) + MOST_DOUBLED;
 /// Pieces that are kept for later.
 const MOST_PIECES: usize = 64;
 
