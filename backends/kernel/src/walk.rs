@@ -42,6 +42,17 @@ pub(crate) fn statements_mut(block: &mut Block, f: &mut dyn FnMut(&mut Statement
     }
 }
 
+/// Whether a block may go on with the next pass of the loop that it is the body of.
+pub(crate) fn continues(block: &[Statement]) -> bool {
+    block.iter().any(|statement| match statement {
+        Statement::Continue => true,
+        Statement::Block(inner) => continues(inner),
+        Statement::If { accept, reject, .. } => continues(accept) || continues(reject),
+        Statement::Switch { cases, .. } => cases.iter().any(|case| continues(&case.body)),
+        _ => false,
+    })
+}
+
 /// Calls `f` for every call in a block: what is called, with which arguments.
 pub(crate) fn calls(block: &Block, mut f: impl FnMut(Handle<Function>, &[Handle<Expression>])) {
     statements(block, &mut |statement| {

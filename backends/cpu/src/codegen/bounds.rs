@@ -7,12 +7,13 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use super::emitter::Emitter;
 use super::layout::{Elements, Shape};
 use super::program::ValueRef;
+use super::range::Known;
 use super::stop::{Result, Stop};
 use super::value::{Parts, Pointer, Val};
 
 impl Emitter<'_> {
-    /// A pointer to an element. `bound` is what the index is known to be below.
-    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, bound: Option<u64>) -> Result<Pointer> {
+    /// A pointer to an element.
+    pub(super) fn index_pointer(&mut self, base: &Pointer, index: Value, signed: bool, known: Known) -> Result<Pointer> {
         let elements = self.layout.elements(base.shape)?;
         let wide = self.widened(index, signed);
         let step = self.b.ins().imul_imm_u(wide, i64::from(elements.stride));
@@ -21,8 +22,9 @@ impl Emitter<'_> {
             None => step,
         };
         let mut pointer = Pointer { shape: elements.shape, dynamic: Some(dynamic), ..base.clone() };
-        let surely = bound.zip(elements.count).is_some_and(|(bound, count)| bound <= u64::from(count));
-        if surely || self.options.bounds == Bounds::Unchecked {
+        let surely = known.bound.zip(elements.count).is_some_and(|(bound, count)| bound <= u64::from(count));
+        pointer.placed |= known.here && !surely;
+        if surely || known.here || self.options.bounds == Bounds::Unchecked {
             return Ok(pointer);
         }
         let ok = self.in_range(base, elements, index, wide)?;

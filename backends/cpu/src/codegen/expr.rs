@@ -79,8 +79,8 @@ impl Emitter<'_> {
                 let pointer = self.value(operand(pointer))?.pointer()?;
                 self.load(&pointer, number)
             }
-            Expression::Access { base, index } => self.access(operand(base), operand(index), number),
-            Expression::AccessIndex { base, index } => self.access_index(operand(base), index, number),
+            Expression::Access { base, index } => self.access(at, operand(base), operand(index), number),
+            Expression::AccessIndex { base, index } => self.access_index(at, operand(base), index, number),
             Expression::ArrayLength(pointer) => {
                 let pointer = self.value(operand(pointer))?.pointer()?;
                 Ok(Val::one(self.array_length(&pointer)?))
@@ -201,31 +201,31 @@ impl Emitter<'_> {
         Ok(Val::Pointer(Rc::new(Pointer::new(root, shape, read_only))))
     }
 
-    fn access(&mut self, base: ValueRef, index: ValueRef, number: Option<u32>) -> Result<Val> {
+    fn access(&mut self, at: ValueRef, base: ValueRef, index: ValueRef, number: Option<u32>) -> Result<Val> {
         let signed = self.is_signed(index)?;
-        let bound = self.plan.ranges.bound(self.program, index);
+        let known = self.plan.ranges.known(self.program, at, index);
         let index = self.value(index)?.scalar()?;
         let origin = self.program.origin(base);
         if let Ok(shape @ Shape::Array(_)) = self.shape_of(origin)
             && let Some(table) = self.constant_table(origin, shape)?
         {
-            let element = self.index_pointer(&table, index, signed, bound)?;
+            let element = self.index_pointer(&table, index, signed, known)?;
             return self.load(&element, number);
         }
         let value = self.value(base)?;
         if let Val::Pointer(pointer) = value {
-            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, bound)?)));
+            return Ok(Val::Pointer(Rc::new(self.index_pointer(&pointer, index, signed, known)?)));
         }
         let shape = self.shape_of(base)?;
         if let (Val::Parts(parts), Shape::Vector(..) | Shape::Matrix { .. }) = (&value, shape) {
             return self.index_parts(parts, shape, index);
         }
         let whole = self.materialise(value, shape)?;
-        let element = self.index_pointer(&whole, index, signed, bound)?;
+        let element = self.index_pointer(&whole, index, signed, known)?;
         self.load(&element, number)
     }
 
-    fn access_index(&mut self, base: ValueRef, index: u32, number: Option<u32>) -> Result<Val> {
+    fn access_index(&mut self, at: ValueRef, base: ValueRef, index: u32, number: Option<u32>) -> Result<Val> {
         let value = self.value(base)?;
         let shape = match value {
             Val::Pointer(ref pointer) => pointer.shape,
@@ -234,8 +234,9 @@ impl Emitter<'_> {
         if let (Val::Pointer(pointer), Shape::Array(_)) = (&value, shape) {
             // One element is sure to be there; more only the binding knows.
             if self.layout.elements(shape)?.count.is_none() && index > 0 {
+                let known = self.plan.ranges.known_here(self.program, at);
                 let index = self.int(i64::from(index));
-                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, None)?)));
+                return Ok(Val::Pointer(Rc::new(self.index_pointer(pointer, index, false, known)?)));
             }
         }
         let member = self.layout.member(shape, index)?;

@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
 pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> {
     let layout = Layout::new(source.module)?;
     let mut program = Program::build(source, &layout)?;
-    let plan = Plan::build(&mut program, &layout)?;
+    let plan = Plan::build(&mut program, &layout, source.index)?;
     let mut jit = new_module()?;
     let mut context = jit.make_context();
     context.func.signature.params.push(AbiParam::new(types::I64));

@@ -73,7 +73,7 @@ impl Emitter<'_> {
         let (mut base, fixed) = self.base(pointer.root)?;
         let offset = u64::from(fixed) + u64::from(pointer.offset);
         // What may lie out of range must not be loaded earlier than the source says.
-        let movable = pointer.dynamic.is_none() || pointer.ok.is_some();
+        let movable = !pointer.placed && (pointer.dynamic.is_none() || pointer.ok.is_some());
         let flags = if pointer.read_only && movable { constant() } else { trusted() };
         if let Some(dynamic) = pointer.dynamic {
             base = self.b.ins().iadd(base, dynamic);

@@ -99,12 +99,12 @@ pub(super) struct Plan<'a> {
     /// By target: whether it needs a flag.
     pub(super) flags: Vec<bool>,
     pub(super) uniform: Uniform,
-    pub(super) ranges: Ranges,
+    pub(super) ranges: Ranges<'a>,
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn build(program: &mut Program<'a>, layout: &Layout<'a>) -> Result<Self> {
-        let ranges = Ranges::find(program);
+    pub(super) fn build(program: &mut Program<'a>, layout: &Layout<'a>, index: usize) -> Result<Self> {
+        let ranges = Ranges::find(program, index);
         let mut body = std::mem::take(&mut program.body);
         let targets = program.targets as usize;
         let exit = program.exit;

@@ -49,6 +49,8 @@ pub(super) enum Resolved {
 }
 
 pub(super) struct Frame<'a> {
+    /// Of the module; nothing for the entry point.
+    pub(super) handle: Option<Handle<Function>>,
     pub(super) function: &'a Function,
     pub(super) info: &'a FunctionInfo,
     /// The caller's expressions; empty for the entry point, whose arguments are built-in inputs.
@@ -262,7 +264,7 @@ impl<'a> Inliner<'a, '_> {
     fn entry(&mut self, info: &'a FunctionInfo) -> Result<()> {
         let mut body = self.privates()?;
         let function = &self.program.entry.function;
-        let frame = self.frame(function, info, Vec::new())?;
+        let frame = self.frame((None, function), info, Vec::new())?;
         let exit = self.target();
         self.program.exit = exit;
         body.extend(self.function(frame, exit)?);
@@ -309,7 +311,12 @@ impl<'a> Inliner<'a, '_> {
         Ok(nodes)
     }
 
-    fn frame(&mut self, function: &'a Function, info: &'a FunctionInfo, arguments: Vec<ValueRef>) -> Result<FrameId> {
+    fn frame(
+        &mut self,
+        (handle, function): (Option<Handle<Function>>, &'a Function),
+        info: &'a FunctionInfo,
+        arguments: Vec<ValueRef>,
+    ) -> Result<FrameId> {
         let program = &mut self.program;
         let id = FrameId(program.frames.len() as u32);
         let first_value = program.emitted.len() as u32;
@@ -328,7 +335,7 @@ impl<'a> Inliner<'a, '_> {
             let shape = self.layout.shape(r.ty)?;
             program.locals.push(Local { shape, initial: Initial::Zero, indexed: false });
         }
-        program.frames.push(Frame { function, info, arguments, first_value, first_local, result });
+        program.frames.push(Frame { handle, function, info, arguments, first_value, first_local, result });
         self.find_roots(id);
         Ok(id)
     }
@@ -490,7 +497,7 @@ impl<'a> Inliner<'a, '_> {
         }
         let arguments = arguments.iter().map(|&expr| ValueRef { frame: scope.frame, expr }).collect();
         let callee = &self.program.module.functions[function];
-        let frame = self.frame(callee, &self.program.module_info[function], arguments)?;
+        let frame = self.frame((Some(function), callee), &self.program.module_info[function], arguments)?;
         let exit = self.target();
         if self.program.reporter == Some(function) {
             self.program.cold.insert(exit);

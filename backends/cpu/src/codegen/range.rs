@@ -1,26 +1,38 @@
 //! Upper bounds of index expressions that are known when the code is made, so that their checks can be left out.
 //!
-//! What operators do to bounds is `compute_kernel::range`'s. Here is what the inlined program says of its loops: a bound is exclusive and holds for the index read as an
+//! What conditions prove, and what operators do to bounds, is `compute_kernel::range`'s. Here is what the inlined program says of its loops: a bound is exclusive and holds for the index read as an
 //! unsigned number, and whoever needs proof of more keeps the check.
 
 use std::collections::HashMap;
 
-use compute_kernel::range::{self, Code};
+use compute_kernel::range::{self, Code, ModuleRanges};
 use naga::{BinaryOperator, BuiltIn, Expression, Handle, Statement};
 
 use super::program::{Kind, LocalId, Node, Program, Resolved, TargetId, ValueRef};
 
+/// What is known of an index.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known {
+    /// What it is below.
+    pub(super) bound: Option<u64>,
+    /// Whether it is in range where the access stands.
+    pub(super) here: bool,
+}
+
 /// Bounds that follow from where an expression stands.
-pub(super) struct Ranges {
+pub(super) struct Ranges<'a> {
+    /// What is known of functions before they are inlined.
+    functions: ModuleRanges<'a>,
     /// By value number: loads of loop counters behind the loop's condition.
     counters: HashMap<u32, u64>,
     /// By the end of a loop: passes that it makes at most.
     passes: HashMap<TargetId, u64>,
 }
 
-impl Ranges {
-    pub(super) fn find(program: &Program<'_>) -> Self {
-        let mut ranges = Self { counters: HashMap::new(), passes: HashMap::new() };
+impl<'a> Ranges<'a> {
+    pub(super) fn find(program: &Program<'a>, index: usize) -> Self {
+        let functions = ModuleRanges::find(program.module, program.module_info, index);
+        let mut ranges = Self { functions, counters: HashMap::new(), passes: HashMap::new() };
         ranges.loops(program, &program.body);
         ranges
     }
@@ -67,20 +79,27 @@ impl Ranges {
         self.passes.get(&exit).copied()
     }
 
-    /// The exclusive bound of an index.
-    pub(super) fn bound(&self, program: &Program<'_>, index: ValueRef) -> Option<u64> {
-        range::bound(&Known { program, ranges: Some(self) }, index)
+    /// What is known of the index of an access.
+    pub(super) fn known(&self, program: &Program<'_>, access: ValueRef, index: ValueRef) -> Known {
+        let bound = range::bound(&Tree { program, ranges: Some(self) }, index);
+        Known { bound, ..self.known_here(program, access) }
+    }
+
+    /// The same of an index that is a constant.
+    pub(super) fn known_here(&self, program: &Program<'_>, access: ValueRef) -> Known {
+        let function = self.functions.of(program.frame(access.frame).handle);
+        Known { bound: None, here: function.is_some_and(|function| function.in_range(access.expr)) }
     }
 }
 
 /// The program with what is known of its loops.
-struct Known<'r, 'p> {
+struct Tree<'r, 'p> {
     program: &'r Program<'p>,
     /// Nothing for constants, to which it does not matter.
-    ranges: Option<&'r Ranges>,
+    ranges: Option<&'r Ranges<'p>>,
 }
 
-impl Code for Known<'_, '_> {
+impl Code for Tree<'_, '_> {
     type At = ValueRef;
 
     fn module(&self) -> &naga::Module {
@@ -114,7 +133,7 @@ impl Code for Known<'_, '_> {
 
 /// A constant that is an integer and not negative.
 fn number(program: &Program<'_>, at: ValueRef) -> Option<u64> {
-    range::number(&Known { program, ranges: None }, at)
+    range::number(&Tree { program, ranges: None }, at)
 }
 
 /// The counter and bound of a loop whose body begins with `if (counter < bound) {} else { break; }`, for an unsigned counter that is

@@ -80,11 +80,13 @@ pub(super) struct Pointer {
     pub(super) dynamic: Option<Value>,
     /// Whether all checked indices are in range, as a byte.
     pub(super) ok: Option<Value>,
+    /// Whether an index is in range because of where the pointer is formed: it must not be followed any earlier.
+    pub(super) placed: bool,
 }
 
 impl Pointer {
     pub(super) fn new(root: Root, shape: Shape, read_only: bool) -> Self {
-        Self { root, shape, offset: 0, leaf: 0, read_only, dynamic: None, ok: None }
+        Self { root, shape, offset: 0, leaf: 0, read_only, dynamic: None, ok: None, placed: false }
     }
 }
 

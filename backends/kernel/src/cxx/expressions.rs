@@ -70,7 +70,7 @@ impl Writer<'_> {
                 }
                 self.load(pointer)
             }
-            Expression::Access { base, index } => self.element_of_value(base, index),
+            Expression::Access { base, index } => self.element_of_value(at, base, index),
             Expression::AccessIndex { base, index } => self.part_of_value(base, index),
             Expression::ArrayLength(pointer) => self.length(pointer),
             Expression::Unary { op, expr } => self.unary(op, expr),
@@ -109,7 +109,12 @@ impl Writer<'_> {
     }
 
     /// An element of a value; zero out of range.
-    fn element_of_value(&mut self, base: Handle<Expression>, index: Handle<Expression>) -> Result<String> {
+    fn element_of_value(
+        &mut self,
+        access: Handle<Expression>,
+        base: Handle<Expression>,
+        index: Handle<Expression>,
+    ) -> Result<String> {
         let value = self.value(base)?;
         let naga::proc::TypeResolution::Handle(ty) = self.info[base].ty else {
             return self.component_of_value(&value, index);
@@ -121,7 +126,7 @@ impl Writer<'_> {
         let at = self.unsigned_index(index)?;
         let element = format!("{value}.e[{at}]{}", elements.suffix);
         let count = elements.count.ok_or_else(|| Refusal::bug("a runtime-sized array as a value"))?;
-        if !self.needs_check(index, Some(count)) {
+        if !self.needs_check(access) {
             return Ok(element);
         }
         let TypeInner::Array { base, .. } = *self.context.types.inner(ty) else { return Err(Refusal::bug("not an array")) };

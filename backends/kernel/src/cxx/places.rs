@@ -85,14 +85,14 @@ impl Writer<'_> {
                 }
                 Ok(place)
             }
-            Expression::AccessIndex { base, index } => self.part(base, index),
-            Expression::Access { base, index } => self.element(base, index),
+            Expression::AccessIndex { base, index } => self.part(at, base, index),
+            Expression::Access { base, index } => self.element(at, base, index),
             _ => Err(Refusal::unsupported("a pointer that is computed")),
         }
     }
 
     /// A part at a fixed place.
-    fn part(&self, base: Handle<Expression>, index: u32) -> Result<Place> {
+    fn part(&self, at: Handle<Expression>, base: Handle<Expression>, index: u32) -> Result<Place> {
         let place = self.place(base)?;
         let Target::Type(ty) = self.target(base)? else {
             return Ok(Place { text: format!("{}.{}", place.text, component(index)?), ..place });
@@ -112,7 +112,7 @@ impl Writer<'_> {
             TypeInner::Array { .. } => {
                 let elements = types.elements(ty)?;
                 // One element is sure to be there; more only the binding knows.
-                let check = (elements.count.is_none() && index > 0 && self.context.options.checked).then(|| format!("{index}u"));
+                let check = (elements.count.is_none() && index > 0 && self.needs_check(at)).then(|| format!("{index}u"));
                 self.indexed(place, ty, &format!("{index}u"), check)
             }
             TypeInner::Matrix { .. } => Ok(Place { text: format!("{}.c[{index}].v", place.text), ..place }),
@@ -121,7 +121,7 @@ impl Writer<'_> {
     }
 
     /// A part whose index is known only when the kernel runs.
-    fn element(&self, base: Handle<Expression>, index: Handle<Expression>) -> Result<Place> {
+    fn element(&self, at: Handle<Expression>, base: Handle<Expression>, index: Handle<Expression>) -> Result<Place> {
         let place = self.place(base)?;
         let unsigned = self.unsigned_index(index)?;
         let count = match self.target(base)? {
@@ -133,7 +133,7 @@ impl Writer<'_> {
                 _ => self.context.types.elements(ty)?.count,
             },
         };
-        let check = self.needs_check(index, count).then(|| unsigned.clone());
+        let check = self.needs_check(at).then(|| unsigned.clone());
         match self.target(base)? {
             Target::Type(ty) if matches!(self.context.types.inner(ty), TypeInner::Array { .. }) => {
                 self.indexed(place, ty, &unsigned, check)
@@ -165,11 +165,9 @@ impl Writer<'_> {
         Ok(place)
     }
 
-    /// Whether an index may be out of range, and anybody cares.
-    pub(super) fn needs_check(&self, index: Handle<Expression>, count: Option<u32>) -> bool {
-        let bound = self.ranges.and_then(|ranges| ranges.bound(index));
-        let surely = bound.zip(count).is_some_and(|(bound, count)| bound <= u64::from(count));
-        self.context.options.checked && !surely
+    /// Whether the index of an access may be out of range, and anybody cares.
+    pub(super) fn needs_check(&self, access: Handle<Expression>) -> bool {
+        self.context.options.checked && !self.ranges.is_some_and(|ranges| ranges.in_range(access))
     }
 
     /// An index without a sign: a negative one is larger than any length.

@@ -9,6 +9,7 @@ use naga::{
 use super::dialect::Part;
 use super::functions::Writer;
 use super::{Refusal, Result, uses};
+use crate::walk;
 
 /// A loop of at most so many passes is unrolled, as long as its code is not repeated more often than that in all.
 const UNROLLED: u64 = 32;
@@ -134,6 +135,7 @@ impl Writer<'_> {
     fn repeat(&mut self, body: &Block, continuing: &Block, break_if: Option<Handle<Expression>>) -> Result<()> {
         self.declare_shared(body, continuing, break_if)?;
         let passes = self.ranges.and_then(|ranges| ranges.passes_below(body, continuing));
+        let ends = self.ranges.is_some_and(|ranges| ranges.ends(body, continuing));
         let unrolled = passes.filter(|passes| *passes <= UNROLLED && self.copies.saturating_mul(*passes) <= MOST_COPIES);
         if unrolled.is_some() {
             self.line("#pragma unroll");
@@ -145,7 +147,7 @@ impl Writer<'_> {
         self.copies = copies.saturating_mul(unrolled.unwrap_or(1));
         self.line("for (;;) {");
         self.inside(|writer| {
-            if passes.is_none() {
+            if !ends {
                 writer.line("C_ENDLESS");
             }
             if writer.context.options.cancellable && unrolled.is_none() {
@@ -154,7 +156,7 @@ impl Writer<'_> {
             writer.line("{");
             writer.inside(|writer| writer.block(body))?;
             writer.line("}");
-            if continues(body) {
+            if walk::continues(body) {
                 writer.line(format!("next{label}:;"));
             }
             if continuing.is_empty() && break_if.is_none() {
@@ -235,17 +237,6 @@ impl Writer<'_> {
         };
         self.subgroup(result, &call)
     }
-}
-
-/// Whether a block may go on with the next pass of the loop that it is the body of.
-fn continues(block: &Block) -> bool {
-    block.iter().any(|statement| match statement {
-        Statement::Continue => true,
-        Statement::Block(inner) => continues(inner),
-        Statement::If { accept, reject, .. } => continues(accept) || continues(reject),
-        Statement::Switch { cases, .. } => cases.iter().any(|case| continues(&case.body)),
-        _ => false,
-    })
 }
 
 fn collective(op: SubgroupOperation, scan: CollectiveOperation, argument: &str) -> Result<String> {

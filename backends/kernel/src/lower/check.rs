@@ -114,14 +114,12 @@ impl<'a> View<'a> {
             _ => return None,
         };
         let length = self.length(base)?;
-        let needed = match (index, length) {
-            (Index::Value(index), Length::Known(length)) => self.ranges.bound(index).is_none_or(|b| b > u64::from(length)),
+        let surely = match (index, length) {
             // The front end has seen to constants; a binding holds at least one element.
-            (Index::Constant(_), Length::Known(_)) => false,
-            (Index::Value(index), Length::Runtime(..)) => self.ranges.bound(index) != Some(1),
-            (Index::Constant(index), Length::Runtime(..)) => index > 0,
+            (Index::Constant(_), Length::Known(_)) | (Index::Constant(0), Length::Runtime(..)) => true,
+            _ => self.ranges.in_range(access),
         };
-        needed.then_some(Check { access, index, length })
+        (!surely).then_some(Check { access, index, length })
     }
 
     /// How many elements an indexed value, or what an indexed pointer leads to, has; `None` for structures.
