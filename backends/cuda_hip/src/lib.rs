@@ -35,7 +35,7 @@ mod reclaim;
 mod source;
 mod staging;
 mod suspects;
-mod table;
 mod upload;
 
+use compute_hal::table;
 pub use probe::GpuDriver;

@@ -21,6 +21,7 @@ pub mod exit;
 mod graph;
 mod host;
 mod native;
+pub mod table;
 mod vulkan;
 mod work;
 
