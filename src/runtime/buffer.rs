@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::code;
 use super::device::Device;
-use super::error::{Result, error, fail};
+use super::error::{Result, error, fail, kept};
 use super::graph::watched;
 use super::memory::{AllocationMode, Home, Left, ScratchLease, Seat, keep, of_no_stream};
 #[cfg(doc)]
@@ -256,7 +256,7 @@ impl Buffer {
 
     /// Name and number for reports.
     pub(crate) fn name(&self) -> compute_trust::Buffer {
-        compute_trust::Buffer { id: self.id, label: self.label.clone().unwrap_or_else(|| "".into()) }
+        compute_trust::Buffer { id: self.id, label: self.label.clone().unwrap_or_else(|| kept("")) }
     }
 
     /// The size of a part, if it is inside (M9). `size` of `u64::MAX` is to the end.

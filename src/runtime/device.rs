@@ -40,6 +40,9 @@ pub struct Device {
     pub(crate) id: u64,
     pub(crate) label: Arc<str>,
     pub(crate) native: Arc<dyn hal::Device>,
+    /// What `native` says, here because every binding of every launch is compared with it.
+    limits: hal::Limits,
+    capabilities: hal::Capabilities,
     pub(crate) strict: bool,
     pub(crate) gate: Gate,
     pub(crate) exclusive: Exclusive,
@@ -99,6 +102,8 @@ impl Device {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             label: options.label.as_str().into(),
             memory: Store::new(native.limits(), native.capabilities(), options.idle_bytes),
+            limits: native.limits().clone(),
+            capabilities: native.capabilities().clone(),
             native,
             strict: options.strict_unwritten,
             gate: Gate::new(),
@@ -123,12 +128,12 @@ impl Device {
 
     /// What it allows.
     pub fn limits(&self) -> &hal::Limits {
-        self.native.limits()
+        &self.limits
     }
 
     /// What it can do.
     pub fn capabilities(&self) -> &hal::Capabilities {
-        self.native.capabilities()
+        &self.capabilities
     }
 
     /// The caller's name for it.

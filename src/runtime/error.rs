@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, FaultCause, ImportRefusal, LateCause};
 use compute_kernel::Diagnostics;
 use compute_trust::{About, Answers, Diagnostic, DriverCode, Error, Failure, Location, Report};
+use once_cell::sync::Lazy;
 
 use super::code;
 
@@ -60,6 +61,12 @@ pub(crate) fn error(code: i32, message: impl Into<String>) -> Error {
         (matches!(code, code::LIMIT | code::UNSUPPORTED), matches!(code, code::OUT_OF_MEMORY | code::POOL_FULL));
     let answers = Answers { refusal, reclaimable, ..Answers::default() };
     Error { code, message: message.into(), answers, driver: None, about: None, location: None, diagnostics: Vec::new() }
+}
+
+/// A text that is kept. Most labels are empty, and the journal would make one for each range that a launch touches.
+pub(crate) fn kept(text: &str) -> Arc<str> {
+    static NONE: Lazy<Arc<str>> = Lazy::new(|| "".into());
+    if text.is_empty() { Arc::clone(&NONE) } else { text.into() }
 }
 
 /// Result of a check of a request. Boxed, since the launch path passes it on at every step.

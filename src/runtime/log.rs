@@ -48,10 +48,15 @@ pub(crate) fn print(text: &str) {
 }
 
 /// Sends a line, which is made only when somebody listens.
+#[inline]
 pub(crate) fn line(level: u32, text: impl FnOnce() -> String) {
-    if level > LEVEL.load(Ordering::Acquire) {
-        return;
+    if level <= LEVEL.load(Ordering::Acquire) {
+        send(level, text);
     }
+}
+
+#[cold]
+fn send(level: u32, text: impl FnOnce() -> String) {
     let sink = SINK.read().clone();
     if let Some(sink) = sink {
         sink(level, &text());

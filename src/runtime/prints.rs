@@ -92,10 +92,15 @@ impl Drop for Expected<'_> {
 }
 
 /// Tells what devices have printed by now. The caller holds no lock and no mark.
+#[inline]
 pub(crate) fn deliver() {
-    if !ACTIVE.load(Ordering::Acquire) {
-        return;
+    if ACTIVE.load(Ordering::Acquire) {
+        collect();
     }
+}
+
+#[cold]
+fn collect() {
     let mut told = Vec::new();
     // Goes after the lock: it may be the last user of its device.
     let mut done = Vec::new();

@@ -19,7 +19,7 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::error::{Failed, Result, error, fail, from_device};
+use super::error::{Failed, Result, error, fail, from_device, kept};
 use super::place::Span;
 use super::queue::{Queue, Submit};
 use super::stream::Stream;
@@ -62,7 +62,7 @@ pub(crate) struct Subject<'a> {
 
 impl Subject<'_> {
     pub(crate) fn about(&self, operation: u64, stream: u64) -> About {
-        About { operation, label: self.label.into(), kernel: Arc::clone(self.name), stream }
+        About { operation, label: kept(self.label), kernel: Arc::clone(self.name), stream }
     }
 }
 
@@ -307,7 +307,10 @@ impl<'a> Section<'a> {
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
-            match self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id) {
+            // Buffers that were made one after another often come in that order.
+            let newest = self.held.last().is_none_or(|held| held.buffer.id < buffer.id);
+            let place = if newest { Err(self.held.len()) } else { self.place_of(buffer.id) };
+            match place {
                 Ok(index) => {
                     let held = &mut self.held[index];
                     held.writes |= writes;
@@ -326,7 +329,11 @@ impl<'a> Section<'a> {
 
     /// The place of a buffer among those held: a replay may touch thousands.
     fn place(&self, buffer: &Buffer) -> Option<usize> {
-        self.held.binary_search_by_key(&buffer.id, |held| held.buffer.id).ok()
+        self.place_of(buffer.id).ok()
+    }
+
+    fn place_of(&self, id: u64) -> std::result::Result<usize, usize> {
+        self.held.binary_search_by_key(&id, |held| held.buffer.id)
     }
 
     fn operation(&self) -> u64 {

@@ -26,10 +26,10 @@ pub(crate) struct Shared {
     // First: the workers end before anything that they could look at.
     pub(crate) pool: Pool,
     pub(crate) watchdog: Watchdog,
-    pub(crate) memory: Table<Block>,
+    pub(crate) memory: Table<Arc<Block>>,
     account: Arc<Account>,
-    pub(crate) kernels: Table<Kernel>,
-    pub(crate) graphs: Table<Graph>,
+    pub(crate) kernels: Table<Arc<Kernel>>,
+    pub(crate) graphs: Table<Arc<Graph>>,
     pub(crate) scratches: Scratches,
     pub(crate) queues: Mutex<HashMap<QueueId, Weak<Fifo>>>,
     pub(crate) limits: Limits,
@@ -88,10 +88,10 @@ impl CpuDevice {
         let shared = Arc::new(Shared {
             pool: Pool::start(workers)?,
             watchdog: Watchdog::default(),
-            memory: Table::new(),
+            memory: Table::default(),
             account: Account::new(limits.allocation_size),
-            kernels: Table::new(),
-            graphs: Table::new(),
+            kernels: Table::default(),
+            graphs: Table::default(),
             scratches: Scratches::new(workers as usize),
             queues: Mutex::default(),
             limits,
@@ -103,8 +103,7 @@ impl CpuDevice {
     }
 
     fn add_block(&self, block: Block) -> Result<MemoryId, DeviceError> {
-        let size = block.size() as u64;
-        self.shared.memory.insert(Arc::new(block)).map(MemoryId).ok_or(DeviceError::OutOfMemory { asked: size, free: 0 })
+        Ok(MemoryId(self.shared.memory.insert(Arc::new(block))))
     }
 
     fn block(&self, memory: MemoryId) -> Result<Arc<Block>, DeviceError> {
@@ -115,7 +114,7 @@ impl CpuDevice {
         if kernel.cancellable {
             self.shared.watchdog.start()?;
         }
-        self.shared.kernels.insert(Arc::new(kernel)).map(KernelId).ok_or(DeviceError::OutOfMemory { asked: 0, free: 0 })
+        Ok(KernelId(self.shared.kernels.insert(Arc::new(kernel))))
     }
 }
 
@@ -180,7 +179,7 @@ impl Device for CpuDevice {
     fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         self.shared.well()?;
         let graph = Graph::new(&self.shared, graph)?;
-        self.shared.graphs.insert(Arc::new(graph)).map(GraphId).ok_or(DeviceError::OutOfMemory { asked: 0, free: 0 })
+        Ok(GraphId(self.shared.graphs.insert(Arc::new(graph))))
     }
 
     fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {

@@ -20,7 +20,6 @@ mod pool;
 mod queue;
 mod scratch;
 mod system;
-mod table;
 mod team;
 #[cfg(test)]
 mod tests;
@@ -28,4 +27,5 @@ mod watch;
 mod watchdog;
 mod work;
 
+use compute_hal::table;
 pub use driver::CpuDriver;

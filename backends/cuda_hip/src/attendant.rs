@@ -20,6 +20,8 @@ const PART: u32 = 64;
 #[derive(Default)]
 struct State {
     lanes: Vec<Arc<Lane>>,
+    /// To be dropped.
+    gone: Vec<Arc<Lane>>,
     rung: bool,
     closing: bool,
 }
@@ -51,6 +53,12 @@ impl Attendant {
         self.state.lock().lanes.push(lane);
     }
 
+    /// Drops what may be the last users of queues, on the thread that holds no lock.
+    pub(crate) fn let_go(&self, mut lanes: Vec<Arc<Lane>>) {
+        self.state.lock().gone.append(&mut lanes);
+        self.ring();
+    }
+
     /// The device is gone; its queues were its users, so there are none.
     pub(crate) fn close(&self) {
         self.state.lock().closing = true;
@@ -61,7 +69,7 @@ impl Attendant {
         let mut quiet = Duration::ZERO;
         let mut busy = false;
         loop {
-            let lanes = {
+            let (lanes, gone, over) = {
                 let mut state = self.state.lock();
                 if !state.rung {
                     if busy {
@@ -75,11 +83,16 @@ impl Attendant {
                 if std::mem::take(&mut state.rung) {
                     quiet = Duration::ZERO;
                 }
-                if state.closing && state.lanes.is_empty() {
-                    return;
-                }
-                state.lanes.clone()
+                let over = state.closing && state.lanes.is_empty();
+                (state.lanes.clone(), std::mem::take(&mut state.gone), over)
             };
+            if !gone.is_empty() {
+                let _inside = exit::inside();
+                drop(gone);
+            }
+            if over {
+                return;
+            }
             let told;
             (busy, told) = self.attend(lanes);
             if told {

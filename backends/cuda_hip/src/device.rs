@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     next_queue: AtomicU32,
+    /// Threads that wait without sleeping.
+    pub(crate) awake: AtomicU32,
     lent: Lent,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
@@ -105,9 +107,10 @@ impl Shared {
         if self.faulted.load(Ordering::Acquire) {
             return cause;
         }
-        // Dropped with no lock held: a queue's end may be a call of the driver's, which fails and comes here.
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
         let sentence = suspects::sentence(self, lanes.iter().map(|lane| &lane.progress));
+        // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
+        self.attendant.let_go(lanes);
         FaultCause { message: format!("{}. {sentence}", cause.message).into(), ..cause }
     }
 
@@ -132,8 +135,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
-        self.kernels.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
+    /// Looks at a kernel, which stays meanwhile.
+    pub(crate) fn with_kernel<R>(
+        &self,
+        id: KernelId,
+        look: impl FnOnce(&Arc<Kernel>) -> Result<R, DeviceError>,
+    ) -> Result<R, DeviceError> {
+        self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
     pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {
@@ -260,6 +268,7 @@ impl GpuDevice {
             graphs: Table::default(),
             lanes: Mutex::default(),
             next_queue: AtomicU32::new(0),
+            awake: AtomicU32::new(0),
             lent: Lent::default(),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
@@ -346,7 +355,7 @@ impl Device for GpuDevice {
     }
 
     fn kernel_facts(&self, kernel: KernelId) -> KernelFacts {
-        self.shared.kernel(kernel).map(|kernel| kernel.facts()).unwrap_or_default()
+        self.shared.with_kernel(kernel, |kernel| Ok(kernel.facts())).unwrap_or_default()
     }
 
     fn create_queue(&self) -> Result<Arc<dyn Queue>, DeviceError> {

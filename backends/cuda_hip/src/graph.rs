@@ -112,8 +112,8 @@ impl Uses {
     }
 }
 
-fn owned(work: Ready<'_>) -> (Op<'static>, u64) {
-    (work.op.into_owned(), work.ready)
+fn owned(mut work: Ready<'_>) -> (Op<'static>, u64) {
+    (work.take(), work.ready)
 }
 
 impl Step {
@@ -121,7 +121,7 @@ impl Step {
     fn new(shared: &Shared, work: &NodeWork<'_>) -> Result<(Self, u64), DeviceError> {
         let (op, ready) = match work {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
-            NodeWork::Launch(launch) => op::launch(shared, launch).map(owned)?,
+            NodeWork::Launch(launch) => op::with_launch(shared, launch, |work| Ok((work.take(), work.ready)))?,
             NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
             NodeWork::CopyRows(rows) => return Self::rows(shared, rows),
             NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).map(owned)?,

@@ -86,7 +86,7 @@ impl Lane {
                 self.begin(submit, &calls, ready)?;
                 self.go_on_writing(submit, place, Reading::of_write(rect)?, bytes)
             }
-            op => self.execute(submit, place, op, ready),
+            mut op => self.execute(submit, place, &mut op, ready),
         }
     }
 
@@ -117,10 +117,10 @@ impl Lane {
         let allowed = self.shared.limits.grid;
         if asked.iter().zip(allowed).any(|(asked, allowed)| *asked > allowed) {
             submit.load.late.push(LateFailure { position: place.at, cause: LateCause::GridLimit { asked, allowed } });
-            return self.execute(submit, place, Op::Mark, 0);
+            return self.execute(submit, place, &mut Op::Mark, 0);
         }
         if asked.contains(&0) {
-            return self.execute(submit, place, Op::Mark, 0);
+            return self.execute(submit, place, &mut Op::Mark, 0);
         }
         self.execute_held(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0)
     }

@@ -48,7 +48,6 @@ pub(crate) fn with_extra<R>(flags: &Flags, arguments: &[u8], use_it: impl FnOnce
     use_it(extra.as_mut_ptr())
 }
 
-/// Hands a launch to the driver.
 fn launch_now(calls: &Inside<'_>, kernel: &Kernel, arguments: &[u8], groups: [u32; 3], stream: Object) -> Result<(), Failure> {
     let ([x, y, z], [bx, by, bz]) = (groups, kernel.workgroup_size);
     let none = std::ptr::null_mut();
@@ -59,28 +58,40 @@ fn launch_now(calls: &Inside<'_>, kernel: &Kernel, arguments: &[u8], groups: [u3
 }
 
 impl Lane {
-    /// A launch whose counts are known. `arguments`: its own, or a copy of them.
+    /// A launch whose counts are known.
     pub(crate) fn launch_direct(
         &self,
         submit: &mut Submit,
         calls: &Inside<'_>,
         at: Position,
         (call, groups): (&Call<'_>, [u32; 3]),
-        arguments: &mut [u8],
     ) -> Result<(), DeviceError> {
         let size = pinned_size(call);
-        let mut told = None;
-        if size > 0 {
-            // One for all: a chunk that was left for another would be given back with a marker that lies before this launch.
-            let slice = self.slice(submit, calls, size)?;
-            place_inline(&call.inline, slice, arguments)?;
-            told = self.place_reports(submit, at, call, slice, arguments)?;
+        if size == 0 {
+            return self.hand_over(calls, at, (call, groups), &call.arguments);
         }
-        // Before: a fault of this very launch may be this call's answer.
-        self.progress.recent.note(at, Some(call.id));
-        launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
+        // One for all: a chunk that was left for another would be given back with a marker that lies before this launch.
+        let slice = self.slice(submit, calls, size)?;
+        // A node's launch is needed as it is by later replays.
+        let mut arguments = call.arguments.clone();
+        place_inline(&call.inline, slice, &mut arguments)?;
+        let told = self.place_reports(submit, at, call, slice, &mut arguments)?;
+        self.hand_over(calls, at, (call, groups), &arguments)?;
         submit.load.told.extend(told);
         Ok(())
+    }
+
+    /// Hands a launch to the driver.
+    fn hand_over(
+        &self,
+        calls: &Inside<'_>,
+        at: Position,
+        (call, groups): (&Call<'_>, [u32; 3]),
+        arguments: &[u8],
+    ) -> Result<(), DeviceError> {
+        // Before: a fault of this very launch may be this call's answer.
+        self.progress.recent.note(at, Some(call.id));
+        launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))
     }
 
     /// Makes what a launch reports into, behind its uniform bytes.
@@ -165,10 +176,8 @@ impl Lane {
                 let Groups::Direct(groups) = call.groups else {
                     return Err(DeviceError::Internal("a node whose counts are not known".into()));
                 };
-                // Later replays start from the same.
-                let mut arguments = call.arguments.clone();
                 let known = submit.load.told.len();
-                self.launch_direct(submit, calls, at, (call, groups), &mut arguments)?;
+                self.launch_direct(submit, calls, at, (call, groups))?;
                 submit.load.told.iter_mut().skip(known).for_each(|told| told.node = Some(node));
                 Ok(())
             }

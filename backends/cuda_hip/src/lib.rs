@@ -36,8 +36,8 @@ mod reclaim;
 mod source;
 mod staging;
 mod suspects;
-mod table;
 mod tensor_map;
 mod upload;
 
+use compute_hal::table;
 pub use probe::GpuDriver;

@@ -196,7 +196,7 @@ impl Native {
                 };
                 let arguments = arguments(&mut call, room)?;
                 let last = driver.add(self.source, after, &Piece::Launch(&call, &arguments)).map_err(fail)?;
-                Made { last, kind: Kind::Launch, room, _kernel: Some(call.kernel) }
+                Made { last, kind: Kind::Launch, room, _kernel: Some(call.kernel.into_owned()) }
             }
         })
     }
@@ -406,7 +406,7 @@ impl Nodes<'_> {
     fn with_launch<R>(&self, call: &Call<'static>, arguments: &[u8], use_it: impl FnOnce(NodeParameters) -> R) -> R {
         let vendor = self.calls.api.vendor;
         let groups = if let Groups::Direct(groups) = call.groups { groups } else { [0; 3] };
-        let Kernel { function, workgroup_size: size, shared, .. } = &*call.kernel;
+        let Kernel { function, workgroup_size: size, shared, .. } = &**call.kernel;
         with_extra(&vendor.flags, arguments, |extra| {
             let node = KernelNode { function: function.0, groups, size: *size, shared: *shared, extra };
             use_it((vendor.kernel_node)(&node))

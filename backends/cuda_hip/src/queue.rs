@@ -1,6 +1,7 @@
 //! The queue as the runtime sees it: ids become addresses here, and waits are made of looking.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::{
@@ -17,6 +18,10 @@ const YIELD: Duration = Duration::from_millis(2);
 /// The longest pause between two looks: each is a part of what the wait has taken so far, so that a long one is not much longer for it.
 const LONGEST: Duration = Duration::from_millis(10);
 const PART: u32 = 64;
+/// The shortest, when nothing has been waited for yet.
+const SHORTEST: Duration = Duration::from_micros(20);
+/// How many threads of a device wait without sleeping at most: those after them would take processors from threads that have work.
+const AWAKE: u32 = 2;
 
 pub(crate) struct GpuQueue {
     lane: Arc<Lane>,
@@ -28,7 +33,7 @@ impl GpuQueue {
     }
 
     fn run(&self, at: Position, work: Result<Ready<'_>, DeviceError>) -> Result<(), DeviceError> {
-        self.lane.run(at, work?)
+        self.lane.run(at, &mut work?)
     }
 }
 
@@ -46,9 +51,26 @@ fn done(lane: &Arc<Lane>) -> Result<Waited, DeviceError> {
     }
 }
 
+/// The right to wait without sleeping, for as long as this is there.
+struct Awake<'a>(&'a AtomicU32);
+
+impl<'a> Awake<'a> {
+    fn try_new(count: &'a AtomicU32) -> Option<Self> {
+        let more = |count| (count < AWAKE).then_some(count + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok().then(|| Self(count))
+    }
+}
+
+impl Drop for Awake<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Asks until it is there.
 fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
     let start = Instant::now();
+    let mut awake = None;
     loop {
         if let Some(cause) = lane.shared.fault() {
             wake_all(lane.abandon());
@@ -65,13 +87,17 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
             return Ok(Waited::TimedOut);
         }
         let taken = now.saturating_duration_since(start);
-        if taken < SPIN {
-            std::hint::spin_loop();
-        } else if taken < YIELD && deadline.is_none_or(|deadline| deadline.saturating_duration_since(start) >= YIELD) {
-            // Who comes back every moment to ask again has other work, for which the processor is.
-            std::thread::yield_now();
-        } else {
-            lane.progress.listen(at, (taken / PART).min(LONGEST).min(left));
+        // Who comes back every moment to ask again has other work, for which the processor is.
+        let patient = deadline.is_none_or(|deadline| deadline.saturating_duration_since(start) >= YIELD);
+        if taken >= YIELD || taken >= SPIN && !patient {
+            awake = None;
+        } else if awake.is_none() {
+            awake = Awake::try_new(&lane.shared.awake);
+        }
+        match awake {
+            Some(_) if taken < SPIN => std::hint::spin_loop(),
+            Some(_) => std::thread::yield_now(),
+            None => lane.progress.listen(at, (taken / PART).clamp(SHORTEST, LONGEST).min(left)),
         }
     }
 }
@@ -82,7 +108,7 @@ impl Queue for GpuQueue {
     }
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        self.run(at, op::launch(&self.lane.shared, launch))
+        op::with_launch(&self.lane.shared, launch, |work| self.lane.run(at, work))
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
@@ -124,7 +150,7 @@ impl Queue for GpuQueue {
 
     fn replay(&self, at: Position, graph: GraphId) -> Result<(), DeviceError> {
         let lane = &self.lane;
-        lane.run(at, lane.shared.graph(graph)?.replay(lane, at))
+        lane.run(at, &mut lane.shared.graph(graph)?.replay(lane, at))
     }
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {
@@ -197,5 +223,24 @@ impl Queue for GpuQueue {
         self.lane.shared.well()?;
         self.lane.stamp(at);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::{AWAKE, Awake};
+
+    #[test]
+    fn no_more_than_two_threads_of_a_device_wait_without_sleeping() {
+        let count = AtomicU32::new(0);
+        let mut awake: Vec<_> = (0..AWAKE).map(|_| Awake::try_new(&count)).collect();
+        assert!(awake.iter().all(Option::is_some) && Awake::try_new(&count).is_none());
+        // Whoever is told, or has waited long enough, makes room.
+        awake.pop();
+        assert!(Awake::try_new(&count).is_some());
+        drop(awake);
+        assert_eq!(count.into_inner(), 0);
     }
 }

@@ -7,9 +7,10 @@ use compute_hal::{KernelId, Position};
 
 use crate::device::Shared;
 use crate::flight::Progress;
+use crate::lane::OPERATIONS;
 
 /// Launches of a queue that are kept: as many as lie between two markers.
-const KEPT: usize = 64;
+const KEPT: usize = OPERATIONS as usize;
 /// Names that are told.
 const TOLD: usize = 4;
 /// No kernel has this id.
@@ -57,9 +58,9 @@ pub(crate) fn sentence<'a>(shared: &Shared, queues: impl Iterator<Item = &'a Pro
         for id in launched {
             let name = match id {
                 GRAPH => "a graph".to_owned(),
-                id => {
-                    shared.kernel(KernelId(id)).map_or("a kernel that is gone".to_owned(), |kernel| format!("`{}`", kernel.name))
-                }
+                id => shared
+                    .with_kernel(KernelId(id), |kernel| Ok(format!("`{}`", kernel.name)))
+                    .unwrap_or_else(|_| "a kernel that is gone".into()),
             };
             if !names.contains(&name) {
                 names.push(name);
@@ -88,11 +89,12 @@ mod tests {
     fn the_last_launches_are_kept_in_their_order_and_those_that_are_over_are_left_out() {
         let recent = Recent::default();
         assert!(recent.behind(0).is_empty());
-        for at in 1..=100 {
+        for at in 1..=KEPT as u64 + 36 {
             recent.note(at, Some(KernelId(at * 2)));
         }
-        recent.note(101, None);
-        assert_eq!(recent.behind(98), [198, 200, GRAPH]);
+        recent.note(KEPT as u64 + 37, None);
+        let last = KEPT as u64 * 2 + 72;
+        assert_eq!(recent.behind(KEPT as u64 + 34), [last - 2, last, GRAPH]);
         let all = recent.behind(0);
         assert_eq!((all.len(), all[0]), (KEPT, 76));
     }

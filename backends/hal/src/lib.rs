@@ -23,6 +23,7 @@ mod host;
 mod import;
 pub mod movers;
 mod native;
+pub mod table;
 mod tensor_map;
 mod vulkan;
 mod work;

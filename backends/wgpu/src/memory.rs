@@ -116,7 +116,7 @@ impl Memory {
             vulkan::space(device, handle).ok_or(DeviceError::Unsupported("imported memory of an API other than Vulkan"))?;
         let owned = Owned::imported(place, offset, size)?;
         let buffer = vulkan::import(device, handle, &descriptor("imported", whole, BLOCK_USAGE)?)?;
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None).owned_by(Some(owned))));
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None, false).owned_by(Some(owned))));
         Ok(Region { memory: MemoryId(id), offset, size })
     }
 
