@@ -1803,6 +1803,14 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_stream_copy_between` */
+    compute_status (*stream_copy_between)(compute_stream from_stream,
+                                          const struct compute_view *from,
+                                          compute_stream to_stream,
+                                          const struct compute_view *to,
+                                          compute_error *out_error);
+    /* `compute_device_reaches` */
+    compute_status (*device_reaches)(compute_device from, compute_device to, uint32_t *straight, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -2184,6 +2192,15 @@ compute_status compute_device_get_vector_widths(compute_device device,
                                                 size_t *count,
                                                 compute_error *out_error);
 
+/* Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
+ * devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
+ *
+ * Pointers: `straight` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_reaches(compute_device from,
+                                      compute_device to,
+                                      uint32_t *straight,
+                                      compute_error *out_error);
+
 /* Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
  * `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
  *
@@ -2282,6 +2299,22 @@ compute_status compute_stream_copy(compute_stream stream,
                                    const struct compute_view *from,
                                    const struct compute_view *to,
                                    compute_error *out_error);
+
+/* Copies a view into another of the same size on another device (C1), behind the earlier work of both streams. Between devices of one driver that can reach each
+ * other it is only enqueued, goes straight, and later work of both streams follows it. Otherwise it goes through the host, in pieces that take a bounded amount of
+ * memory, and the call returns when the bytes have left their device. Then other threads are not to write the source meanwhile. Where the source derives from
+ * work that may still fail (T13), the call waits for that first, on any devices. On one device it is `compute_stream_copy` on `to_stream`.
+ *
+ * Claimed bytes in the source skip the copy (`COMPUTE_SKIPPED`), and the whole destination takes their failure, across devices. Errors, of either device,
+ * claim the destination only. While one of the streams records a graph: `COMPUTE_ERROR_RECORDING`, and the graph is doomed, as by any call that cannot be part
+ * of it. In a dry run of either nothing is copied.
+ *
+ * Pointers: `from` and `to` are readable; `out_error` is writable, or NULL. */
+compute_status compute_stream_copy_between(compute_stream from_stream,
+                                           const struct compute_view *from,
+                                           compute_stream to_stream,
+                                           const struct compute_view *to,
+                                           compute_error *out_error);
 
 /* Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
  *

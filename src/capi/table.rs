@@ -726,6 +726,21 @@ pub struct compute_table {
     ) -> compute_status,
     /// `compute_native_desc_init`
     pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
+    /// `compute_stream_copy_between`
+    pub stream_copy_between: unsafe extern "C" fn(
+        from_stream: compute_stream,
+        from: *const compute_view,
+        to_stream: compute_stream,
+        to: *const compute_view,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_device_reaches`
+    pub device_reaches: unsafe extern "C" fn(
+        from: compute_device,
+        to: compute_device,
+        straight: *mut u32,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -882,6 +897,8 @@ static TABLE: compute_table = compute_table {
     stream_export: native::compute_stream_export,
     written: native::compute_written,
     native_desc_init: descriptors::compute_native_desc_init,
+    stream_copy_between: stream::compute_stream_copy_between,
+    device_reaches: device::compute_device_reaches,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

@@ -7,6 +7,7 @@ use compute_hal::{DeviceError, FaultCause};
 
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
 use crate::kernel::Compiled;
+use crate::peer::Peers;
 
 /// A vendor's driver, opened. Its libraries stay loaded for ever: drivers do not survive being unloaded.
 pub(crate) struct Api {
@@ -16,6 +17,8 @@ pub(crate) struct Api {
     pub(crate) compiler: Result<CompilerCalls, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
+    /// Its devices that are open.
+    pub(crate) peers: Peers,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
+    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue, QueueId,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -33,8 +33,8 @@ type Lent = RwLock<BTreeMap<usize, usize>>;
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
     pub(crate) api: Arc<Api>,
-    home: Home,
-    number: i32,
+    pub(crate) home: Home,
+    pub(crate) number: i32,
     pub(crate) limits: Limits,
     /// Bytes from row to row in a copy at most.
     pub(crate) pitch: u64,
@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     kernels: Table<Arc<Kernel>>,
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
+    /// Whether memory of other devices can be reached, as far as somebody has asked.
+    pub(crate) reached: Mutex<HashMap<PeerId, bool>>,
     next_queue: AtomicU32,
     lent: Lent,
     faulted: AtomicBool,
@@ -196,6 +198,7 @@ impl Drop for Shared {
 
 pub(crate) struct GpuDevice {
     shared: Arc<Shared>,
+    peer: PeerId,
     properties: Properties,
     capabilities: Capabilities,
 }
@@ -253,12 +256,15 @@ impl GpuDevice {
             kernels: Table::default(),
             graphs: Table::default(),
             lanes: Mutex::default(),
+            reached: Mutex::default(),
             next_queue: AtomicU32::new(0),
             lent: Lent::default(),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
         };
-        Ok(Self { shared: Arc::new(shared), properties, capabilities })
+        let (shared, peer) = (Arc::new(shared), PeerId::new());
+        api.peers.add(peer, &shared);
+        Ok(Self { shared, peer, properties, capabilities })
     }
 }
 
@@ -379,5 +385,13 @@ impl Device for GpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn peer(&self) -> Option<PeerId> {
+        Some(self.peer)
+    }
+
+    fn can_reach(&self, other: PeerId, memory: Option<MemoryId>) -> bool {
+        self.shared.can_reach(other, memory)
     }
 }

@@ -131,6 +131,11 @@ impl Memory {
         Self { pool, ..Self::default() }
     }
 
+    /// The driver's pool, where there is one.
+    pub(crate) fn pool(&self) -> Option<Object> {
+        self.pool.as_ref().map(|pool| pool.pool)
+    }
+
     /// Allocates; `relieve` is called once when memory is out, and says whether that may have helped.
     pub(crate) fn allocate(
         &self,

@@ -11,6 +11,7 @@ use crate::device::Shared;
 use crate::graph::Replay;
 use crate::kernel::Kernel;
 use crate::memory::Span;
+use crate::peer::Fetch;
 
 /// Rows on the device and where they are in host memory; a run of bytes is one row.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,7 @@ pub(crate) enum Op<'a> {
         pattern: SmallVec<[u8; 16]>,
     },
     Write(Rect, Cow<'a, [u8]>),
+    Fetch(Fetch),
     /// From pinned memory that stays as it is: address on the device, there, size.
     Send(u64, HostSource, usize),
     Read(Rect, HostTarget),
@@ -119,6 +121,7 @@ impl Op<'_> {
             }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
+            Self::Fetch(fetch) => Op::Fetch(fetch),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
             Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),
             Self::Send(to, from, size) => Op::Send(to, from, size),

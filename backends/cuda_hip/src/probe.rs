@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Vendor};
 use crate::kernel::Compiled;
+use crate::peer::Peers;
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
 const BINDINGS: u32 = 64;
@@ -60,7 +61,8 @@ impl GpuDriver {
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
-        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let api =
+            Api { vendor, calls, compiler, compiled: Compiled::default(), peers: Peers::default(), process: std::process::id() };
         start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
@@ -92,7 +94,14 @@ impl GpuDriver {
             }
         };
         let compiler = self.compiler(library, &calls);
-        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let api = Api {
+            vendor: self.vendor,
+            calls,
+            compiler,
+            compiled: Compiled::default(),
+            peers: Peers::default(),
+            process: std::process::id(),
+        };
         if let Err(why) = start(&api) {
             tried.push(why);
             return None;
@@ -359,7 +368,6 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         binding_granule: 1,
         timestamps: true,
         native_graphs: api.vendor.has_graphs(&api.calls),
-        peer_copy: false,
         collectives: false,
         tracks_blocks: false,
         queues: api.vendor.queues,
