@@ -30,6 +30,9 @@ use crate::table::Table;
 /// Where pinned memory that was given out lies: start and end.
 type Lent = RwLock<BTreeMap<usize, usize>>;
 
+/// Invocations that a multiprocessor has at once, at most.
+const INVOCATIONS: u32 = 2048;
+
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
     pub(crate) api: Arc<Api>,
@@ -42,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) clock: u32,
     target: String,
     subgroup: u32,
+    /// Multiprocessors.
+    units: u32,
     pub(crate) memory: Memory,
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -135,6 +140,28 @@ impl Shared {
 
     pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
         self.kernels.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
+    }
+
+    /// Makes the form of a kernel that reads its number of workgroups.
+    pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
+        let compiler = self.compiler();
+        self.kernel(id)?.count(|origin| {
+            let made = compiler.compile_portable(origin, true, || self.enter());
+            // Without it the counts go by way of the host. Only an end of the device is more than that.
+            made.inspect_err(|error| {
+                if let DeviceError::Lost(cause) = error {
+                    self.end_by(cause.clone());
+                }
+            })
+            .ok()
+        });
+        self.well()
+    }
+
+    /// How many workgroups of a size are launched to take those of a grid in turn: as many as may be on the device at once.
+    pub(crate) fn resident(&self, [x, y, z]: [u32; 3]) -> u32 {
+        let invocations = x.saturating_mul(y).saturating_mul(z).max(1);
+        self.units.max(1).saturating_mul((INVOCATIONS / invocations).clamp(1, 32)).min(self.limits.grid[0])
     }
 
     pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {
@@ -248,6 +275,7 @@ impl GpuDevice {
             clock,
             target: properties.target.clone(),
             subgroup,
+            units: properties.units,
             memory: Memory::new(pool),
             chunks: Chunks::default(),
             reclaim,
@@ -338,6 +366,11 @@ impl Device for GpuDevice {
             }
         })?;
         Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
+    }
+
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        self.shared.prepare_indirect(kernel)
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

@@ -75,6 +75,8 @@ pub(crate) struct Call<'a> {
     pub(crate) record: Option<u32>,
     /// Where what stops it goes, and after how many nanoseconds that is; 0: never.
     pub(crate) limit: Option<(u32, u64)>,
+    /// Where it goes that the kernel tells of counts over the limits.
+    pub(crate) counts: Option<u32>,
 }
 
 /// One operation.
@@ -115,9 +117,9 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,
-            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit }) => {
+            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit, counts }) => {
                 let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-                Op::Launch(Call { kernel, id, groups, arguments, inline, record, limit })
+                Op::Launch(Call { kernel, id, groups, arguments, inline, record, limit, counts })
             }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
@@ -218,12 +220,19 @@ pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(),
 }
 
 pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'a>, DeviceError> {
-    let kernel = shared.kernel(launch.kernel)?;
+    let mut kernel = shared.kernel(launch.kernel)?;
+    let address = match launch.grid {
+        Grid::Direct(_) => None,
+        Grid::Indirect(region) => {
+            kernel = kernel.counted().unwrap_or(kernel);
+            Some(shared.memory.span(region)?)
+        }
+    };
     if launch.time_limit != 0 && !kernel.cancellable {
         return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
     }
     let mut arguments: SmallVec<[u8; 256]> = SmallVec::from_elem(0, kernel.parameters.size as usize);
-    let (mut inline, mut record, mut limit, mut ready) = (Inline::new(), None, None, 0);
+    let (mut inline, mut record, mut limit, mut counts, mut ready) = (Inline::new(), None, None, None, 0);
     for field in &kernel.parameters.fields {
         match field.parameter {
             Parameter::Address { binding } => match launch.bindings.get(binding) {
@@ -249,6 +258,14 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
                 _ => return Err(wrong("a value of another size than its parameter")),
             },
             Parameter::Record => record = Some(field.offset),
+            Parameter::Indirect => {
+                counts = Some(field.offset);
+                let address = address.map_or(0, |span| span.address);
+                put(&mut arguments, field.offset, &address.to_le_bytes())?;
+                for (place, most) in (field.offset + 16..).step_by(4).zip(shared.limits.grid) {
+                    put(&mut arguments, place, &most.to_le_bytes())?;
+                }
+            }
             Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),
             Parameter::Immediates { size } => {
                 let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
@@ -256,15 +273,14 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
             }
         }
     }
-    let groups = match launch.grid {
-        Grid::Direct(groups) => Groups::Direct(groups),
-        Grid::Indirect(region) => {
-            let span = shared.memory.span(region)?;
-            ready = ready.max(span.ready);
-            Groups::At(span.address)
-        }
+    let groups = match (launch.grid, address) {
+        (Grid::Direct(groups), _) => Groups::Direct(groups),
+        (_, Some(span)) if counts.is_none() => Groups::At(span.address),
+        // It finds out by itself how many there are.
+        _ => Groups::Direct([shared.resident(kernel.workgroup_size), 1, 1]),
     };
-    Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit }), ready })
+    ready = ready.max(address.map_or(0, |span| span.ready));
+    Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit, counts }), ready })
 }
 
 #[cfg(test)]

@@ -177,6 +177,10 @@ impl Device for FaultDevice {
         self.inner.compile(request)
     }
 
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        self.inner.prepare_indirect(kernel)
+    }
+
     fn drop_kernel(&self, kernel: KernelId) {
         self.inner.drop_kernel(kernel);
     }

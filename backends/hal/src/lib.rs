@@ -329,6 +329,12 @@ pub trait Device: Send + Sync {
 
     /// Compiles. May take long and may be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError>;
+    /// Makes ready what launches of a kernel with a grid from memory take beyond its code, if anything. Asked before such a launch, with no lock held; may take as
+    /// long as [`Self::compile`] the first time. Without it, or when it fails, such launches work all the same.
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        let _ = kernel;
+        Ok(())
+    }
     /// Drops a compiled kernel. The runtime has seen every use of it complete.
     fn drop_kernel(&self, kernel: KernelId);
     /// What compilation found out.
