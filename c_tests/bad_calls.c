@@ -106,6 +106,9 @@ static void bad_devices(void)
     EACH_BAD(compute_device, compute_device_inject_fault(h, 1, COMPUTE_FAULT_ERROR, E));
     EACH_BAD(compute_device, compute_device_fault_calls(h, &number, E));
     EACH_BAD(compute_device, compute_stream_create(h, NULL, &out_stream, E));
+    uint32_t straight = 0;
+    EACH_BAD(compute_device, compute_device_reaches(h, device, &straight, E));
+    EACH_BAD(compute_device, compute_device_reaches(device, h, &straight, E));
     EACH_BAD(compute_device, compute_buffer_create(h, &desc, &out_buffer, E));
     static uint32_t words[16] __attribute__((aligned(64)));
     compute_import_desc imported = COMPUTE_IMPORT_DESC_INIT;
@@ -141,6 +144,8 @@ static void bad_streams(void)
     EACH_BAD(compute_stream, compute_stream_read(h, &view, bytes, 64, E));
     EACH_BAD(compute_stream, compute_stream_read_async(h, &view, bytes, 64, &out_event, E));
     EACH_BAD(compute_stream, compute_stream_copy(h, &view, &to, E));
+    EACH_BAD(compute_stream, compute_stream_copy_between(h, &view, stream, &to, E));
+    EACH_BAD(compute_stream, compute_stream_copy_between(stream, &view, h, &to, E));
     EACH_BAD(compute_stream, compute_stream_fill(h, &to, bytes, 4, E));
     compute_strided_desc word = COMPUTE_STRIDED_DESC_INIT;
     compute_readback out_readback = NULL;
@@ -225,6 +230,8 @@ static void bad_buffers(void)
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_read(stream, &view, bytes, 64, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_copy(stream, &view, &to, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_copy(stream, &to, &view, E));
+        BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_copy_between(stream, &view, stream, &to, E));
+        BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_copy_between(stream, &to, stream, &view, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_fill(stream, &view, bytes, 4, E));
         BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_sync(stream, &view, 1, 0, 0, E));
         compute_binding bindings[2] = { bind(0, h), bind(1, good) };
@@ -471,6 +478,8 @@ static void bad_buffer_calls(void)
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_fill(stream, &beyond[i], &out, 1, E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy(stream, &beyond[i], &view, E));
         BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy(stream, &view, &beyond[i], E));
+        BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy_between(stream, &beyond[i], stream, &view, E));
+        BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy_between(stream, &view, stream, &beyond[i], E));
     }
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_check(NULL, 1, 0, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_check(&view, 2, 8, E));
@@ -592,6 +601,13 @@ static void bad_stream_calls(void)
     BAD(COMPUTE_ERROR_OVERLAP, compute_stream_copy(stream, &half, &half, E));
     BAD(COMPUTE_ERROR_FOREIGN_HANDLE, compute_stream_copy(stream, &foreign, &view, E));
     BAD(COMPUTE_ERROR_FOREIGN_HANDLE, compute_stream_copy(stream, &view, &foreign, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_reaches(device, device, NULL, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_copy_between(stream, NULL, stream, &view, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_copy_between(stream, &view, stream, NULL, E));
+    BAD(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy_between(stream, &view, stream, &half, E));
+    BAD(COMPUTE_ERROR_OVERLAP, compute_stream_copy_between(stream, &half, stream, &middle, E));
+    BAD(COMPUTE_ERROR_FOREIGN_HANDLE, compute_stream_copy_between(stream, &foreign, stream, &view, E));
+    BAD(COMPUTE_ERROR_FOREIGN_HANDLE, compute_stream_copy_between(stream, &view, stream, &foreign, E));
     static const uint64_t wrong_sizes[] = { 0, 3, 5, 32, UINT64_MAX, UINT64_MAX - 1 };
     for (size_t i = 0; i < COUNT_OF(wrong_sizes); i++) BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_fill(stream, &view, bytes, wrong_sizes[i], E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_fill(stream, &view, NULL, 4, E));

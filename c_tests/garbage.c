@@ -150,7 +150,9 @@ static compute_status odd_transfer(void)
     switch (chance(6)) {
     case 0: return compute_stream_write(on, &a, bytes, size, E);
     case 1: return compute_stream_fill(on, &a, pattern, chance(2) ? UINT64_C(1) << chance(5) : odd_number(), E);
-    case 2: return compute_stream_copy(on, &a, &b, E);
+    case 2:
+        if (chance(2)) return compute_stream_copy_between((compute_stream)handle(stream), &a, on, &b, E);
+        return compute_stream_copy(on, &a, &b, E);
     case 3:
         memset(bytes, 0, sizeof bytes);
         status = compute_stream_read(on, &a, bytes, size, E);

@@ -94,6 +94,89 @@ TEST(l2_a_grid_is_read_from_memory_after_the_work_before_it)
     CHECK_EQ(get_word(stream, counter, 0), 30);
 }
 
+/* Every workgroup has memory of its own that begins with zeros, some leave early, and all of it depends on where it is in what grid. */
+#define TURNS "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\nvar<workgroup> seen: array<u32, 64>;\n" \
+    "@compute @workgroup_size(64) fn turns(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>," \
+    " @builtin(local_invocation_index) i: u32, @builtin(global_invocation_id) id: vec3<u32>) {\n" \
+    "let group = g.x + n.x * (g.y + n.y * g.z);\nlet before = seen[i];\nworkgroupBarrier();\nseen[63u - i] += group + 1u;\nworkgroupBarrier();\n" \
+    "if group % 3u == 1u { return; }\nlet at = group * 64u + i;\nif i == 7u { return; }\n" \
+    "if at < arrayLength(&O) { O[at] = seen[i] + before * 1000u + id.x * 7u + n.y * 13u + n.z; } }\n"
+
+static void expect_turns(compute_buffer out, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint32_t groups = x * y * z, *words = malloc(256 * (size_t)groups);
+    CHECK(words != NULL);
+    OK(get(stream, out, 0, words, 256 * (uint64_t)groups));
+    for (uint32_t group = 0; group < groups; group++) {
+        for (uint32_t i = 0; i < 64; i++) {
+            int leaves = group % 3 == 1 || i == 7;
+            CHECK_EQ(words[group * 64 + i], leaves ? 0 : group + 1 + (group % x * 64 + i) * 7 + y * 13 + z);
+        }
+    }
+    free(words);
+}
+
+static void put_counts(compute_buffer grid, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint32_t counts[3] = { x, y, z };
+    put(stream, grid, 0, counts, 12);
+}
+
+TEST(l2_workgroups_of_a_grid_from_memory_are_those_of_one_that_is_known)
+{
+    static const uint32_t grids[][3] = { { 1, 1, 1 }, { 5, 1, 1 }, { 9000, 1, 1 }, { 3, 5, 7 }, { 1, 4000, 1 }, { 7, 1, 900 }, { 1, 1, 3 } };
+    set_up();
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT)) return;
+    compute_kernel turns = make_kernel(device, TURNS);
+    compute_buffer grid = make_buffer(device, 12, "grid");
+    for (size_t i = 0; i < COUNT_OF(grids); i++) {
+        uint32_t x = grids[i][0], y = grids[i][1], z = grids[i][2];
+        compute_buffer out = make_buffer(device, 256 * (uint64_t)(x * y * z), "out");
+        put_counts(grid, x, y, z);
+        OK(launch_indirect(turns, grid, 0, out));
+        expect_turns(out, x, y, z);
+        compute_buffer_release(out);
+    }
+}
+
+TEST(l2_g5_a_replay_reads_the_counts_that_are_there_then_and_tells_those_above_a_limit)
+{
+    set_up();
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT)) return;
+    uint64_t capture = 0;
+    compute_graph graph = NULL;
+    compute_kernel turns = make_kernel(device, TURNS);
+    compute_buffer grid = make_buffer(device, 12, "grid"), out = make_buffer(device, 256 * 64, "out");
+    put_counts(grid, 1, 1, 1);
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(launch_indirect(turns, grid, 0, out));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    OK(launch_indirect(turns, grid, 0, out));
+    OK(compute_stream_end_capture(stream, capture, &graph, E));
+    /* The device keeps it: nobody's host looks at the counts. */
+    compute_graph_info kept = COMPUTE_GRAPH_INFO_INIT;
+    OK(compute_graph_get_info(graph, &kept, E));
+    CHECK(kept.flags & COMPUTE_GRAPH_FLAG_NATIVE);
+    for (uint32_t round = 1; round < 8; round++) {
+        fill_words(stream, out, 0);
+        put_counts(grid, round, 2, round % 3 + 1);
+        OK(compute_stream_replay(stream, graph, E));
+        expect_turns(out, round, 2, round % 3 + 1);
+    }
+    if (!(info.capabilities & COMPUTE_CAPABILITY_INDIRECT_REPORTS) || info.max_grid[1] == UINT32_MAX) return;
+    uint32_t word = 0;
+    fill_words(stream, out, 3);
+    put_counts(grid, 1, info.max_grid[1] + 1, 1);
+    OK(compute_stream_replay(stream, graph, E));
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, out, 0, &word, 4));
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_GRID_LIMIT);
+    CHECK(error_says("node 0"));
+    fill_words(stream, out, 0);
+    put_counts(grid, 2, 1, 1);
+    OK(compute_stream_replay(stream, graph, E));
+    expect_turns(out, 2, 1, 1);
+}
+
 TEST(l2_a_zero_in_an_indirect_grid_is_no_work)
 {
     set_up();
@@ -704,6 +787,8 @@ int main(int argc, char **argv)
     RUN(l1_a_grid_with_a_zero_claims_nothing_and_releases_nothing);
     RUN(dl_02_every_invocation_knows_its_place_in_a_grid_of_three_axes);
     RUN(l2_a_grid_is_read_from_memory_after_the_work_before_it);
+    RUN(l2_workgroups_of_a_grid_from_memory_are_those_of_one_that_is_known);
+    RUN(l2_g5_a_replay_reads_the_counts_that_are_there_then_and_tells_those_above_a_limit);
     RUN(l2_a_zero_in_an_indirect_grid_is_no_work);
     RUN(l2_an_indirect_grid_above_a_limit_runs_nothing_and_is_reported);
     RUN(l2_an_indirect_view_that_is_misaligned_or_of_a_wrong_size_is_refused);

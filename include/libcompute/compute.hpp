@@ -781,6 +781,12 @@ public:
         const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_copy(handle_, &from.get(), &to.get(), failed); });
         return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
     }
+    /// Copies to this stream's device from another's, behind the earlier work of `source`, a stream there; see compute_stream_copy_between.
+    outcome copy_from(const stream &source, const view &from, const view &to) const {
+        const compute_status status = detail::run(
+            [&](compute_error *failed) { return compute_stream_copy_between(source.handle_, &from.get(), handle_, &to.get(), failed); });
+        return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
+    }
     /// Repeats a value of 1, 2, 4, 8 or 16 bytes.
     template <typename T>
     void fill(const view &to, const T &value) const {

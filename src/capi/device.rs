@@ -528,6 +528,27 @@ pub unsafe extern "C" fn compute_device_get_vector_widths(
     })
 }
 
+/// Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
+/// devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
+///
+/// # Safety
+/// `straight` is writable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_device_reaches(
+    from: compute_device,
+    to: compute_device,
+    straight: *mut u32,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard(out_error, || {
+        // SAFETY: as our own caller says.
+        let out = unsafe { Out::new(straight, "straight", 0) }?;
+        let (from, to) = (find(from)?, find(to)?);
+        out.set(runtime::reaches(&from.device, &to.device)?.into());
+        Ok(COMPUTE_OK)
+    })
+}
+
 /// Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
 /// `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
 ///

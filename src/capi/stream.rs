@@ -433,6 +433,34 @@ pub unsafe extern "C" fn compute_stream_copy(
     })
 }
 
+/// Copies a view into another of the same size on another device (C1), behind the earlier work of both streams. Between devices of one driver that can reach each
+/// other it is only enqueued, goes straight, and later work of both streams follows it. Otherwise it goes through the host, in pieces that take a bounded amount of
+/// memory, and the call returns when the bytes have left their device. Then other threads are not to write the source meanwhile. Where the source derives from
+/// work that may still fail (T13), the call waits for that first, on any devices. On one device it is `compute_stream_copy` on `to_stream`.
+///
+/// Claimed bytes in the source skip the copy (`COMPUTE_SKIPPED`), and the whole destination takes their failure, across devices. Errors, of either device,
+/// claim the destination only. While one of the streams records a graph: `COMPUTE_ERROR_RECORDING`, and the graph is doomed, as by any call that cannot be part
+/// of it. In a dry run of either nothing is copied.
+///
+/// # Safety
+/// `from` and `to` are readable; `out_error` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_stream_copy_between(
+    from_stream: compute_stream,
+    from: *const compute_view,
+    to_stream: compute_stream,
+    to: *const compute_view,
+    out_error: *mut compute_error,
+) -> compute_status {
+    guard_call(to_stream, "a copy between devices", out_error, || {
+        // SAFETY: as our own caller says.
+        let asked = unsafe { Asked::new(to_stream, to, "to") }?;
+        // SAFETY: as our own caller says.
+        let source = unsafe { Asked::new(from_stream, from, "from") }.map_err(|complaint| asked.refused(complaint))?;
+        Ok(outcome(runtime::copy_between(plain(source.stream()), source.place(), plain(asked.stream()), asked.place())?))
+    })
+}
+
 /// The pattern of a fill. A wrong size is refused without the pattern being touched.
 ///
 /// # Safety

@@ -743,6 +743,21 @@ pub struct compute_table {
         out: *mut compute_buffer,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_stream_copy_between`
+    pub stream_copy_between: unsafe extern "C" fn(
+        from_stream: compute_stream,
+        from: *const compute_view,
+        to_stream: compute_stream,
+        to: *const compute_view,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_device_reaches`
+    pub device_reaches: unsafe extern "C" fn(
+        from: compute_device,
+        to: compute_device,
+        straight: *mut u32,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -904,6 +919,8 @@ static TABLE: compute_table = compute_table {
     stream_record_native: native::compute_stream_record_native,
     import_desc_init: descriptors::compute_import_desc_init,
     buffer_import: import::compute_buffer_import,
+    stream_copy_between: stream::compute_stream_copy_between,
+    device_reaches: device::compute_device_reaches,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

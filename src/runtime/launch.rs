@@ -9,7 +9,7 @@ use compute_trust::{About, Error, NoMemory};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Given, check, cuts_elements};
-use super::error::{Failed, Result, error};
+use super::error::{Checked, Failed, Result, error};
 use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
 use super::place::Place;
@@ -110,7 +110,15 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
         return Ok(Outcome::Enqueued);
     }
     // T7: what does not compile claims its outputs.
-    let id = settling(launch, || kernel.compiled()).map_err(|made| refused(*made, launch))?;
+    let compiled: Checked<_> = settling(launch, || {
+        let id = kernel.compiled()?;
+        if bound.indirect.is_some() {
+            // It is not needed. A device that is lost meanwhile is found by the launch.
+            let _ = stream.device.native.prepare_indirect(id);
+        }
+        Ok(id)
+    });
+    let id = compiled.map_err(|made| refused(*made, launch))?;
     enqueue(stream, kernel, id, launch, &bound)
 }
 

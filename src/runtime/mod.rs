@@ -8,6 +8,7 @@
 //!
 //! Requests ([`Launch`], [`Place`]) carry what the caller gave, unchecked, since a refused call still claims the outputs it can make out (T2).
 
+mod between;
 mod bind;
 mod buffer;
 pub mod code;
@@ -39,6 +40,7 @@ mod strided;
 mod transfer;
 mod trust;
 
+pub use between::{copy_between, reaches};
 pub use buffer::{Buffer, BufferOptions, View};
 pub use compile::compile_queued;
 pub use compute_memory::{Arrangement, MOST_DIMENSIONS, TensorPlace, TensorSpec};

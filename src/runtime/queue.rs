@@ -57,6 +57,12 @@ impl Queue {
         }
     }
 
+    /// As [`Self::lock`], without waiting for anybody.
+    pub(crate) fn try_lock(&self, device: &Device) -> Option<MutexGuard<'_, Submit>> {
+        let guard = self.submit.try_lock()?;
+        device.exclusive.admits().then_some(guard)
+    }
+
     /// Waits until no call holds the submission lock.
     pub(crate) fn pass(&self) {
         drop(self.submit.lock());

@@ -159,6 +159,21 @@ pub(crate) fn perform<'a>(
     watch: Option<&Arc<Watch>>,
     work: impl FnOnce(&Step<'_>) -> std::result::Result<(), DeviceError>,
 ) -> Result<Performed> {
+    let performed = perform_beside(stream, subject, touches, watch, || Some(()), |step, ()| work(step))?;
+    performed.map_or_else(|| fail(code::INTERNAL, "work that needs nothing else was not performed"), Ok)
+}
+
+/// As [`perform`], with something that is no buffer of the stream's device: `borrow` tries to take it, once the marks are held and before anything has
+/// happened, and waits for nobody. If it cannot, nothing happens: `None`. Such work only writes, the whole of views that have memory, so that nothing but the
+/// device's calls lies between that and the end of `work`.
+pub(crate) fn perform_beside<'a, B>(
+    stream: &'a Stream,
+    subject: &'a Subject<'a>,
+    touches: &'a [Touch<'a>],
+    watch: Option<&Arc<Watch>>,
+    borrow: impl FnOnce() -> Option<B>,
+    work: impl FnOnce(&Step<'_>, B) -> std::result::Result<(), DeviceError>,
+) -> Result<Option<Performed>> {
     prints::deliver();
     if late::active() {
         late::settle();
@@ -172,7 +187,7 @@ pub(crate) fn perform<'a>(
         return Err(refuse(import::read_only(touch.span.buffer, subject.name), outputs(touches)));
     }
     if stream.is_dry() {
-        return dry(stream, touches);
+        return dry(stream, touches).map(Some);
     }
     if let Err(made) = stream.not_recording(subject.name) {
         return Err(refuse(*made, outputs(touches)));
@@ -202,6 +217,10 @@ pub(crate) fn perform<'a>(
         return Err(refuse(no_memory(none), outputs(touches)));
     }
     section.take_marks();
+    let Some(borrowed) = borrow() else {
+        release(&stream.device, &mut section.held);
+        return Ok(None);
+    };
     section.settled = false;
     if section.held.iter().any(|held| held.found.dirty)
         && let Some((failure, needed)) = section.look_at_bytes()?
@@ -217,23 +236,25 @@ pub(crate) fn perform<'a>(
         if touches.iter().any(|touch| touch.write != Write::No) {
             log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label()));
         }
-        return Ok(Performed::Skipped(failure));
+        return Ok(Some(Performed::Skipped(failure)));
     }
     if let Err(none) = section.take_positions().and_then(|()| section.expect_uses()) {
+        drop(borrowed);
         return Err(section.refuse(no_memory(none)));
     }
     let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
     if journaled && let Err(none) = section.record(watch) {
+        drop(borrowed);
         return Err(section.refuse(no_memory(none)));
     }
     let done = section.prepare_device().and_then(|()| {
         let step = Step { queue: &*section.queue.native, at: section.last - (subject.calls - 1), journaled };
-        work(&step)
+        work(&step, borrowed)
     });
     match done {
         Ok(()) => {
             section.succeed();
-            Ok(Performed::Enqueued(section.last))
+            Ok(Some(Performed::Enqueued(section.last)))
         }
         Err(failed) => Err(section.broken(failed)),
     }

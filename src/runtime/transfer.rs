@@ -137,7 +137,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
+pub(super) fn enqueue_write(stream: &Stream, span: Span<'_>, source: Source<'_>) -> Result<u64> {
     let touches = [Touch { span, reads: false, write: Write::Whole, rows: None }];
     let subject = subject(stream, &NAMES.write);
     let charge = charge(stream, &source, span.size);

@@ -90,7 +90,6 @@ fn capabilities() -> Capabilities {
         binding_granule: 1,
         timestamps: true,
         native_graphs: true,
-        peer_copy: false,
         collectives: false,
         tracks_blocks: false,
         tensor_maps: false,

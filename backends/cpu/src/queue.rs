@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue,
-    QueueId, Region, Waited,
+    DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
+    Region, Waited,
 };
 
 use crate::fifo::{Fifo, Fit};
@@ -51,11 +51,6 @@ impl Queue for CpuQueue {
     fn copy_2d(&self, at: Position, copy: &Pitched) -> Result<(), DeviceError> {
         let work = Work::Rows(Rows::within(self.span(copy.from)?, self.span(copy.to)?, copy)?);
         self.enqueue(at, work)
-    }
-
-    fn copy_peer(&self, at: Position, from: (&dyn Device, Region), to: Region) -> Result<(), DeviceError> {
-        let _ = (at, from, to);
-        Err(DeviceError::Unsupported("peer copies"))
     }
 
     fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError> {

@@ -157,7 +157,14 @@ fn write_texts(folder: &Path) {
             let lowering = Lowering { bounds, deferred: true, print_room: 0, names: None };
             let lowered = case.entry_point().lower(&lowering).unwrap();
             let checked = bounds != Bounds::Unchecked;
-            let options = Options { dialect: &cxx::CUDA, checked, strict: false, cancellable: false, subgroup_size: Some(32) };
+            let options = Options {
+                dialect: &cxx::CUDA,
+                checked,
+                strict: false,
+                cancellable: false,
+                indirect: false,
+                subgroup_size: Some(32),
+            };
             let text = cxx::translate(&lowered, &options).unwrap();
             let name = case.name.split(',').next().unwrap().to_owned() + if case.uniform { "_uniform" } else { "" };
             let source = format!("// {}\n{}", text.options.join(" "), text.source);

@@ -49,7 +49,14 @@ impl Tiny {
             "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @compute @workgroup_size(1) fn one() { o[0] = 1u; }";
         let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
         let lowered = entry.lower(&Lowering { bounds: Bounds::Checked, deferred: true, print_room: 0, names: None }).unwrap();
-        let options = Options { dialect: &cxx::CUDA, checked: true, strict: false, cancellable: false, subgroup_size: Some(32) };
+        let options = Options {
+            dialect: &cxx::CUDA,
+            checked: true,
+            strict: false,
+            cancellable: false,
+            indirect: false,
+            subgroup_size: Some(32),
+        };
         let text = cxx::translate(&lowered, &options).unwrap();
         let fields = &text.parameters.fields;
         assert!(fields[0].offset == 0 && matches!(fields[0].parameter, Parameter::Address { .. }) && text.parameters.size == 16);

@@ -7,6 +7,7 @@ use compute_hal::{DeviceError, FaultCause};
 
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
 use crate::kernel::Compiled;
+use crate::peer::Peers;
 
 /// A vendor's driver, opened. Its libraries stay loaded for ever: drivers do not survive being unloaded.
 pub(crate) struct Api {
@@ -16,6 +17,8 @@ pub(crate) struct Api {
     pub(crate) compiler: Result<CompilerCalls, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
+    /// Its devices that are open.
+    pub(crate) peers: Peers,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
     /// The identities of devices that were told before the driver was started, whose order callers know; those of others come behind them.
@@ -87,6 +90,16 @@ impl std::ops::Deref for Inside<'_> {
 }
 
 impl Api {
+    pub(crate) fn new(
+        vendor: &'static Vendor,
+        calls: Calls,
+        compiler: Result<CompilerCalls, String>,
+        order: Vec<[u8; 16]>,
+    ) -> Self {
+        let process = std::process::id();
+        Self { vendor, calls, compiler, compiled: Compiled::default(), peers: Peers::default(), process, order }
+    }
+
     /// Makes `home` current until the answer is dropped.
     pub(crate) fn enter(&self, home: Home) -> Result<Inside<'_>, Failure> {
         let calls = &self.calls;

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use compute_hal::movers::Movers;
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
-    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region, Space,
+    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue, QueueId, Region,
+    Space,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -31,11 +32,14 @@ use crate::table::Table;
 /// Where pinned memory that was given out lies: start and end.
 type Lent = RwLock<BTreeMap<usize, usize>>;
 
+/// Invocations that a multiprocessor has at once, at most.
+const INVOCATIONS: u32 = 2048;
+
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
     pub(crate) api: Arc<Api>,
-    home: Home,
-    number: i32,
+    pub(crate) home: Home,
+    pub(crate) number: i32,
     pub(crate) limits: Limits,
     /// Bytes from row to row in a copy at most.
     pub(crate) pitch: u64,
@@ -43,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) clock: u32,
     target: String,
     subgroup: u32,
+    /// Multiprocessors.
+    units: u32,
     pub(crate) memory: Memory,
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -51,6 +57,8 @@ pub(crate) struct Shared {
     kernels: Table<Arc<Kernel>>,
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
+    /// Whether memory of other devices can be reached, as far as somebody has asked.
+    pub(crate) reached: Mutex<HashMap<PeerId, bool>>,
     next_queue: AtomicU32,
     /// Threads that wait without sleeping.
     pub(crate) awake: AtomicU32,
@@ -144,6 +152,30 @@ impl Shared {
         self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
+    /// Makes the form of a kernel that reads its number of workgroups.
+    pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
+        let compiler = self.compiler();
+        // Compiling takes long: not with the table locked.
+        let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
+        kernel.count(|origin| {
+            let made = compiler.compile_portable(origin, true, || self.enter());
+            // Without it the counts go by way of the host. Only an end of the device is more than that.
+            made.inspect_err(|error| {
+                if let DeviceError::Lost(cause) = error {
+                    self.end_by(cause.clone());
+                }
+            })
+            .ok()
+        });
+        self.well()
+    }
+
+    /// How many workgroups of a size are launched to take those of a grid in turn: as many as may be on the device at once.
+    pub(crate) fn resident(&self, [x, y, z]: [u32; 3]) -> u32 {
+        let invocations = x.saturating_mul(y).saturating_mul(z).max(1);
+        self.units.max(1).saturating_mul((INVOCATIONS / invocations).clamp(1, 32)).min(self.limits.grid[0])
+    }
+
     pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {
         self.graphs.get(id.0).ok_or_else(|| DeviceError::Internal(format!("no such graph: {id:?}")))
     }
@@ -205,6 +237,7 @@ impl Drop for Shared {
 
 pub(crate) struct GpuDevice {
     shared: Arc<Shared>,
+    peer: PeerId,
     properties: Properties,
     capabilities: Capabilities,
 }
@@ -259,6 +292,7 @@ impl GpuDevice {
             clock,
             target: properties.target.clone(),
             subgroup,
+            units: properties.units,
             memory: Memory::new(space(api.vendor.native, number), pool),
             chunks: Chunks::default(),
             reclaim,
@@ -267,13 +301,16 @@ impl GpuDevice {
             kernels: Table::default(),
             graphs: Table::default(),
             lanes: Mutex::default(),
+            reached: Mutex::default(),
             next_queue: AtomicU32::new(0),
             awake: AtomicU32::new(0),
             lent: Lent::default(),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
         };
-        Ok(Self { shared: Arc::new(shared), properties, capabilities })
+        let (shared, peer) = (Arc::new(shared), PeerId::new());
+        api.peers.add(peer, &shared);
+        Ok(Self { shared, peer, properties, capabilities })
     }
 }
 
@@ -350,6 +387,11 @@ impl Device for GpuDevice {
         Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
     }
 
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        self.shared.well()?;
+        self.shared.prepare_indirect(kernel)
+    }
+
     fn drop_kernel(&self, kernel: KernelId) {
         drop(self.shared.kernels.remove(kernel.0));
     }
@@ -395,5 +437,13 @@ impl Device for GpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn peer(&self) -> Option<PeerId> {
+        Some(self.peer)
+    }
+
+    fn can_reach(&self, other: PeerId, memory: Option<MemoryId>) -> bool {
+        self.shared.can_reach(other, memory)
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Told {
     pub(crate) reports: Arc<Reports>,
     /// The word that says that it was stopped, and its limit in nanoseconds.
     pub(crate) stopped: Option<(Slice, u64)>,
+    /// The words that say that its counts are over the limits, and those limits.
+    pub(crate) counts: Option<(Slice, [u32; 3])>,
 }
 
 impl Told {
@@ -396,6 +398,18 @@ impl Progress {
                 let stopped = unsafe { word.bytes() }.iter().any(|byte| *byte != 0);
                 let cause = told.cause(LateCause::TimeLimit { limit });
                 late.extend(stopped.then_some(LateFailure { position: told.position, cause }));
+            }
+            if let Some((words, allowed)) = told.counts {
+                // SAFETY: as above.
+                let mut words =
+                    unsafe { words.bytes() }.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()));
+                if words.next().is_some_and(|refused| refused != 0) {
+                    let asked = [(); 3].map(|()| words.next().unwrap_or(0));
+                    late.push(LateFailure {
+                        position: told.position,
+                        cause: told.cause(LateCause::GridLimit { asked, allowed }),
+                    });
+                }
             }
             let Some(record) = told.record else { continue };
             // SAFETY: as of the word.

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{DeviceError, GraphRequest, NodeWork, Pitched, Position};
+use compute_hal::{DeviceError, GraphRequest, Grid, NodeWork, Pitched, Position};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -121,13 +121,18 @@ impl Step {
     fn new(shared: &Shared, work: &NodeWork<'_>) -> Result<(Self, u64), DeviceError> {
         let (op, ready) = match work {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
-            NodeWork::Launch(launch) => op::with_launch(shared, launch, |work| Ok((work.take(), work.ready)))?,
+            NodeWork::Launch(launch) => {
+                if let Grid::Indirect(_) = launch.grid {
+                    shared.prepare_indirect(launch.kernel)?;
+                }
+                op::with_launch(shared, launch, |work| Ok((work.take(), work.ready)))?
+            }
             NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
             NodeWork::CopyRows(rows) => return Self::rows(shared, rows),
             NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).map(owned)?,
         };
         let step = match op {
-            // Only the host can look at the counts.
+            // A kernel that cannot look at its counts by itself: only the host can.
             Op::Launch(Call { groups: Groups::At(_), .. }) => {
                 return Err(DeviceError::Unsupported("graphs with a grid from memory"));
             }
@@ -155,7 +160,7 @@ impl Step {
 
     fn reports(&self) -> bool {
         let Self::Launch(call) = self else { return false };
-        call.limit.is_some() || call.record.is_some() && call.kernel.reports.record().is_some()
+        call.limit.is_some() || call.counts.is_some() || call.record.is_some() && call.kernel.reports.record().is_some()
     }
 }
 

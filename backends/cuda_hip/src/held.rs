@@ -177,6 +177,15 @@ impl Lane {
 
     /// Makes a stream wait for a position of this queue; false when it is not in its stream yet: then `waiter` is told.
     fn wait_in(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
+        let elsewhere = !Arc::ptr_eq(&self.shared, &waiter.shared);
+        match self.hold_back(position, waiter) {
+            // Of another device that is beyond use nothing will run any more, which is no end of the one that waits.
+            Err(_) if elsewhere && self.shared.fault().is_some() => waiter.shared.well().map(|()| true),
+            answer => answer,
+        }
+    }
+
+    fn hold_back(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
         let mut submit = self.submit.lock();
         if self.progress.completed() >= position {
             return Ok(true);
@@ -190,9 +199,12 @@ impl Lane {
             self.place_marker(&mut submit, &calls)?;
         }
         // An event is recorded again only under this lock, so it still means that position.
+        // The stream may be another device's; the event may be of any.
+        let elsewhere = !Arc::ptr_eq(&self.shared, &waiter.shared);
+        let _there = if elsewhere { Some(waiter.shared.enter()?) } else { None };
         // SAFETY: event and stream live.
         let waited = self.progress.with_event(position, |event| unsafe { calls.stream_wait(waiter.stream.0, event.0, 0) });
-        waited.unwrap_or(Ok(())).map_err(|f| self.shared.fail(f))?;
+        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))?;
         Ok(true)
     }
 

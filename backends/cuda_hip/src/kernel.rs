@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char, c_void};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use compute_hal::kernel::EntryPoint;
 use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
 use compute_hal::kernel::lower::{Lowering, Reports};
 use compute_hal::kernel::reflection::Bounds;
@@ -38,6 +39,19 @@ pub(crate) struct Kernel {
     pub(crate) cancellable: bool,
     facts: KernelFacts,
     reclaim: Arc<Reclaim>,
+    /// Of a portable kernel that does not read its number of workgroups.
+    origin: Option<Origin>,
+    /// The same kernel in the form that does, once somebody has asked for it; `None`: it could not be made.
+    counted: OnceLock<Option<Arc<Self>>>,
+}
+
+/// What a portable kernel is made of.
+pub(crate) struct Origin {
+    entry: Arc<EntryPoint>,
+    bounds: Bounds,
+    cancellable: bool,
+    print_room: u32,
+    label: Box<str>,
 }
 
 impl Drop for Kernel {
@@ -49,6 +63,16 @@ impl Drop for Kernel {
 impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         self.facts.clone()
+    }
+
+    /// The form that reads its number of workgroups, if it is there.
+    pub(crate) fn counted(&self) -> Option<Arc<Self>> {
+        self.counted.get().cloned().flatten()
+    }
+
+    /// Has `make` make that form, unless somebody has.
+    pub(crate) fn count(&self, make: impl FnOnce(&Origin) -> Option<Self>) {
+        self.counted.get_or_init(|| self.origin.as_ref().and_then(make).map(Arc::new));
     }
 }
 
@@ -109,18 +133,39 @@ impl Compiler<'_> {
             CompileSource::Portable(entry) => entry,
             CompileSource::Native { source, interface } => return self.compile_native(source, interface, enter),
         };
-        let print_room = request.print_room.min(MOST_PRINT_ROOM);
-        let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
+        let origin = Origin {
+            entry: Arc::clone(entry),
+            bounds: request.bounds,
+            cancellable: request.cancellable,
+            print_room: request.print_room.min(MOST_PRINT_ROOM),
+            label: request.label.into(),
+        };
+        let mut kernel = self.compile_portable(&origin, false, enter)?;
+        kernel.origin = Some(origin);
+        Ok(kernel)
+    }
+
+    /// Makes a portable kernel. `indirect`: in the form that reads its number of workgroups.
+    pub(crate) fn compile_portable<'c>(
+        &self,
+        origin: &Origin,
+        indirect: bool,
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let Origin { entry, bounds, cancellable, print_room, label } = origin;
+        let (bounds, cancellable, print_room) = (*bounds, *cancellable, *print_room);
+        let lowering = Lowering { bounds, deferred: true, print_room, names: None };
         let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
         let options = Options {
             dialect: self.api.vendor.dialect,
-            checked: request.bounds != Bounds::Unchecked,
+            checked: bounds != Bounds::Unchecked,
             strict: false,
-            cancellable: request.cancellable,
+            cancellable,
+            indirect,
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
-        let code = self.machine_code(&text, request.label)?;
+        let code = self.machine_code(&text, label)?;
         let calls = enter()?;
         let loading = Loading {
             entry: &text.entry,
@@ -128,7 +173,7 @@ impl Compiler<'_> {
             parameters: text.parameters,
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
-            cancellable: request.cancellable,
+            cancellable,
             reports: Arc::clone(lowered.reports()),
         };
         self.load(&calls, &code, loading, |_| Ok(()))
@@ -186,6 +231,8 @@ impl Compiler<'_> {
             cancellable: loading.cancellable,
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
+            origin: None,
+            counted: OnceLock::new(),
         };
         check(function)?;
         allow_memory(calls, function, kernel.shared).map_err(|failure| calls.api.error(failure, 0))?;

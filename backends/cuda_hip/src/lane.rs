@@ -190,6 +190,10 @@ impl Lane {
                 crate::moves::rows(&calls, self.stream, &rows, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
                 Step::Done
             }
+            Op::Fetch(fetch) => {
+                self.put_fetch(&calls, fetch)?;
+                Step::Done
+            }
             Op::Fill { to, size, pattern } => {
                 self.fill(submit, &calls, to, size, &pattern)?;
                 Step::Done

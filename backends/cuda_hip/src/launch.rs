@@ -15,6 +15,9 @@ use crate::limit::STOPPED;
 use crate::op::{Call, Groups, Inline, put};
 use crate::staging::{ALIGNMENT, Slice};
 
+/// Bytes in which a kernel tells of counts over the limits.
+const COUNTS: usize = 16;
+
 /// Bytes of pinned memory for a launch's uniform bytes.
 pub(crate) fn inline_size(inline: &Inline<'_>) -> usize {
     inline.iter().map(|(_, bytes)| bytes.len().max(1).next_multiple_of(ALIGNMENT)).sum()
@@ -24,8 +27,10 @@ pub(crate) fn inline_size(inline: &Inline<'_>) -> usize {
 pub(crate) fn pinned_size(call: &Call<'_>) -> usize {
     let record = call.record.and(call.kernel.reports.record()).map_or(0, |record| record.size as usize);
     let stopped = call.limit.map_or(0, |_| STOPPED);
-    let reports = if stopped > 0 { record.next_multiple_of(ALIGNMENT) + stopped } else { record };
-    inline_size(&call.inline) + reports
+    let counts = call.counts.map_or(0, |_| COUNTS);
+    // One behind the other, each aligned.
+    let reports = [record, stopped, counts].into_iter().filter(|size| *size > 0);
+    reports.fold(inline_size(&call.inline), |end, size| end.next_multiple_of(ALIGNMENT) + size)
 }
 
 /// Puts uniform bytes to their place, and where that is among the arguments.
@@ -103,7 +108,14 @@ impl Lane {
         slice: Slice,
         arguments: &mut [u8],
     ) -> Result<Option<Told>, DeviceError> {
-        let mut told = Told { position: at, node: None, record: None, reports: Arc::clone(&call.kernel.reports), stopped: None };
+        let mut told = Told {
+            position: at,
+            node: None,
+            record: None,
+            reports: Arc::clone(&call.kernel.reports),
+            stopped: None,
+            counts: None,
+        };
         let mut start = inline_size(&call.inline);
         if let (Some(offset), Some(record)) = (call.record, call.kernel.reports.record()) {
             let record = slice.part(start, record.size as usize);
@@ -117,8 +129,15 @@ impl Lane {
             stopped.clear();
             put(arguments, offset, &self.time_limit(submit, stopped, limit)?)?;
             told.stopped = Some((stopped, limit));
+            start = (start + STOPPED).next_multiple_of(ALIGNMENT);
         }
-        Ok((told.record.is_some() || told.stopped.is_some()).then_some(told))
+        if let Some(offset) = call.counts {
+            let counts = slice.part(start, COUNTS);
+            counts.clear();
+            put(arguments, offset.saturating_add(8), &counts.address.to_le_bytes())?;
+            told.counts = Some((counts, self.shared.limits.grid));
+        }
+        Ok((told.record.is_some() || told.stopped.is_some() || told.counts.is_some()).then_some(told))
     }
 
     /// Puts a graph into the stream.

@@ -29,6 +29,7 @@ mod moves;
 mod native;
 mod nodes;
 mod op;
+mod peer;
 mod pieces;
 mod probe;
 mod queue;

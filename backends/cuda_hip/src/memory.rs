@@ -135,6 +135,11 @@ impl Memory {
         Self { space, blocks: Table::default(), pool, order: Mutex::default(), allocations: AtomicU64::new(0) }
     }
 
+    /// The driver's pool, where there is one.
+    pub(crate) fn pool(&self) -> Option<Object> {
+        self.pool.as_ref().map(|pool| pool.pool)
+    }
+
     /// Allocates; `relieve` is called once when memory is out, and says whether that may have helped.
     pub(crate) fn allocate(
         &self,

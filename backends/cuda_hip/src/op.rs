@@ -11,6 +11,7 @@ use crate::device::Shared;
 use crate::graph::Replay;
 use crate::kernel::Kernel;
 use crate::memory::Span;
+use crate::peer::Fetch;
 use crate::tensor_map;
 
 /// Rows on the device and where they are in host memory; a run of bytes is one row.
@@ -79,6 +80,8 @@ pub(crate) struct Call<'a> {
     pub(crate) record: Option<u32>,
     /// Where what stops it goes, and after how many nanoseconds that is; 0: never.
     pub(crate) limit: Option<(u32, u64)>,
+    /// Where it goes that the kernel tells of counts over the limits.
+    pub(crate) counts: Option<u32>,
 }
 
 /// One operation.
@@ -94,6 +97,7 @@ pub(crate) enum Op<'a> {
         pattern: SmallVec<[u8; 16]>,
     },
     Write(Rect, Cow<'a, [u8]>),
+    Fetch(Fetch),
     /// From pinned memory that stays as it is: address on the device, there, size.
     Send(u64, HostSource, usize),
     Read(Rect, HostTarget),
@@ -128,6 +132,7 @@ impl Op<'_> {
             Self::Launch(call) => Op::Launch(call.into_owned()),
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
+            Self::Fetch(fetch) => Op::Fetch(fetch),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
             Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),
             Self::Send(to, from, size) => Op::Send(to, from, size),
@@ -226,14 +231,14 @@ pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(),
 impl<'a> Call<'a> {
     /// To be kept.
     pub(crate) fn into_owned(self) -> Call<'static> {
-        let Self { kernel, id, groups, arguments, inline, record, limit } = self;
+        let Self { kernel, id, groups, arguments, inline, record, limit, counts } = self;
         let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-        Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit }
+        Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts }
     }
 
-    /// Lays the block of arguments out, and gives the newest block of memory that is in it.
-    fn lay_out(&mut self, shared: &Shared, launch: &Launch<'a>) -> Result<u64, DeviceError> {
-        let Self { kernel, arguments, inline, record, limit, .. } = self;
+    /// Lays the block of arguments out, and gives the newest block of memory that is in it. `grid`: where the counts are, if they are in memory.
+    fn lay_out(&mut self, shared: &Shared, launch: &Launch<'a>, grid: u64) -> Result<u64, DeviceError> {
+        let Self { kernel, arguments, inline, record, limit, counts, .. } = self;
         let size = kernel.parameters.size as usize;
         match ZEROS.get(..size) {
             // A call rather than a byte at a time.
@@ -275,6 +280,13 @@ impl<'a> Call<'a> {
                     _ => return Err(wrong("a tensor map of nothing")),
                 },
                 Parameter::Record => *record = Some(field.offset),
+                Parameter::Indirect => {
+                    *counts = Some(field.offset);
+                    put(arguments, field.offset, &grid.to_le_bytes())?;
+                    for (place, most) in (field.offset + 16..).step_by(4).zip(shared.limits.grid) {
+                        put(arguments, place, &most.to_le_bytes())?;
+                    }
+                }
                 Parameter::TimeLimit => *limit = Some((field.offset, launch.time_limit)),
                 Parameter::Immediates { size } => {
                     let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
@@ -292,20 +304,28 @@ pub(crate) fn with_launch<'a, R>(
     launch: &Launch<'a>,
     then: impl FnOnce(&mut Ready<'_>) -> Result<R, DeviceError>,
 ) -> Result<R, DeviceError> {
-    shared.with_kernel(launch.kernel, |kernel| {
+    shared.with_kernel(launch.kernel, |direct| {
+        let (counted, grid) = match launch.grid {
+            Grid::Direct(_) => (None, None),
+            Grid::Indirect(region) => (direct.counted(), Some(shared.memory.span(region)?)),
+        };
+        let kernel = counted.as_ref().unwrap_or(direct);
         if launch.time_limit != 0 && !kernel.cancellable {
             return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
         }
-        let (groups, counts) = match launch.grid {
-            Grid::Direct(groups) => (Groups::Direct(groups), 0),
-            Grid::Indirect(region) => shared.memory.span(region).map(|span| (Groups::At(span.address), span.ready))?,
+        let (address, ready) = grid.map_or((0, 0), |span| (span.address, span.ready));
+        let groups = match launch.grid {
+            Grid::Direct(groups) => Groups::Direct(groups),
+            // It finds out by itself how many there are.
+            Grid::Indirect(_) if counted.is_some() => Groups::Direct([shared.resident(kernel.workgroup_size), 1, 1]),
+            Grid::Indirect(_) => Groups::At(address),
         };
         let (kernel, id) = (Cow::Borrowed(kernel), launch.kernel);
         let (arguments, inline) = (SmallVec::new(), Inline::new());
-        let op = Op::Launch(Call { kernel, id, groups, arguments, inline, record: None, limit: None });
-        let mut work = Ready { op, ready: counts };
+        let op = Op::Launch(Call { kernel, id, groups, arguments, inline, record: None, limit: None, counts: None });
+        let mut work = Ready { op, ready };
         if let Op::Launch(call) = &mut work.op {
-            work.ready = counts.max(call.lay_out(shared, launch)?);
+            work.ready = ready.max(call.lay_out(shared, launch, address)?);
         }
         then(&mut work)
     })

@@ -81,7 +81,7 @@ impl Reading {
 pub(crate) fn pinned(op: &Op<'_>) -> usize {
     let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
     match op {
-        Op::Mark | Op::Move(_) | Op::Send(..) => 0,
+        Op::Mark | Op::Move(_) | Op::Fetch(_) | Op::Send(..) => 0,
         Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
         Op::Launch(call) => pinned_size(call),
         Op::Replay(replay) => replay.launches().map(pinned_size).max().unwrap_or(0),

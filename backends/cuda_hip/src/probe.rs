@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
-use crate::kernel::Compiled;
 use crate::tensor_map;
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
@@ -66,7 +65,7 @@ impl GpuDriver {
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
-        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id(), order: Vec::new() };
+        let api = Api::new(vendor, calls, compiler, Vec::new());
         start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
@@ -120,7 +119,7 @@ impl GpuDriver {
         };
         let compiler = self.compiler(library, &calls);
         let order = told.map(|listing| listing.devices.iter().map(|device| device.uuid).collect()).unwrap_or_default();
-        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id(), order };
+        let api = Api::new(self.vendor, calls, compiler, order);
         if let Err(why) = start(&api) {
             tried.push(why);
             return None;
@@ -422,7 +421,6 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         binding_granule: 1,
         timestamps: true,
         native_graphs: api.vendor.has_graphs(&api.calls),
-        peer_copy: false,
         collectives: false,
         tracks_blocks: false,
         tensor_maps: tensor_map::refusal(api, target).is_none(),

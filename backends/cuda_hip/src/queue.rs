@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compute_hal::{
-    DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId,
-    Region, Waited,
+    DeviceError, GraphId, HostRows, HostSource, HostTarget, LateFailure, Launch, PeerId, Pitched, Position, Printed, Queue,
+    QueueId, Region, Waited,
 };
 
 use crate::lane::{Lane, wake_all};
@@ -119,6 +119,10 @@ impl Queue for GpuQueue {
         self.run(at, op::copy_2d(&self.lane.shared, copy))
     }
 
+    fn copy_peer(&self, at: Position, from: (PeerId, Region), to: Region) -> Result<(), DeviceError> {
+        self.run(at, self.lane.shared.fetch(from, to))
+    }
+
     fn fill(&self, at: Position, to: Region, pattern: &[u8]) -> Result<(), DeviceError> {
         self.run(at, op::fill(&self.lane.shared, to, pattern))
     }
@@ -167,6 +171,10 @@ impl Queue for GpuQueue {
 
     fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
         self.lane.record_native(event)
+    }
+
+    fn wait_for_peer(&self, other: PeerId, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        self.lane.wait_for_peer(other, queue, position)
     }
 
     fn mark(&self, at: Position) {

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, Foreign, GraphId, GraphRequest,
-    HostTarget, KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions, Probe,
-    Properties, Queue, Region,
+    HostTarget, KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions,
+    PeerId, Probe, Properties, Queue, Region,
 };
 use parking_lot::Mutex;
 
@@ -177,6 +177,10 @@ impl Device for FaultDevice {
         self.inner.compile(request)
     }
 
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        self.inner.prepare_indirect(kernel)
+    }
+
     fn drop_kernel(&self, kernel: KernelId) {
         self.inner.drop_kernel(kernel);
     }
@@ -220,8 +224,12 @@ impl Device for FaultDevice {
         self.inner.graph_times(graph)
     }
 
-    fn can_reach(&self, other: &dyn Device) -> bool {
-        self.inner.can_reach(other)
+    fn peer(&self) -> Option<PeerId> {
+        self.inner.peer()
+    }
+
+    fn can_reach(&self, other: PeerId, memory: Option<MemoryId>) -> bool {
+        self.inner.can_reach(other, memory)
     }
 
     fn communicator(&self, rank: u32, size: u32, unique_id: &[u8]) -> Result<Box<dyn Communicator>, DeviceError> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    Device, DeviceError, GraphId, HostRows, HostSource, HostTarget, LateCause, LateFailure, Launch, Pitched, Position, Printed,
+    DeviceError, GraphId, HostRows, HostSource, HostTarget, LateCause, LateFailure, Launch, PeerId, Pitched, Position, Printed,
     Queue, QueueId, Region, Waited,
 };
 use parking_lot::Mutex;
@@ -128,7 +128,7 @@ impl Queue for FaultQueue {
         self.work(at, Calls::COPY, "copy_2d", |inner| inner.copy_2d(at, copy))
     }
 
-    fn copy_peer(&self, at: Position, from: (&dyn Device, Region), to: Region) -> Result<(), DeviceError> {
+    fn copy_peer(&self, at: Position, from: (PeerId, Region), to: Region) -> Result<(), DeviceError> {
         self.work(at, Calls::COPY, "copy_peer", |inner| inner.copy_peer(at, from, to))
     }
 
@@ -180,6 +180,11 @@ impl Queue for FaultQueue {
     fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
         self.common.meet(Calls::WAIT_FOR, "record_native", false)?;
         self.lane.inner.record_native(event)
+    }
+
+    fn wait_for_peer(&self, other: PeerId, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        self.common.meet(Calls::WAIT_FOR, "wait_for_peer", false)?;
+        self.lane.inner.wait_for_peer(other, queue, position)
     }
 
     fn mark(&self, at: Position) {

@@ -13,6 +13,7 @@ mod language;
 mod late;
 mod memory;
 mod order;
+mod peers;
 mod prints;
 mod properties;
 mod subgroups;
@@ -92,6 +93,10 @@ table! {
         s1_queues_used_by_many_threads_keep_apart,
         dropping_a_queue_lets_its_work_finish,
         a_queue_outlives_the_handle_of_its_device,
+    ;
+    peers:
+        c1_a_device_that_is_opened_twice_copies_to_itself_in_order,
+        c1_a_peer_may_be_waited_for_before_its_mark_and_after_its_end,
     ;
     waits:
         err05_a_wait_for_what_is_done_is_done,

@@ -164,6 +164,11 @@ impl HostTarget {
         // SAFETY: it is valid for its size, and whoever calls this has seen to it that nobody else touches it.
         unsafe { std::ptr::write_bytes(self.pointer, 0, self.size) }
     }
+    /// Looks at what a finished readback left in it. It has no operation under way.
+    pub fn look<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: it is valid for its size, and whoever calls this has seen to it that nobody writes there.
+        look(unsafe { std::slice::from_raw_parts(self.pointer, self.size) })
+    }
     /// Copies what a finished readback left in `staged` to it, as much as fits. Neither has an operation under way.
     pub fn store(&self, staged: &Self) {
         let size = staged.size.min(self.size);

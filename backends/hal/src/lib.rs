@@ -33,6 +33,7 @@ pub mod conformance;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use compute_kernel as kernel;
@@ -64,6 +65,19 @@ pub struct KernelId(pub u64);
 /// Names a queue of one device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueId(pub u32);
+
+/// Names an open device among all of the process, for those that can reach its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PeerId(u64);
+
+impl PeerId {
+    /// A name that no other device has.
+    #[allow(clippy::new_without_default, reason = "no two are alike")]
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// One way to reach devices: a vendor's driver, or the built-in cpu.
 pub trait Driver: Send + Sync {
@@ -201,8 +215,6 @@ pub struct Capabilities {
     pub timestamps: bool,
     /// [`Device::instantiate`] and [`Queue::replay`] work. Elsewhere the runtime plays graphs back node by node.
     pub native_graphs: bool,
-    /// [`Queue::copy_peer`] works directly with some other device.
-    pub peer_copy: bool,
     /// [`Device::communicator`] works.
     pub collectives: bool,
     /// Usage is tracked per block: large allocations need blocks of their own (the page rule).
@@ -337,6 +349,12 @@ pub trait Device: Send + Sync {
 
     /// Compiles. May take long and may be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError>;
+    /// Makes ready what launches of a kernel with a grid from memory take beyond its code, if anything. Asked before such a launch, with no lock held; may take as
+    /// long as [`Self::compile`] the first time. Without it, or when it fails, such launches work all the same.
+    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+        let _ = kernel;
+        Ok(())
+    }
     /// Drops a compiled kernel. The runtime has seen every use of it complete.
     fn drop_kernel(&self, kernel: KernelId);
     /// What compilation found out.
@@ -372,9 +390,15 @@ pub trait Device: Send + Sync {
         let _ = graph;
         None
     }
-    /// Whether memory of `other` can be copied from directly.
-    fn can_reach(&self, other: &dyn Device) -> bool {
-        let _ = other;
+    /// The device's name for others, when some can reach its memory.
+    fn peer(&self) -> Option<PeerId> {
+        None
+    }
+    /// Whether this memory of another device, or what it allocates, can be copied from directly: [`Queue::copy_peer`] of this device's queues, and
+    /// [`Queue::wait_for_peer`] of both's. The first call for a device may take long: the driver is asked to make it so, and bytes are sent to see whether they
+    /// arrive (MD-01).
+    fn can_reach(&self, other: PeerId, memory: Option<MemoryId>) -> bool {
+        let _ = (other, memory);
         false
     }
     /// Joins a collective group, when [`Capabilities::collectives`] says so.
@@ -407,8 +431,9 @@ pub trait Queue: Send + Sync {
         let _ = (at, copy);
         Err(DeviceError::Unsupported("pitched copies"))
     }
-    /// Enqueues a copy from memory of another device that [`Device::can_reach`] allows.
-    fn copy_peer(&self, at: Position, from: (&dyn Device, Region), to: Region) -> Result<(), DeviceError> {
+    /// Enqueues a copy from memory of another device that [`Device::can_reach`] allows, of equal sizes. Order on the other device is the runtime's business, by
+    /// [`Self::wait_for_peer`]. An end of the other device is never told as an end of this one.
+    fn copy_peer(&self, at: Position, from: (PeerId, Region), to: Region) -> Result<(), DeviceError> {
         let _ = (at, from, to);
         Err(DeviceError::Unsupported("peer copies"))
     }
@@ -460,6 +485,11 @@ pub trait Queue: Send + Sync {
     fn record_native(&self, event: u64) -> Result<bool, DeviceError> {
         let _ = event;
         Err(DeviceError::Unsupported("events of a driver's own"))
+    }
+    /// As [`Self::wait_for`] for a queue of another device that one of the two can reach. A device that is gone or beyond use is not waited for.
+    fn wait_for_peer(&self, other: PeerId, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        let _ = (other, queue, position);
+        Err(DeviceError::Unsupported("waits for other devices"))
     }
     /// Completes `at` without work, in order. Cannot fail: it is how a position whose work was refused still completes.
     fn mark(&self, at: Position);

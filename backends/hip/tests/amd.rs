@@ -32,7 +32,14 @@ fn f5_without_a_gpu_there_is_no_device_and_the_reason() {
 fn text(source: &str, subgroup_size: u32) -> Text {
     let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
     let lowering = Lowering { bounds: Bounds::Validate, deferred: true, print_room: PRINT_ROOM, names: None };
-    let options = Options { dialect: &HIP, checked: true, strict: false, cancellable: false, subgroup_size: Some(subgroup_size) };
+    let options = Options {
+        dialect: &HIP,
+        checked: true,
+        strict: false,
+        cancellable: false,
+        indirect: false,
+        subgroup_size: Some(subgroup_size),
+    };
     cxx::translate(&entry.lower(&lowering).unwrap(), &options).unwrap()
 }
 

@@ -132,7 +132,8 @@ fn text(entry: &Arc<EntryPoint>, bounds: Bounds, strict: bool, cancellable: bool
     let lowering = Lowering { bounds, deferred: true, print_room: PRINT_ROOM, names: None };
     let lowered = entry.lower(&lowering).unwrap();
     let checked = bounds != Bounds::Unchecked;
-    cxx::translate(&lowered, &Options { dialect: &HIP, checked, strict, cancellable, subgroup_size: Some(32) }).unwrap()
+    cxx::translate(&lowered, &Options { dialect: &HIP, checked, strict, cancellable, indirect: false, subgroup_size: Some(32) })
+        .unwrap()
 }
 
 #[test]

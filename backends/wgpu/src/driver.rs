@@ -338,7 +338,6 @@ fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
         timestamps: has(CLOCK),
         // Slices go one by one, in batches of their own.
         native_graphs: !sliced,
-        peer_copy: false,
         collectives: false,
         tracks_blocks: true,
         tensor_maps: false,

@@ -77,6 +77,7 @@ pub(super) enum Part {
     Atomic,
     Subgroup,
     Limit,
+    Indirect,
 }
 
 impl Part {
@@ -89,6 +90,7 @@ impl Part {
             Self::Atomic => include_str!("library/atomic.h"),
             Self::Subgroup => include_str!("library/subgroup.h"),
             Self::Limit => include_str!("library/limit.h"),
+            Self::Indirect => include_str!("library/indirect.h"),
         }
     }
 }
@@ -138,8 +140,25 @@ pub(super) fn assemble(
     out.push_str(&globals.definitions);
     out.push_str(&body.constants);
     out.push_str(&body.functions);
-    out.push_str(&format!("C_KERNEL({invocations}) {name}(C_PARAMETER Parameters c) {{\n{}}}\n}}\n", body.entry));
+    let head = format!("C_KERNEL({invocations}) {name}(C_PARAMETER Parameters c) {{\n");
+    let whole = if options.indirect { in_turn(&head, globals, body) } else { format!("{head}{}}}\n", body.entry) };
+    out.push_str(&whole);
+    out.push_str("}\n");
     Ok(out)
+}
+
+/// A kernel that reads its number of workgroups. Their code is a function, so that an early return ends a workgroup's turn and not the kernel. Before the next
+/// turn clears the workgroup's memory, everybody is done with it, and no subgroup is in two turns.
+fn in_turn(head: &str, globals: &Globals<'_>, body: &Body) -> String {
+    let entry = &body.entry;
+    let barrier = if globals.workgroup_blocks > 0 || body.parts.contains(&Part::Subgroup) { "    c_barrier();\n" } else { "" };
+    format!(
+        "C_FN void c_turn(const Parameters& c, const Counts& group, const Counts& groups) {{\n{entry}}}\n\
+         {head}  const Counts groups = c_counts(c.grid);\n  \
+         const u64 all = (u64)groups.x * groups.y * groups.z;\n  \
+         for (u64 at = C_GROUP_X; at < all; at += C_GROUPS_X) {{\n    \
+         c_turn(c, c_group_at(at, groups), groups);\n{barrier}  }}\n}}\n"
+    )
 }
 
 /// The line behind which a text is about the kernel and nothing else.

@@ -278,6 +278,9 @@ impl<'a> Writer<'a> {
 
     fn entry_point(&mut self) -> Result<String> {
         let globals = self.context.globals;
+        if self.context.options.indirect {
+            self.parts.insert(Part::Indirect);
+        }
         if self.context.options.cancellable {
             self.parts.insert(Part::Limit);
             self.line("u32 t = 0u;");
@@ -324,12 +327,17 @@ impl<'a> Writer<'a> {
     fn built_in(&mut self, binding: &Binding) -> Result<String> {
         let Binding::BuiltIn(built_in) = *binding else { return Err(Refusal::bug("an input by location")) };
         let three = |f: &dyn Fn(char) -> String| format!("vec<u32, 3>{{{}}}", ['X', 'Y', 'Z'].map(f).join(", "));
+        let indirect = self.context.options.indirect;
+        let group =
+            |axis: char| if indirect { format!("group.{}", axis.to_ascii_lowercase()) } else { format!("C_GROUP_{axis}") };
+        let groups =
+            |axis: char| if indirect { format!("groups.{}", axis.to_ascii_lowercase()) } else { format!("C_GROUPS_{axis}") };
         Ok(match built_in {
             BuiltIn::LocalInvocationId => three(&|axis| format!("C_THREAD_{axis}")),
-            BuiltIn::WorkGroupId => three(&|axis| format!("C_GROUP_{axis}")),
-            BuiltIn::NumWorkGroups => three(&|axis| format!("C_GROUPS_{axis}")),
+            BuiltIn::WorkGroupId => three(&group),
+            BuiltIn::NumWorkGroups => three(&groups),
             BuiltIn::WorkGroupSize => three(&|axis| format!("C_SIZE_{axis}")),
-            BuiltIn::GlobalInvocationId => three(&|axis| format!("C_GROUP_{axis} * C_SIZE_{axis} + C_THREAD_{axis}")),
+            BuiltIn::GlobalInvocationId => three(&|axis| format!("{} * C_SIZE_{axis} + C_THREAD_{axis}", group(axis))),
             BuiltIn::LocalInvocationIndex => "c_local_index()".to_owned(),
             BuiltIn::SubgroupSize => "C_WAVE".to_owned(),
             BuiltIn::SubgroupInvocationId => "c_local_index() % C_WAVE".to_owned(),

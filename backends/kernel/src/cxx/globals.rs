@@ -51,6 +51,10 @@ pub enum Parameter {
     /// and in 2 bytes a number that is another than that of the launch before on the queue. The first word is of the queue's alone, and launches in which
     /// it is used follow one another.
     TimeLimit,
+    /// Of a kernel that is [`super::Options::indirect`], in [`INDIRECT_SIZE`] bytes: the device addresses of the three counts, and of four words that are zeros, in
+    /// 8 bytes each, then how many workgroups are allowed on each axis, in 4 bytes each. Counts above that run nothing: the first of the four words becomes 1,
+    /// the others the counts.
+    Indirect,
     /// The immediate block, in so many bytes.
     Immediates {
         /// Its size.
@@ -72,6 +76,9 @@ pub enum Parameter {
 
 /// Bytes of [`Parameter::TimeLimit`].
 pub const TIME_LIMIT_SIZE: u32 = 32;
+
+/// Bytes of [`Parameter::Indirect`].
+pub const INDIRECT_SIZE: u32 = 32;
 
 /// A variable as the code of functions sees it.
 #[derive(Clone, Debug)]
@@ -173,6 +180,9 @@ impl<'a> Globals<'a> {
         }
         if options.cancellable {
             writer.add("TimeLimit limit;", "limit", TIME_LIMIT_SIZE, 8, Parameter::TimeLimit);
+        }
+        if options.indirect {
+            writer.add("Indirect grid;", "grid", INDIRECT_SIZE, 8, Parameter::Indirect);
         }
         for (handle, variable) in used.iter().filter(|(_, variable)| variable.space == AddressSpace::Immediate) {
             let (size, align) = self.types.size(variable.ty)?;

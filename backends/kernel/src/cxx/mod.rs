@@ -27,7 +27,7 @@ mod uses;
 use naga::Span;
 
 pub use dialect::{CUDA, Dialect, HIP};
-pub use globals::{Field, Parameter, Parameters, TIME_LIMIT_SIZE};
+pub use globals::{Field, INDIRECT_SIZE, Parameter, Parameters, TIME_LIMIT_SIZE};
 
 use crate::diagnostics::{Diagnostics, Finding};
 use crate::lower::Lowered;
@@ -46,6 +46,9 @@ pub struct Options<'a> {
     pub strict: bool,
     /// Whether a launch may be stopped after a time: loops then look at the device's clock ([`Parameter::TimeLimit`]).
     pub cancellable: bool,
+    /// Whether the number of workgroups is read from memory when the kernel begins ([`Parameter::Indirect`]). Then it may be launched with any number of them on
+    /// the first axis.
+    pub indirect: bool,
     /// Invocations of a subgroup, where the device is known to have one size; otherwise the compiler's target says it. 32 or 64.
     pub subgroup_size: Option<u32>,
 }

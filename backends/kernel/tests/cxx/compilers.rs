@@ -35,7 +35,8 @@ fn clang_takes_every_kernel_as_hip() {
             // The other modes of a part of the kernels.
             if bounds == Bounds::Checked || n % 4 == 0 {
                 let cancellable = n % 2 == 0;
-                let text = translate(&entry, bounds, &Options { checked, strict, cancellable, ..options(&HIP) });
+                let indirect = n % 3 == 1;
+                let text = translate(&entry, bounds, &Options { checked, strict, cancellable, indirect, ..options(&HIP) });
                 jobs.push((format!("{name}-{bounds:?}"), architecture, text));
             }
         }
@@ -116,7 +117,8 @@ fn nvrtc_takes_every_kernel_as_cuda() {
         for (bounds, checked) in [(Bounds::Checked, true), (Bounds::Validate, true), (Bounds::Unchecked, false)] {
             if bounds == Bounds::Checked || n % 4 == 0 {
                 let cancellable = n % 2 == 0;
-                let text = translate(&entry, bounds, &Options { checked, cancellable, ..options(&CUDA) });
+                let indirect = n % 3 == 1;
+                let text = translate(&entry, bounds, &Options { checked, cancellable, indirect, ..options(&CUDA) });
                 let file = folder.file(&format!("{name}-{bounds:?}.cu"), &text.source);
                 list.push_str(&format!("{}\t{architecture}\t{}\n", file.display(), text.options.join("\t")));
             }

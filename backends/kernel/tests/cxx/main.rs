@@ -45,7 +45,7 @@ fn entry_with(source: &str, constants: &[Constant]) -> Arc<EntryPoint> {
 }
 
 fn options(dialect: &Dialect) -> Options<'_> {
-    Options { dialect, checked: true, strict: false, cancellable: false, subgroup_size: None }
+    Options { dialect, checked: true, strict: false, cancellable: false, indirect: false, subgroup_size: None }
 }
 
 fn translate(entry: &Arc<EntryPoint>, bounds: Bounds, options: &Options<'_>) -> Text {

@@ -76,7 +76,9 @@ fn parameters(text: &Text, bindings: &[Vec<u8>], immediates: &[u8]) -> (Vec<u8>,
                 bytes[at + 24..at + 26].copy_from_slice(&NUMBER.to_le_bytes());
             }
             Parameter::Immediates { size } => bytes[at..at + size as usize].copy_from_slice(&immediates[..size as usize]),
-            Parameter::Value { .. } | Parameter::TensorMap { .. } => panic!("no text of ours has such a parameter"),
+            Parameter::Indirect | Parameter::Value { .. } | Parameter::TensorMap { .. } => {
+                panic!("no text of these has such a parameter")
+            }
         }
     }
     (bytes, addresses)

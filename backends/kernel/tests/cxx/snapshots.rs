@@ -24,12 +24,17 @@ fn the_texts_of_small_kernels_are_as_they_were() {
         let entry = entry(source);
         for (dialect, ending) in [(&CUDA, "cu"), (&HIP, "hip")] {
             let bounds = if *name == "validate" { Bounds::Validate } else { Bounds::Checked };
-            let now = shown(&translate(&entry, bounds, &options(dialect)));
-            let path = folder.join(format!("{name}.{ending}"));
-            if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-                std::fs::write(&path, now).unwrap();
-            } else if std::fs::read_to_string(&path).unwrap_or_default() != now {
-                changed.push(format!("{}:\n{now}", path.display()));
+            let mut texts = vec![(folder.join(format!("{name}.{ending}")), options(dialect))];
+            if ["inputs", "reduce"].contains(name) {
+                texts.push((folder.join(format!("{name}_indirect.{ending}")), Options { indirect: true, ..options(dialect) }));
+            }
+            for (path, options) in texts {
+                let now = shown(&translate(&entry, bounds, &options));
+                if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+                    std::fs::write(&path, now).unwrap();
+                } else if std::fs::read_to_string(&path).unwrap_or_default() != now {
+                    changed.push(format!("{}:\n{now}", path.display()));
+                }
             }
         }
     }

@@ -1,0 +1,218 @@
+//! Other devices of the driver: whose memory can be reached, copies from there, and waits for their queues.
+//!
+//! Devices know each other by name only, as one may end at any time. What is put into a stream stays right when the other's handle ends: the runtime holds the
+//! source for as long as the copy takes, by a position of the other device's queue.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use compute_hal::{DeviceError, MemoryId, PeerId, Position, QueueId, Region};
+use parking_lot::Mutex;
+
+use crate::api::{Garbage, Home, Inside, Object};
+use crate::device::Shared;
+use crate::driver::{Failure, PoolAccess};
+use crate::lane::Lane;
+use crate::memory::Owner;
+use crate::op::{Op, Ready};
+
+/// The devices of a driver that are open.
+#[derive(Default)]
+pub(crate) struct Peers(Mutex<HashMap<PeerId, Weak<Shared>>>);
+
+impl Peers {
+    pub(crate) fn add(&self, name: PeerId, device: &Arc<Shared>) {
+        let mut known = self.0.lock();
+        known.retain(|_, device| device.strong_count() > 0);
+        known.insert(name, Arc::downgrade(device));
+    }
+
+    fn find(&self, name: PeerId) -> Option<Arc<Shared>> {
+        self.0.lock().get(&name).and_then(Weak::upgrade)
+    }
+}
+
+/// A copy from another device.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetch {
+    from: u64,
+    from_home: Home,
+    to: u64,
+    size: usize,
+    /// The other is this very device of the driver's, opened once more.
+    same: bool,
+}
+
+impl Shared {
+    /// Whether memory of another device can be copied from. Asks the driver for it the first time.
+    pub(crate) fn can_reach(&self, name: PeerId, memory: Option<MemoryId>) -> bool {
+        let Some(other) = self.api.peers.find(name).filter(|other| self.well().is_ok() && other.well().is_ok()) else {
+            return false;
+        };
+        if self.is_twin_of(&other) {
+            return true;
+        }
+        // Who may reach the memory of others' pools is the others' business.
+        let foreign = memory.is_some_and(|memory| other.memory.get(memory).is_ok_and(|block| block.owner == Owner::Foreign));
+        // Under the lock, so that whoever comes meanwhile has the answer of the first.
+        !foreign
+            && *self.reached.lock().entry(name).or_insert_with(|| self.reach(&other).unwrap_or(false) && self.receives(&other))
+    }
+
+    fn is_twin_of(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+
+    /// Has the driver let this device reach memory of another; false: it cannot.
+    fn reach(&self, other: &Self) -> Result<bool, Failure> {
+        let calls = self.api.enter(self.home)?;
+        if calls.copy_peer_contexts.is_none() && calls.copy_peer_devices.is_none() {
+            return Ok(false);
+        }
+        let mut can = 0;
+        // SAFETY: the place is ours.
+        unsafe { calls.can_access_peer(&mut can, self.number, other.number) }?;
+        if can == 0 {
+            return Ok(false);
+        }
+        // SAFETY: the other device is open, and with it its context.
+        let enabled = match other.home {
+            Home::Context(context) => unsafe { calls.peer_enable_context(context.0, 0) },
+            Home::Device(device) => unsafe { calls.peer_enable_device(device, 0) },
+        };
+        match enabled {
+            // Somebody else in the process has.
+            Err(failure) if failure.code == calls.api.vendor.errors.peer_enabled => {}
+            answer => answer?,
+        }
+        other.memory.share(&calls, self.number)?;
+        Ok(true)
+    }
+
+    /// Whether bytes of another device arrive as they were sent: there are machines whose driver says so and is wrong (MD-01). Waits for the answer.
+    fn receives(&self, other: &Self) -> bool {
+        let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
+        let mut arrived = vec![0; PATTERN];
+        let Ok((from, to)) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))) else { return false };
+        let fetch = Fetch { from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
+        let moved = from.write(&sent).and_then(|()| to.write(&arrived)).and_then(|()| {
+            let calls = self.enter()?;
+            fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
+            // SAFETY: the place is ours and as long as the piece, and the stream is done before it goes.
+            unsafe { calls.read_async(arrived.as_mut_ptr().cast(), to.address, PATTERN, to.stream.0) }
+                .map_err(|f| self.fail(f))?;
+            to.finish(&calls)
+        });
+        let well = moved.is_ok() && arrived == sent;
+        if moved.is_err() {
+            // The driver may still write there.
+            std::mem::forget(arrived);
+        }
+        well
+    }
+
+    /// A copy from a region of another device, which [`Self::can_reach`] allowed.
+    pub(crate) fn fetch(&self, (name, from): (PeerId, Region), to: Region) -> Result<Ready<'static>, DeviceError> {
+        let other = self.api.peers.find(name).ok_or_else(|| DeviceError::Internal("a copy from a device that is gone".into()))?;
+        let (from, to) = (other.memory.span(from)?, self.memory.span(to)?);
+        let size = usize::try_from(to.size).ok().filter(|_| from.size == to.size);
+        let size = size.ok_or_else(|| DeviceError::Internal("a copy of unequal sizes".into()))?;
+        let fetch = Fetch { from: from.address, from_home: other.home, to: to.address, size, same: self.is_twin_of(&other) };
+        Ok(Ready { op: Op::Fetch(fetch), ready: to.ready })
+    }
+}
+
+/// Bytes that are sent to try a way.
+const PATTERN: usize = 64 << 10;
+
+/// Memory of a device and a stream to try a way with.
+struct Piece<'a> {
+    device: &'a Shared,
+    memory: MemoryId,
+    address: u64,
+    stream: Object,
+}
+
+impl<'a> Piece<'a> {
+    fn new(device: &'a Shared) -> Result<Self, DeviceError> {
+        let calls = device.enter()?;
+        let memory = device.memory.allocate(&calls, PATTERN as u64, || false)?;
+        let mut made = Self { device, memory, address: 0, stream: Object(std::ptr::null_mut()) };
+        made.address = device.memory.get(memory)?.address;
+        // SAFETY: the place is ours.
+        unsafe { calls.stream_create(&mut made.stream.0, device.api.vendor.flags.stream) }.map_err(|f| device.fail(f))?;
+        device.memory.order(&calls, made.stream).map_err(|f| device.fail(f))?;
+        Ok(made)
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), DeviceError> {
+        let calls = self.device.enter()?;
+        // SAFETY: the piece is as long as the bytes, which stay until the stream is done.
+        let written = unsafe { calls.write_async(self.address, bytes.as_ptr().cast(), bytes.len(), self.stream.0) };
+        written.map_err(|f| self.device.fail(f))?;
+        self.finish(&calls)
+    }
+
+    /// Waits until the stream is done.
+    fn finish(&self, calls: &Inside<'_>) -> Result<(), DeviceError> {
+        loop {
+            // SAFETY: the stream lives.
+            match unsafe { calls.stream_query(self.stream.0) } {
+                Ok(()) => return Ok(()),
+                Err(failure) if self.device.api.vendor.errors.is_not_yet(failure.code) => std::thread::yield_now(),
+                Err(failure) => return Err(self.device.fail(failure)),
+            }
+        }
+    }
+}
+
+impl Drop for Piece<'_> {
+    fn drop(&mut self) {
+        if !self.stream.0.is_null() {
+            self.device.reclaim.throw(Garbage::Stream(self.stream));
+        }
+        self.device.free(self.memory);
+    }
+}
+
+impl Fetch {
+    fn put(self, calls: &Inside<'_>, home: Home, stream: Object) -> Result<(), Failure> {
+        let Self { from, from_home, to, size, same } = self;
+        // SAFETY: both ends are inside their regions; the source's device lives for as long as this stream has not passed the copy.
+        unsafe {
+            match (home, from_home) {
+                _ if same => calls.copy_async(to, from, size, stream.0),
+                (Home::Context(own), Home::Context(other)) => calls.copy_peer_contexts(to, own.0, from, other.0, size, stream.0),
+                (Home::Device(own), Home::Device(other)) => calls.copy_peer_devices(to, own, from, other, size, stream.0),
+                // Devices of one driver have homes of one kind.
+                _ => Err(Failure::absent("copy_peer")),
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Puts a copy from another device into the stream.
+    pub(crate) fn put_fetch(&self, calls: &Inside<'_>, fetch: Fetch) -> Result<(), DeviceError> {
+        fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))
+    }
+
+    /// Makes later work wait for a position of another device's queue.
+    pub(crate) fn wait_for_peer(self: &Arc<Self>, name: PeerId, queue: QueueId, position: Position) -> Result<(), DeviceError> {
+        match self.shared.api.peers.find(name).map(|other| other.lane(queue)).transpose()?.flatten() {
+            // It is gone, and with it whatever it was to do.
+            None => Ok(()),
+            Some(lane) => self.wait_for(&lane, position),
+        }
+    }
+}
+
+impl crate::memory::Memory {
+    /// Lets another device reach what it allocates. Memory that is not of a pool needs nothing but the device's leave.
+    fn share(&self, calls: &Inside<'_>, device: i32) -> Result<(), Failure> {
+        let Some(pool) = self.pool() else { return Ok(()) };
+        let access = PoolAccess { location: 1, device, rights: 3 };
+        // SAFETY: the pool lives, the structure has the driver's layout.
+        unsafe { calls.pool_access(pool.0, &access, 1) }
+    }
+}
