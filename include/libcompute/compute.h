@@ -124,7 +124,7 @@
 /* The call panics inside the library. */
 #define COMPUTE_FAULT_PANIC 5
 
-/* What a `compute_native_info` names: an address of the host's memory. */
+/* What a `compute_native_info` or a `compute_import_desc` names: an address of the host's memory. */
 #define COMPUTE_NATIVE_ADDRESS 1
 
 /* A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own. */
@@ -135,6 +135,12 @@
 
 /* A `hipDeviceptr_t`. */
 #define COMPUTE_NATIVE_HIP_POINTER 4
+
+/* What `compute_stream_wait_native` and `compute_stream_record_native` take: a `CUevent`. */
+#define COMPUTE_NATIVE_CUDA_EVENT 5
+
+/* A `hipEvent_t`. */
+#define COMPUTE_NATIVE_HIP_EVENT 6
 
 /* Nothing (the default). */
 #define COMPUTE_LOG_OFF 0
@@ -613,6 +619,37 @@ typedef struct compute_buffer_desc {
     compute_stream stream;
 } compute_buffer_desc;
 
+/* Called once when the library no longer uses what it was lent. From a thread of the library, with no lock held; any call is allowed. It must not unwind. */
+typedef void (*compute_released_callback)(void *user);
+
+/* Memory of the caller's (`compute_buffer_import`). */
+typedef struct compute_import_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* What `handle` is: `COMPUTE_NATIVE_...` */
+    uint32_t kind;
+    /* The driver's name of the memory: an address, a `CUdeviceptr`, a `hipDeviceptr_t`, a `VkBuffer`. Not 0. */
+    uint64_t handle;
+    /* Where the bytes begin in it. */
+    uint64_t offset;
+    /* Bytes, more than 0. */
+    uint64_t size;
+    /* `COMPUTE_ACCESS_READ`: nothing may write there; or `COMPUTE_ACCESS_READ_WRITE`. */
+    uint32_t access;
+    /* Zero. */
+    uint32_t reserved;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Told when the memory is no longer used; may be NULL. */
+    compute_released_callback released;
+    /* Handed to it. */
+    void *user;
+    /* Zero. */
+    const void *next;
+} compute_import_desc;
+
 /* The value of an override constant. */
 typedef struct compute_constant {
     /* Name, or `@id` in decimal. */
@@ -997,6 +1034,8 @@ typedef struct compute_memory_usage {
     uint64_t largest_free;
     /* Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept. */
     uint64_t bytes_staging;
+    /* Bytes of live buffers that were imported (`compute_buffer_import`), which are in none of the above; `buffers` counts those buffers. */
+    uint64_t bytes_imported;
 } compute_memory_usage;
 
 /* What a compaction came to. */
@@ -1803,14 +1842,17 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
-    /* `compute_stream_copy_between` */
-    compute_status (*stream_copy_between)(compute_stream from_stream,
-                                          const struct compute_view *from,
-                                          compute_stream to_stream,
-                                          const struct compute_view *to,
-                                          compute_error *out_error);
-    /* `compute_device_reaches` */
-    compute_status (*device_reaches)(compute_device from, compute_device to, uint32_t *straight, compute_error *out_error);
+    /* `compute_stream_wait_native` */
+    compute_status (*stream_wait_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
+    /* `compute_stream_record_native` */
+    compute_status (*stream_record_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
+    /* `compute_import_desc_init` */
+    void (*import_desc_init)(struct compute_import_desc *desc);
+    /* `compute_buffer_import` */
+    compute_status (*buffer_import)(compute_device device,
+                                    const struct compute_import_desc *desc,
+                                    compute_buffer *out,
+                                    compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1888,6 +1930,12 @@ typedef struct compute_table {
 /* The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure. */
 #define COMPUTE_ERROR_CAPTURE -119
 
+/* Memory that was to be imported is the library's already: of a buffer or pool of its own, or imported and not let go of yet. */
+#define COMPUTE_ERROR_ALREADY_OWNED -120
+
+/* The call would write to a buffer that was imported to be read. */
+#define COMPUTE_ERROR_READ_ONLY -121
+
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
@@ -1957,13 +2005,14 @@ typedef struct compute_table {
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
+#define COMPUTE_IMPORT_DESC_INIT { sizeof(struct compute_import_desc), 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL }
 #define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
 #define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
 #define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -2042,6 +2091,11 @@ void compute_stream_desc_init(struct compute_stream_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_buffer_desc_init(struct compute_buffer_desc *desc);
+
+/* Makes `*desc` a `compute_import_desc` that names nothing.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_import_desc_init(struct compute_import_desc *desc);
 
 /* Makes `*desc` a `compute_kernel_desc` with every default and no source.
  *
@@ -2192,15 +2246,6 @@ compute_status compute_device_get_vector_widths(compute_device device,
                                                 size_t *count,
                                                 compute_error *out_error);
 
-/* Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
- * devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
- *
- * Pointers: `straight` is writable; `out_error` is writable, or NULL. */
-compute_status compute_device_reaches(compute_device from,
-                                      compute_device to,
-                                      uint32_t *straight,
-                                      compute_error *out_error);
-
 /* Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
  * `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
  *
@@ -2300,22 +2345,6 @@ compute_status compute_stream_copy(compute_stream stream,
                                    const struct compute_view *to,
                                    compute_error *out_error);
 
-/* Copies a view into another of the same size on another device (C1), behind the earlier work of both streams. Between devices of one driver that can reach each
- * other it is only enqueued, goes straight, and later work of both streams follows it. Otherwise it goes through the host, in pieces that take a bounded amount of
- * memory, and the call returns when the bytes have left their device. Then other threads are not to write the source meanwhile. Where the source derives from
- * work that may still fail (T13), the call waits for that first, on any devices. On one device it is `compute_stream_copy` on `to_stream`.
- *
- * Claimed bytes in the source skip the copy (`COMPUTE_SKIPPED`), and the whole destination takes their failure, across devices. Errors, of either device,
- * claim the destination only. While one of the streams records a graph: `COMPUTE_ERROR_RECORDING`, and the graph is doomed, as by any call that cannot be part
- * of it. In a dry run of either nothing is copied.
- *
- * Pointers: `from` and `to` are readable; `out_error` is writable, or NULL. */
-compute_status compute_stream_copy_between(compute_stream from_stream,
-                                           const struct compute_view *from,
-                                           compute_stream to_stream,
-                                           const struct compute_view *to,
-                                           compute_error *out_error);
-
 /* Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
  *
  * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
@@ -2406,6 +2435,34 @@ compute_status compute_reinstate(const struct compute_view *view,
                                  uint64_t failure,
                                  uint64_t *lifted_bytes,
                                  compute_error *out_error);
+
+/* Makes a buffer of memory that is the caller's, in place: nothing is copied, and its bytes count as written (T14). Views of it can be used wherever views of other
+ * buffers of the device can. The caller releases it; releasing never frees the memory.
+ *
+ * The caller vouches that the memory is what `desc` says, stays there, and can be used by the device until `released` has been called: that comes
+ * once, when the handle has ended and all work, graphs, readbacks and mappings that use the buffer are over, from a thread of the library, with no lock held. An import that fails
+ * calls nothing. The order with the caller's own work is the caller's, too: what wrote the bytes is over before work of the library is enqueued that uses them,
+ * and work of the caller's that uses them comes after a wait for an event of the library's stream. On cuda and hip both can be left to the device:
+ * `compute_stream_wait_native`, `compute_stream_record_native`. On Vulkan the rules of `compute_stream_export` hold: a shared queue, flushes, and barriers of the caller's.
+ *
+ * A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
+ * `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with
+ * storage, transfer source and transfer destination usage (no other: grids and uniform views are copied), be bound to memory, and be owned
+ * by the queue family that the device uses. The first byte is at an address that is a multiple of 16; of a `VkBuffer`, offset and size are multiples of 4. Bindings of
+ * kernels may want larger multiples, and then say so.
+ *
+ * Imported bytes are in no pool and charged to no budget; `bytes_imported` of `compute_memory_usage` counts them. `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` has no effect on them. On the cpu
+ * device a buffer that was imported for writing can be mapped. With `COMPUTE_ACCESS_READ` whatever would write to the buffer answers `READ_ONLY`.
+ *
+ * Errors: `ALREADY_OWNED` (some of the bytes are of a buffer or pool of the library's, on this handle or on another of the same device, or imported and not let go of
+ * yet), `FOREIGN_HANDLE` (memory of another device or context), `OUT_OF_RANGE` (the allocation ends before the bytes do, or the sum of offset and size is beyond 64 bits),
+ * `MISALIGNED`, `UNSUPPORTED` (the device does not import that kind), `INVALID_ARGUMENT` (no memory of a device, a handle of 0, no bytes), `DEVICE_POISONED`.
+ *
+ * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_import(compute_device device,
+                                     const struct compute_import_desc *desc,
+                                     compute_buffer *out,
+                                     compute_error *out_error);
 
 /* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
  *
@@ -2956,6 +3013,28 @@ compute_status compute_stream_export(compute_stream stream,
  * Pointers: `view` is readable; `out_error` is writable, or NULL. */
 compute_status compute_written(const struct compute_view *view,
                                compute_error *out_error);
+
+/* Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
+ * (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
+ * destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
+ *
+ * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+ *
+ * Pointers: `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL. */
+compute_status compute_stream_wait_native(compute_stream stream,
+                                          uint32_t kind,
+                                          uint64_t event,
+                                          compute_error *out_error);
+
+/* Records an event of the driver's own, made by the caller, behind all that was enqueued on the stream so far: work of the caller's that waits for it comes behind that work, on the
+ * device. Does not wait, unless work of the stream is held back on the host (behind a grid from memory, or an event that is still to come): then for that. Errors as
+ * `compute_stream_wait_native`. It says nothing about bytes: those of work that fails, or fails later, are as others see them in memory; `compute_stream_export` for reading tells.
+ *
+ * Pointers: As `compute_stream_wait_native`. */
+compute_status compute_stream_record_native(compute_stream stream,
+                                            uint32_t kind,
+                                            uint64_t event,
+                                            compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

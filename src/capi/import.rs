@@ -46,7 +46,7 @@ impl Owner {
 ///
 /// A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
 /// `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with
-/// storage, transfer source and transfer destination usage (add indirect and uniform usage for nothing: such views are copied), be bound to memory, and be owned
+/// storage, transfer source and transfer destination usage (no other: grids and uniform views are copied), be bound to memory, and be owned
 /// by the queue family that the device uses. The first byte is at an address that is a multiple of 16; of a `VkBuffer`, offset and size are multiples of 4. Bindings of
 /// kernels may want larger multiples, and then say so.
 ///
