@@ -222,6 +222,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
     }
     let mut arguments: SmallVec<[u8; 256]> = SmallVec::from_elem(0, kernel.parameters.size as usize);
     let (mut inline, mut record, mut limit, mut ready) = (Inline::new(), None, None, 0);
+    let mut calls = None;
     for field in &kernel.parameters.fields {
         match field.parameter {
             Parameter::Address { binding } => match launch.bindings.get(binding) {
@@ -251,7 +252,7 @@ pub(crate) fn launch<'a>(shared: &Shared, launch: &Launch<'a>) -> Result<Ready<'
                 Some(Binding::Tensor(region, map)) => {
                     let span = shared.memory.span(*region)?;
                     ready = ready.max(span.ready);
-                    put(&mut arguments, field.offset, &tensor_map::encode(shared, map, span.address)?)?;
+                    put(&mut arguments, field.offset, &tensor_map::encode(shared, &mut calls, map, span.address)?)?;
                 }
                 _ => return Err(wrong("a tensor map of nothing")),
             },

@@ -4,7 +4,7 @@
 
 use compute_hal::{DeviceError, TENSOR_MAP_SIZE, TensorMap};
 
-use crate::api::Api;
+use crate::api::{Api, Inside};
 use crate::device::Shared;
 
 /// Why a device has no tensor maps, if so.
@@ -20,8 +20,13 @@ pub(crate) fn refusal(api: &Api, target: &str) -> Option<String> {
     api.calls.tensor_map.is_none().then(absent)
 }
 
-/// The map as the kernel gets it.
-pub(crate) fn encode(shared: &Shared, map: &TensorMap, address: u64) -> Result<[u8; TENSOR_MAP_SIZE as usize], DeviceError> {
+/// The map as the kernel gets it. `calls`: the device's, as the driver makes maps only where a context is current; kept for the launch's other maps.
+pub(crate) fn encode<'a>(
+    shared: &'a Shared,
+    calls: &mut Option<Inside<'a>>,
+    map: &TensorMap,
+    address: u64,
+) -> Result<[u8; TENSOR_MAP_SIZE as usize], DeviceError> {
     let Some(maps) = &shared.api.vendor.tensor_maps else {
         return Err(DeviceError::Internal("a tensor map that should have been refused".into()));
     };
@@ -32,5 +37,9 @@ pub(crate) fn encode(shared: &Shared, map: &TensorMap, address: u64) -> Result<[
             _ => "a tensor map of memory that begins at an address which is not a multiple of 16",
         }));
     }
-    (maps.encode)(&shared.api.calls, map, address).map(|bytes| bytes.0).map_err(|failure| shared.fail(failure))
+    let calls = match calls {
+        Some(calls) => calls,
+        None => calls.insert(shared.enter()?),
+    };
+    (maps.encode)(calls, map, address).map(|bytes| bytes.0).map_err(|failure| shared.fail(failure))
 }
