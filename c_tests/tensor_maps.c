@@ -502,9 +502,9 @@ static uint32_t swizzled(uint32_t place, uint32_t swizzle)
 }
 
 enum { ROOM = 1 << 18 };
-static unsigned char source[ROOM], target[ROOM], expected[ROOM], box[1 << 15], expected_box[1 << 15];
+static unsigned char source[ROOM], target[ROOM], expected[ROOM], loose[ROOM], box[1 << 15], expected_box[1 << 15];
 
-/* What the engine should do, one element after the other. */
+/* What the engine should do, one element after the other. Of a row's last 16 bytes it may write those behind the tensor, too: these are `loose`. */
 static void simulate(const compute_tensor_map_desc *from, const compute_tensor_map_desc *to, const struct place *at)
 {
     uint32_t size = element_size(from->element), sides[3] = { 1, 1, 1 }, steps[3] = { 1, 1, 1 };
@@ -513,21 +513,25 @@ static void simulate(const compute_tensor_map_desc *from, const compute_tensor_m
         sides[axis] = (from->box_shape[axis] + steps[axis] - 1) / steps[axis];
     }
     memset(expected_box, 0, sizeof expected_box);
+    memset(loose, 0, sizeof loose);
     for (uint32_t n = 0; n < sides[0] * sides[1] * sides[2]; n++) {
         uint32_t in_box[3] = { n % sides[0], n / sides[0] % sides[1], n / sides[0] / sides[1] };
-        int inside = 1, lands = 1;
+        int inside = 1, lands = 1, behind = 0;
         uint64_t read = 0, written = 0;
         for (uint32_t axis = 0; axis < from->rank; axis++) {
             int64_t x = (int64_t)at->from[axis] + in_box[axis] * steps[axis], y = (int64_t)at->to[axis] + in_box[axis];
             inside = inside && x >= 0 && x < (int64_t)from->shape[axis];
-            lands = lands && y >= 0 && y < (int64_t)to->shape[axis];
+            int64_t end = (int64_t)to->shape[axis], piece = axis == 0 ? (end * size + 15) / 16 * 16 / size : end;
+            lands = lands && y >= 0 && y < piece;
+            behind = behind || y >= end;
             read += (uint64_t)x * (axis ? from->strides[axis] : size);
             written += (uint64_t)y * (axis ? to->strides[axis] : size);
         }
         for (uint32_t byte = 0; byte < size; byte++) {
             unsigned char value = inside ? source[read + byte] : 0;
             expected_box[swizzled(n * size + byte, from->swizzle)] = value;
-            if (lands) expected[written + byte] = value;
+            if (lands && behind) loose[written + byte] = 1;
+            else if (lands) expected[written + byte] = value;
         }
     }
 }
@@ -552,7 +556,7 @@ static void try_tile(compute_kernel kernel, const compute_tensor_map_desc *from,
     OK(get(stream, seen, 0, box, at.bytes));
     simulate(from, to, &at);
     CHECK(memcmp(box, expected_box, at.bytes) == 0);
-    CHECK(memcmp(target, expected, sizeof target) == 0);
+    for (uint32_t n = 0; n < ROOM; n++) CHECK(target[n] == expected[n] || loose[n]);
     compute_buffer_release(in);
     compute_buffer_release(out);
     compute_buffer_release(seen);
@@ -579,7 +583,7 @@ TEST(l13_boxes_of_two_dimensions_are_loaded_swizzled_filled_and_stored_byte_by_b
     static const uint32_t swizzles[] = { COMPUTE_SWIZZLE_NONE, COMPUTE_SWIZZLE_32B, COMPUTE_SWIZZLE_64B, COMPUTE_SWIZZLE_128B };
     static const uint32_t bytes[] = { 256, 32, 64, 128 };
     static const uint32_t elements[] = { COMPUTE_ELEMENT_U8, COMPUTE_ELEMENT_BF16, COMPUTE_ELEMENT_I32, COMPUTE_ELEMENT_U64 };
-    /* In pieces of 16 bytes: the engine stops at others (CUDA_ERROR_ILLEGAL_INSTRUCTION on an H200). */
+    /* In pieces of 16 bytes, and no store begins outside: the engine stops at anything else (CUDA_ERROR_ILLEGAL_INSTRUCTION on an H200). */
     static const int32_t places[][2] = { { 0, 0 }, { 2, 5 }, { -1, -2 }, { 5, 70 }, { 60, 0 } };
     for (size_t s = 0; s < COUNT_OF(swizzles); s++) {
         for (size_t e = 0; e < COUNT_OF(elements); e++) {
@@ -593,7 +597,7 @@ TEST(l13_boxes_of_two_dimensions_are_loaded_swizzled_filled_and_stored_byte_by_b
             from.l2_promotion = (uint32_t)s;
             for (size_t p = 0; p < COUNT_OF(places); p++) {
                 int32_t piece = 16 / (int32_t)size;
-                struct place at = { 0, 0, { places[p][0] * piece, places[p][1], 0 }, { places[p][1] % 7 * piece, places[p][0] / 4, 0 } };
+                struct place at = { 0, 0, { places[p][0] * piece, places[p][1], 0 }, { abs(places[p][1]) % 7 * piece, abs(places[p][0]), 0 } };
                 try_tile(kernel, &from, &to, at);
             }
         }
@@ -610,7 +614,7 @@ TEST(l13_boxes_of_three_dimensions_and_rows_that_are_stepped_over_are_right_byte
     compute_tensor_map_desc to = map_of(COMPUTE_ELEMENT_F16, 3, to_shape, to_strides, sides, COMPUTE_SWIZZLE_64B);
     static const int32_t places[][3] = { { 0, 0, 0 }, { 16, 3, 1 }, { -8, 18, 7 }, { 40, -1, -3 } };
     for (size_t p = 0; p < COUNT_OF(places); p++) {
-        struct place at = { 0, 0, { places[p][0], places[p][1], places[p][2] }, { 8 * (places[p][1] % 5), places[p][0] / 8, places[p][2] + 3 } };
+        struct place at = { 0, 0, { places[p][0], places[p][1], places[p][2] }, { 8 * abs(places[p][1] % 5), abs(places[p][0]) / 8, places[p][2] + 3 } };
         try_tile(kernel, &from, &to, at);
     }
     /* Strides that follow from the shape. */

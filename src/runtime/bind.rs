@@ -181,7 +181,7 @@ fn bind_tensor<'a>(device: &Device, info: &BindingInfo, span: Span<'a>, map: &Te
         return refusal(code::BINDING, || format!("{} is not declared as a tensor map, but given with one", describe(info)));
     }
     let room = if device.capabilities().tensor_maps { device.limits().workgroup_memory } else { TENSOR_BOX_SIZE };
-    if let Err((mistake, why)) = map.check(span.size, room) {
+    if let Err((mistake, why)) = map.check(span.size, info.access.writes(), room) {
         let status = match mistake {
             TensorMistake::Combination => code::INVALID_ARGUMENT,
             TensorMistake::Limit => code::LIMIT,

@@ -2,7 +2,8 @@
 //! and later). Plain data, and the limits that CUDA has for `cuTensorMapEncodeTiled`, which hold wherever a map is given. No driver's numbers are here.
 //!
 //! NVIDIA documents all of them but two, which the driver has all the same (580, H200): a box has to fit into workgroup memory, and its innermost side is a multiple
-//! of 16 bytes also where channels are interleaved.
+//! of 16 bytes also where channels are interleaved. And its stores (seen there too) leave out what is outside the tensor on axis 0 only by pieces of 16 bytes, so the
+//! last row of a tensor that is written has to have room for a whole piece.
 
 /// Dimensions at most.
 pub const MOST_DIMENSIONS: usize = 5;
@@ -174,9 +175,11 @@ impl TensorMap {
 
     /// Bytes from the first to behind the last of the tensor. Of an interleaved one the slices behind the first are not counted, as nothing says how far they
     /// are from each other.
-    fn span(&self) -> u128 {
+    fn span(&self, written: bool) -> u128 {
+        let row = u128::from(self.shape[0]) * u128::from(self.element.size());
         let slice = match self.interleave {
-            Interleave::None => u128::from(self.shape[0]) * u128::from(self.element.size()),
+            Interleave::None if written => row.next_multiple_of(GRAIN.into()),
+            Interleave::None => row,
             Interleave::Bytes16 => 16,
             Interleave::Bytes32 => 32,
         };
@@ -202,11 +205,11 @@ impl TensorMap {
         sides.product::<u64>() * self.element.size()
     }
 
-    /// Every limit, for a view of `size` bytes and `room` bytes of workgroup memory, but for the address.
+    /// Every limit, for a view of `size` bytes that may be `written` through it and `room` bytes of workgroup memory, but for the address.
     ///
     /// # Errors
     /// What was asked for and what is allowed, for people.
-    pub fn check(&self, size: u64, room: u64) -> Checked {
+    pub fn check(&self, size: u64, written: bool, room: u64) -> Checked {
         self.check_choices()?;
         self.axes().try_for_each(|axis| self.check_axis(&axis))?;
         self.check_inner()?;
@@ -214,9 +217,10 @@ impl TensorMap {
         if box_size > room {
             return wrong(TensorMistake::Limit, || format!("a box of {box_size} bytes; workgroup memory has {room}"));
         }
-        let span = self.span();
+        let span = self.span(written);
         if span > u128::from(size) {
-            return wrong(TensorMistake::Range, || format!("the tensor spans {span} bytes; the view has {size}"));
+            let pieces = if written { " (rows are written in pieces of 16 bytes)" } else { "" };
+            return wrong(TensorMistake::Range, || format!("the tensor spans {span} bytes{pieces}; the view has {size}"));
         }
         Ok(())
     }
@@ -344,13 +348,15 @@ mod tests {
     fn mistake(change: impl FnOnce(&mut TensorMap)) -> (TensorMistake, String) {
         let mut map = plain();
         change(&mut map);
-        map.check(SIZE, ROOM).unwrap_err()
+        map.check(SIZE, false, ROOM).unwrap_err()
     }
 
     #[test]
     fn l13_what_is_within_every_limit_passes_to_the_last_byte() {
-        assert_eq!(plain().check(SIZE, ROOM), Ok(()));
-        assert_eq!(plain().check(SIZE - 1, ROOM).unwrap_err().0, TensorMistake::Range);
+        assert_eq!(plain().check(SIZE, false, ROOM), Ok(()));
+        assert_eq!(plain().check(SIZE - 1, false, ROOM).unwrap_err().0, TensorMistake::Range);
+        assert_eq!(plain().check(SIZE + 7, true, ROOM).unwrap_err().0, TensorMistake::Range, "200 bytes are written as 208");
+        assert_eq!(plain().check(SIZE + 8, true, ROOM), Ok(()));
         let deep = TensorMap {
             rank: 5,
             shape: [1; 5],
@@ -359,7 +365,7 @@ mod tests {
             steps: [1, 8, 3, 1, 1],
             ..plain()
         };
-        assert_eq!(deep.check(2, ROOM), Ok(()), "a stride that is never taken spans nothing");
+        assert_eq!(deep.check(2, false, ROOM), Ok(()), "a stride that is never taken spans nothing");
     }
 
     #[test]
@@ -411,21 +417,21 @@ mod tests {
             swizzle,
             ..plain()
         };
-        assert_eq!(map(Swizzle::Bytes32, 32).check(1 << 20, ROOM), Ok(()));
+        assert_eq!(map(Swizzle::Bytes32, 32).check(1 << 20, false, ROOM), Ok(()));
         assert_eq!(map(Swizzle::Bytes32, 32).alignment(), 32);
-        assert_eq!(map(Swizzle::Bytes64, 32).check(1 << 20, ROOM).unwrap_err().0, TensorMistake::Combination);
-        assert!(map(Swizzle::Bytes32, 48).check(1 << 20, ROOM).unwrap_err().1.contains("multiple of 32"));
+        assert_eq!(map(Swizzle::Bytes64, 32).check(1 << 20, false, ROOM).unwrap_err().0, TensorMistake::Combination);
+        assert!(map(Swizzle::Bytes32, 48).check(1 << 20, false, ROOM).unwrap_err().1.contains("multiple of 32"));
         let narrow = TensorMap { box_shape: [4, 2, 2, 0, 0], ..map(Swizzle::Bytes32, 32) };
-        assert!(narrow.check(1 << 20, ROOM).unwrap_err().1.contains("4 elements of 2 bytes"));
+        assert!(narrow.check(1 << 20, false, ROOM).unwrap_err().1.contains("4 elements of 2 bytes"));
     }
 
     #[test]
     fn m9_no_shape_and_no_stride_wraps() {
         let mut map = TensorMap { rank: 5, shape: [1 << 32; 5], strides: [0; 5], box_shape: [8; 5], steps: [1; 5], ..plain() };
         map.fill_strides();
-        assert_eq!(map.check(u64::MAX, ROOM).unwrap_err().0, TensorMistake::Limit);
+        assert_eq!(map.check(u64::MAX, false, ROOM).unwrap_err().0, TensorMistake::Limit);
         map.strides = [2, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16];
-        assert_eq!(map.check(u64::MAX, ROOM).unwrap_err().0, TensorMistake::Range, "2^74 bytes");
+        assert_eq!(map.check(u64::MAX, false, ROOM).unwrap_err().0, TensorMistake::Range, "2^74 bytes");
     }
 
     #[test]
