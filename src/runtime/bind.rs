@@ -191,7 +191,7 @@ fn bind_tensor<'a>(device: &Device, info: &BindingInfo, span: Span<'a>, map: &Te
         return refusal(status, || format!("tensor map of {}: {why}", describe(info)));
     }
     let (offset, alignment) = (span.offset, map.alignment());
-    if offset % alignment != 0 {
+    if !offset.is_multiple_of(alignment) {
         return refusal(code::MISALIGNED, || {
             format!("tensor map of {}: offset {offset} of the view is not a multiple of {alignment}", describe(info))
         });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, FaultCause};
 
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+use crate::fate::Fates;
 use crate::kernel::Compiled;
 
 /// A vendor's driver, opened. Its libraries stay loaded for ever: drivers do not survive being unloaded.
@@ -16,6 +17,8 @@ pub(crate) struct Api {
     pub(crate) compiler: Result<CompilerCalls, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
+    /// How its devices end.
+    pub(crate) fates: Fates,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
 }
@@ -150,9 +153,12 @@ impl Api {
         }
     }
 
-    /// The end of the device, if that is what a failure means (T12).
+    /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.
     pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
         self.vendor.errors.is_sticky(failure.code).then(|| {
+            if let Some(first) = self.fates.ended() {
+                return first;
+            }
             let (name, text) =
                 (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
             let message = format!(

@@ -1,8 +1,8 @@
 //! The device: what its handle and its queues share, and its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
@@ -15,6 +15,7 @@ use crate::attendant::Attendant;
 use crate::declared;
 use crate::driver::{Failure, Handle};
 use crate::exit;
+use crate::fate::Fate;
 use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
@@ -52,8 +53,7 @@ pub(crate) struct Shared {
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     next_queue: AtomicU32,
     lent: Lent,
-    faulted: AtomicBool,
-    fault: OnceLock<FaultCause>,
+    fate: Arc<Fate>,
 }
 
 impl Shared {
@@ -63,19 +63,16 @@ impl Shared {
     }
 
     pub(crate) fn fault(&self) -> Option<FaultCause> {
-        if self.faulted.load(Ordering::Acquire) { self.fault.get().cloned() } else { None }
+        self.fate.cause()
     }
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
 
+    /// Ends the device, and all others of the process where the cause is one that ends them all.
     fn end_by(&self, cause: FaultCause) -> FaultCause {
-        // The first cause stays.
-        let cause = self.fault.get_or_init(|| cause).clone();
-        self.faulted.store(true, Ordering::Release);
-        self.attendant.ring();
-        cause
+        self.api.fates.end(&self.fate, cause)
     }
 
     /// Whether a stream has work that may still touch memory, also when the device has ended by a cause of ours.
@@ -101,7 +98,7 @@ impl Shared {
 
     /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
     fn with_suspects(&self, cause: FaultCause) -> FaultCause {
-        if self.faulted.load(Ordering::Acquire) {
+        if self.fault().is_some() || self.api.fates.ended().is_some() {
             return cause;
         }
         // Dropped with no lock held: a queue's end may be a call of the driver's, which fails and comes here.
@@ -236,6 +233,7 @@ impl GpuDevice {
         let make = || Pool::new(&api.enter(home)?, &api.vendor.attributes, number);
         let pool = if pools { make().ok() } else { None };
         let [_, subgroup] = properties.subgroup_sizes;
+        let fate = api.fates.add(number, &attendant);
         let shared = Shared {
             api: Arc::clone(api),
             home,
@@ -255,8 +253,7 @@ impl GpuDevice {
             lanes: Mutex::default(),
             next_queue: AtomicU32::new(0),
             lent: Lent::default(),
-            faulted: AtomicBool::new(false),
-            fault: OnceLock::new(),
+            fate,
         };
         Ok(Self { shared: Arc::new(shared), properties, capabilities })
     }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Vendor};
+use crate::fate::Fates;
 use crate::kernel::Compiled;
 use crate::tensor_map;
 
@@ -61,7 +62,8 @@ impl GpuDriver {
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
-        let api = Api { vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let api =
+            Api { vendor, calls, compiler, compiled: Compiled::default(), fates: Fates::default(), process: std::process::id() };
         start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
@@ -93,7 +95,14 @@ impl GpuDriver {
             }
         };
         let compiler = self.compiler(library, &calls);
-        let api = Api { vendor: self.vendor, calls, compiler, compiled: Compiled::default(), process: std::process::id() };
+        let api = Api {
+            vendor: self.vendor,
+            calls,
+            compiler,
+            compiled: Compiled::default(),
+            fates: Fates::default(),
+            process: std::process::id(),
+        };
         if let Err(why) = start(&api) {
             tried.push(why);
             return None;

@@ -275,7 +275,7 @@ impl TensorMap {
             });
         }
         let grain = self.alignment();
-        if stride % grain != 0 {
+        if !stride.is_multiple_of(grain) {
             return wrong(TensorMistake::Alignment, || {
                 format!("a stride of {stride} bytes on axis {index}; it has to be a multiple of {grain}")
             });
@@ -287,7 +287,7 @@ impl TensorMap {
     fn check_inner(&self) -> Checked {
         let (side, element) = (self.box_shape[0], self.element.size());
         let bytes = u64::from(side) * element;
-        if bytes % GRAIN != 0 {
+        if !bytes.is_multiple_of(GRAIN) {
             return wrong(TensorMistake::Alignment, || {
                 format!(
                     "a box of {side} elements of {element} bytes on axis 0; together they have to be a multiple of {GRAIN} bytes"
@@ -371,7 +371,8 @@ mod tests {
     #[test]
     fn l13_each_limit_is_told_with_what_was_asked_and_what_is_allowed() {
         use TensorMistake::{Alignment, Combination, Limit, Range};
-        let wrong: [(fn(&mut TensorMap), TensorMistake, &[&str]); 19] = [
+        type Wrong = (fn(&mut TensorMap), TensorMistake, &'static [&'static str]);
+        let wrong: [Wrong; 19] = [
             (|map| map.rank = 0, Limit, &["0 dimensions", "1 to 5"]),
             (|map| map.rank = 6, Limit, &["6 dimensions", "1 to 5"]),
             (|map| map.interleave = Interleave::Bytes16, Limit, &["2 dimensions", "3 to 5"]),
