@@ -92,6 +92,45 @@ TEST(t12_of_several_launches_all_are_named_that_may_have_been_it)
     expect_dead();
 }
 
+TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
+{
+    set_up();
+    /* The next GPU where there is one, else the same once more. */
+    compute_device other = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.index = 1;
+    if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) {
+        printf("  there is one GPU: it was opened twice\n");
+        desc.index = 0;
+        OK(compute_device_open(&desc, &other, E));
+    }
+    compute_stream lane = make_stream(other);
+    compute_buffer theirs = make_buffer(other, 4, "theirs");
+    compute_event event = NULL;
+    fill_words(lane, theirs, 1);
+    OK(compute_stream_record(lane, &event, E));
+    OK(compute_event_on_complete(event, call_back, NULL, COMPUTE_CALLBACK_ON_WORKER, E));
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    OK(launch(stream, stray, 1, bindings, 2));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, 20 * SECONDS, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(other, E));
+    CHECK(last_info().poisoned);
+    CHECK(error_says("device 0 of this process ended") && error_says("CUDA_ERROR_ILLEGAL_ADDRESS") && error_says("`stray`"));
+    print_error(last_error);
+    uint32_t word = 0;
+    compute_view view = whole(theirs);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_write(lane, &view, &word, 4, E));
+    CHECK(error_says("`stray`"));
+    for (int i = 0; i < 2000 && __atomic_load_n(&calls, __ATOMIC_SEQ_CST) == 0; i++) usleep(1000);
+    CHECK_EQ(calls, 1);
+    compute_device again = NULL;
+    CHECK(compute_device_open(&desc, &again, E) < 0 && again == NULL);
+    CHECK(error_says("`stray`"));
+    expect_dead();
+}
+
 TEST(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works)
 {
     set_up();
@@ -133,6 +172,7 @@ int main(int argc, char **argv)
     }
     RUN(t12_an_illegal_address_ends_the_device_with_the_launch_that_did_it_and_nothing_hangs);
     RUN(t12_of_several_launches_all_are_named_that_may_have_been_it);
+    RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
     return finish();
 }

@@ -761,6 +761,71 @@ TEST(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere)
     }
 }
 
+/* Appends a part to a fat binary: machine code for an architecture. */
+static size_t add_part(unsigned char *fat, size_t end, uint32_t architecture, const void *code, size_t length)
+{
+    const uint16_t words[] = { 2, 0x101 };
+    const uint32_t head = 64, version[] = { 0x10007, architecture }, flags = 0x11;
+    uint64_t size = (length + 7) / 8 * 8;
+    memset(fat + end, 0, head + size);
+    memcpy(fat + end, words, sizeof words);
+    memcpy(fat + end + 4, &head, 4);
+    memcpy(fat + end + 8, &size, 8);
+    memcpy(fat + end + 24, version, sizeof version);
+    memcpy(fat + end + 40, &flags, 4);
+    memcpy(fat + end + head, code, length);
+    return end + head + size;
+}
+static size_t begin_fat(unsigned char *fat) { memcpy(fat, "\x50\xed\x55\xba\x01\x00\x10\x00", 8); return 16; }
+static void end_fat(unsigned char *fat, size_t end)
+{
+    uint64_t size = end - 16;
+    memcpy(fat + 8, &size, 8);
+}
+
+TEST(pkg_03_a_fat_binary_runs_by_its_part_for_the_device_and_names_its_parts_elsewhere)
+{
+    if (!needs("cuda", "cuda")) return;
+    set_up();
+    static unsigned char fat[1 << 17], code[2][1 << 15];
+    size_t length[2] = { 0, 0 };
+    compute_device_info mine = device_info(device);
+    const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_70") };
+    for (int n = 0; n < 2; n++) {
+        FILE *file = paths[n] ? fopen(paths[n], "rb") : NULL;
+        if (!file) {
+            printf("  a part for this device is not tried: NATIVE_CUBIN and NATIVE_CUBIN_70 name no files\n");
+            break;
+        }
+        length[n] = fread(code[n], 1, sizeof code[n], file);
+        fclose(file);
+    }
+    compute_native_source source = source_of(COMPUTE_LANGUAGE_CUBIN, NULL, "scale_cuda");
+    compute_native_desc native = scale_of(&source, 1);
+    compute_kernel kernel = NULL;
+    size_t end = add_part(fat, begin_fat(fat), 70, code[1], length[1]);
+    end = add_part(fat, end, 53, "not looked into", 16);
+    end_fat(fat, end);
+    source.code = fat;
+    source.code_length = end;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("holds sm_70, sm_53") && error_says(mine.target));
+    told();
+    OK(make(WGSL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, COMPUTE_NATIVE_NONE);
+    if (!length[0]) return;
+    end = add_part(fat, add_part(fat, begin_fat(fat), 70, code[1], length[1]), 90, code[0], length[0]);
+    end_fat(fat, end);
+    source.code_length = end;
+    OK(make(NULL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 0);
+    try_scale(kernel, 5);
+    for (size_t cut = 1; cut < end; cut += 97) {
+        source.code_length = cut;
+        IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    }
+}
+
 TEST(l11_spirv_goes_to_vulkan_as_it_is)
 {
     if (!needs("wgpu", "wgpu")) return;
@@ -888,6 +953,7 @@ int main(int argc, char **argv)
     RUN(pkg_03_cudas_own_headers_work_from_their_folder);
     RUN(l11_ptx_goes_before_text_and_a_later_version_is_refused_by_number);
     RUN(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere);
+    RUN(pkg_03_a_fat_binary_runs_by_its_part_for_the_device_and_names_its_parts_elsewhere);
     RUN(l11_spirv_goes_to_vulkan_as_it_is);
     RUN(l3_a_workgroup_that_the_code_cannot_have_is_refused_with_numbers);
     RUN(l7_a_kernel_of_other_options_is_another_kernel);

@@ -3,6 +3,9 @@
 //! Every struct begins with `struct_size` (what the caller's header says the size is). Input: older and smaller is accepted, what is missing is
 //! zero; larger is accepted when the unknown tail is zero. Output: nothing past the caller's size is written. Zero means the default, except
 //! for sizes: a length is a length, and `COMPUTE_WHOLE` means "to the end".
+//!
+//! Elements of arrays (bindings, native sources and parameters, constants) carry no size: the struct that points to them has their stride. Should an element grow, that
+//! struct grows with it, so that its own `struct_size` says what a stride of 0 stands for.
 
 #![allow(non_camel_case_types)]
 

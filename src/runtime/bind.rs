@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use compute_hal::{TensorMap, TensorMistake};
+use compute_hal::{TENSOR_BOX_SIZE, TensorMap, TensorMistake};
 use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
 use compute_trust::NoMemory;
 use smallvec::SmallVec;
@@ -135,7 +135,7 @@ fn list(reflection: &Reflection) -> String {
 fn bind_one<'a>(device: &Arc<Device>, info: &BindingInfo, binding: &Binding<'a>) -> Checked<Given<'a>> {
     match binding.given {
         Input::Inline(bytes) => bind_inline(info, bytes),
-        Input::Tensor(place, map) => bind_tensor(info, place.check(device, || describe(info))?, map).and_then(|span| {
+        Input::Tensor(place, map) => bind_tensor(device, info, place.check(device, || describe(info))?, map).and_then(|span| {
             check_view(device, info, &span)?;
             Ok(Given::View(span))
         }),
@@ -176,11 +176,12 @@ fn bind_inline<'a>(info: &BindingInfo, bytes: &'a [u8]) -> Checked<Given<'a>> {
 }
 
 /// L13: everything is known here but where the block begins that the view lies in.
-fn bind_tensor<'a>(info: &BindingInfo, span: Span<'a>, map: &TensorMap) -> Checked<Span<'a>> {
+fn bind_tensor<'a>(device: &Device, info: &BindingInfo, span: Span<'a>, map: &TensorMap) -> Checked<Span<'a>> {
     if info.kind != BindingKind::TensorMap {
         return refusal(code::BINDING, || format!("{} is not declared as a tensor map, but given with one", describe(info)));
     }
-    if let Err((mistake, why)) = map.check(span.size) {
+    let room = if device.capabilities().tensor_maps { device.limits().workgroup_memory } else { TENSOR_BOX_SIZE };
+    if let Err((mistake, why)) = map.check(span.size, info.access.writes(), room) {
         let status = match mistake {
             TensorMistake::Combination => code::INVALID_ARGUMENT,
             TensorMistake::Limit => code::LIMIT,
@@ -190,7 +191,7 @@ fn bind_tensor<'a>(info: &BindingInfo, span: Span<'a>, map: &TensorMap) -> Check
         return refusal(status, || format!("tensor map of {}: {why}", describe(info)));
     }
     let (offset, alignment) = (span.offset, map.alignment());
-    if offset % alignment != 0 {
+    if !offset.is_multiple_of(alignment) {
         return refusal(code::MISALIGNED, || {
             format!("tensor map of {}: offset {offset} of the view is not a multiple of {alignment}", describe(info))
         });

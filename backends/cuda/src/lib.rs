@@ -112,6 +112,8 @@ const FLAGS: Flags = Flags {
     ways: [0; 3],
     // CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
     launch_markers: [1, 2, 0],
+    // Where parameters begin depends on the generation: at 0x140, 0x160, 0x210 and 0x380 so far.
+    block_alignment: 16,
     // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
     load_log: Some([5, 6]),
 };

@@ -51,7 +51,7 @@ pub(crate) fn kernel(node: &KernelNode) -> NodeParameters {
         grid: node.groups,
         block: node.size,
         shared: node.shared,
-        arguments: std::ptr::null_mut(),
+        arguments: node.arguments,
         extra: node.extra,
         kernel: none,
         context: none,

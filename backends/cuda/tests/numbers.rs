@@ -327,7 +327,7 @@ fn tensor_maps_have_the_numbers_and_the_form_of_the_headers() {
     assert_eq!(fill(OutsideFill::Nan), Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA as u32);
     // Other types than these do not compile.
     type Void = *mut std::ffi::c_void;
-    let _: unsafe fn(
+    type Encode = unsafe fn(
         *mut sys::CUtensorMap,
         Element,
         u32,
@@ -340,7 +340,8 @@ fn tensor_maps_have_the_numbers_and_the_form_of_the_headers() {
         Order,
         Promotion,
         Fill,
-    ) -> Answer = sys::cuTensorMapEncodeTiled;
+    ) -> Answer;
+    let _: Encode = sys::cuTensorMapEncodeTiled;
     assert_eq!(size_of::<sys::CUtensorMap>(), compute_hal::TENSOR_MAP_SIZE as usize);
     let forms = VENDOR.names.forms();
     let ours = forms.iter().find(|(name, ..)| *name == "tensor_map").map(|(_, symbols, types)| (*symbols, types.len()));

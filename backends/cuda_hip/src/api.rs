@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, FaultCause};
 
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+use crate::fate::Fates;
 use crate::kernel::Compiled;
 use crate::peer::Peers;
 
@@ -19,6 +20,8 @@ pub(crate) struct Api {
     pub(crate) compiled: Compiled,
     /// Its devices that are open.
     pub(crate) peers: Peers,
+    /// How its devices end.
+    pub(crate) fates: Fates,
     /// The process that started the driver: a child of it cannot use it.
     pub(crate) process: u32,
     /// The identities of devices that were told before the driver was started, whose order callers know; those of others come behind them.
@@ -97,7 +100,16 @@ impl Api {
         order: Vec<[u8; 16]>,
     ) -> Self {
         let process = std::process::id();
-        Self { vendor, calls, compiler, compiled: Compiled::default(), peers: Peers::default(), process, order }
+        Self {
+            vendor,
+            calls,
+            compiler,
+            compiled: Compiled::default(),
+            peers: Peers::default(),
+            fates: Fates::default(),
+            process,
+            order,
+        }
     }
 
     /// Makes `home` current until the answer is dropped.
@@ -165,9 +177,12 @@ impl Api {
         }
     }
 
-    /// The end of the device, if that is what a failure means (T12).
+    /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.
     pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
         self.vendor.errors.is_sticky(failure.code).then(|| {
+            if let Some(first) = self.fates.ended() {
+                return first;
+            }
             let (name, text) =
                 (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
             let message = format!(

@@ -33,13 +33,14 @@ impl Compiler<'_> {
     ) -> Result<Kernel, DeviceError> {
         // A driver reads machine code without knowing where it ends, so it has to be whole, whoever chose it.
         source::fit(self.api, self.target, source, interface).map_err(|why| refused(why, true))?;
-        let parameters = block(interface)?;
+        let Block { parameters, places } = block(interface, self.api.vendor.flags.block_alignment)?;
         let code = self.native_code(source)?;
         let calls = enter()?;
         let loading = Loading {
             entry: &source.entry,
             name: &source.entry,
             parameters,
+            places,
             workgroup_size: interface.workgroup_size,
             shared: interface.workgroup_memory,
             cancellable: false,
@@ -94,8 +95,14 @@ impl Compiler<'_> {
     }
 }
 
-/// The block of arguments.
-fn block(interface: &NativeInterface) -> Result<Parameters, DeviceError> {
+/// The block of arguments, and where each of them lies if they are passed one by one.
+struct Block {
+    parameters: Parameters,
+    places: Option<Box<[u32]>>,
+}
+
+/// Lays the block of arguments out. `aligned`: what the one that the code sees is a multiple of.
+fn block(interface: &NativeInterface, aligned: u32) -> Result<Block, DeviceError> {
     let (offsets, size) = interface.layout(MOST_ARGUMENTS).ok_or_else(|| {
         refused(format!("the arguments take more than {MOST_ARGUMENTS} bytes, the most that a launch can pass"), true)
     })?;
@@ -109,8 +116,10 @@ fn block(interface: &NativeInterface) -> Result<Parameters, DeviceError> {
         };
         Some(Field { offset, parameter })
     };
+    let one_by_one = interface.alignment() > aligned;
+    let places = one_by_one.then(|| offsets.clone().into_boxed_slice());
     let fields = interface.parameters.iter().zip(offsets).enumerate().filter_map(field).collect();
-    Ok(Parameters { fields, size })
+    Ok(Block { parameters: Parameters { fields, size }, places })
 }
 
 /// Compares a loaded function with its declaration.
@@ -178,7 +187,10 @@ fn ask_parameters(calls: &Inside<'_>, function: Object, declared: usize) -> Resu
 
 fn compare(code: &[[u32; 2]], interface: &NativeInterface) -> Result<(), String> {
     let count = interface.parameters.len();
-    let Some((places, _)) = interface.layout(MOST_ARGUMENTS) else { return Ok(()) };
+    // The code counts from where its block begins, which need not be a multiple of every alignment.
+    let right = |places: &Vec<u32>| code.iter().zip(places).all(|([offset, _], place)| offset == place);
+    let layout = |base| interface.layout_from(base, MOST_ARGUMENTS).map(|(places, _)| places);
+    let Some(places) = (0..16).filter_map(|n| layout(16 * n)).find(right).or_else(|| layout(0)) else { return Ok(()) };
     for (index, (parameter, place)) in interface.parameters.iter().zip(places).enumerate() {
         let (declared, _) = parameter.layout();
         match code.get(index) {
@@ -278,6 +290,25 @@ mod tests {
     }
 
     #[test]
+    fn l13_what_is_aligned_to_more_than_the_block_is_passed_one_by_one_and_found_wherever_the_block_begins() {
+        let wide = NativeParameter::Value { size: 64, alignment: 32 };
+        for (parameter, size, alignment) in [(NativeParameter::TensorMap, 128, 64), (wide, 64, 32)] {
+            let parameters = vec![parameter, NativeParameter::Address];
+            let interface = NativeInterface { parameters, workgroup_size: [1; 3], workgroup_memory: 0 };
+            let made = block(&interface, 16).map(|made| made.places);
+            assert_eq!(made.ok(), Some(Some([0, size].into())));
+            assert_eq!(block(&interface, 64).map(|made| made.places).ok(), Some(None));
+            // As they begin at 0x160, 0x210 and 0x380.
+            for begins in [0x160_u32, 0x210, 0x380] {
+                let first = begins.next_multiple_of(alignment) - begins;
+                assert_eq!(compare(&[[first, size], [first + size, 8]], &interface), Ok(()), "{begins:x}");
+            }
+            assert!(compare(&[[8, size], [8 + size, 8]], &interface).unwrap_err().contains("an alignment is not right"));
+            assert!(compare(&[[48, size], [56 + size, 8]], &interface).unwrap_err().contains("an alignment is not right"));
+        }
+    }
+
+    #[test]
     fn l4_a_block_of_arguments_is_laid_out_and_bounded() {
         let value = |size, alignment| NativeParameter::Value { size, alignment };
         let interface = |parameters: &[NativeParameter]| NativeInterface {
@@ -285,10 +316,10 @@ mod tests {
             workgroup_size: [1; 3],
             workgroup_memory: 0,
         };
-        let made = block(&interface(&[value(1, 1), NativeParameter::Null, NativeParameter::Address]))
-            .map(|made| (made.fields.len(), made.size));
-        assert_eq!(made.ok(), Some((2, 24)));
-        let why = block(&interface(&[value(4096, 1), value(1, 1)])).err().map(|error| error.to_string());
+        let made = block(&interface(&[value(1, 1), NativeParameter::Null, NativeParameter::Address]), 16)
+            .map(|made| (made.parameters.fields.len(), made.parameters.size, made.places));
+        assert_eq!(made.ok(), Some((2, 24, None)));
+        let why = block(&interface(&[value(4096, 1), value(1, 1)]), 16).err().map(|error| error.to_string());
         assert!(why.is_some_and(|why| why.contains("4096")));
     }
 }

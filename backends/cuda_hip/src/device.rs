@@ -1,8 +1,8 @@
 //! The device: what its handle and its queues share, and its end.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use compute_hal::movers::Movers;
 use compute_hal::{
@@ -17,6 +17,7 @@ use crate::attendant::Attendant;
 use crate::declared;
 use crate::driver::{Failure, Handle};
 use crate::exit;
+use crate::fate::Fate;
 use crate::foreign;
 use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
@@ -63,8 +64,7 @@ pub(crate) struct Shared {
     /// Threads that wait without sleeping.
     pub(crate) awake: AtomicU32,
     lent: Lent,
-    faulted: AtomicBool,
-    fault: OnceLock<FaultCause>,
+    fate: Arc<Fate>,
 }
 
 impl Shared {
@@ -74,19 +74,16 @@ impl Shared {
     }
 
     pub(crate) fn fault(&self) -> Option<FaultCause> {
-        if self.faulted.load(Ordering::Acquire) { self.fault.get().cloned() } else { None }
+        self.fate.cause()
     }
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
 
+    /// Ends the device, and all others of the process where the cause is one that ends them all.
     fn end_by(&self, cause: FaultCause) -> FaultCause {
-        // The first cause stays.
-        let cause = self.fault.get_or_init(|| cause).clone();
-        self.faulted.store(true, Ordering::Release);
-        self.attendant.ring();
-        cause
+        self.api.fates.end(&self.fate, cause)
     }
 
     /// Whether a stream has work that may still touch memory, also when the device has ended by a cause of ours.
@@ -112,7 +109,7 @@ impl Shared {
 
     /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
     fn with_suspects(&self, cause: FaultCause) -> FaultCause {
-        if self.faulted.load(Ordering::Acquire) {
+        if self.fault().is_some() || self.api.fates.ended().is_some() {
             return cause;
         }
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
@@ -283,6 +280,7 @@ impl GpuDevice {
         let make = || Pool::new(&api.enter(home)?, &api.vendor.attributes, number);
         let pool = if pools { make().ok() } else { None };
         let [_, subgroup] = properties.subgroup_sizes;
+        let fate = api.fates.add(number, &attendant);
         let shared = Shared {
             api: Arc::clone(api),
             home,
@@ -305,8 +303,7 @@ impl GpuDevice {
             next_queue: AtomicU32::new(0),
             awake: AtomicU32::new(0),
             lent: Lent::default(),
-            faulted: AtomicBool::new(false),
-            fault: OnceLock::new(),
+            fate,
         };
         let (shared, peer) = (Arc::new(shared), PeerId::new());
         api.peers.add(peer, &shared);

@@ -290,9 +290,9 @@ table! { Calls, Names:
     /// Offset and size of a kernel's parameter in the block of its arguments.
     may function_parameter(function: Handle, index: usize, offset: *mut usize, size: *mut usize);
     /// Makes a tensor map of a view at an address: element, dimensions, their sizes, strides of all but the first in bytes, a box, of how many elements in it one is
-    /// taken, interleave, swizzle, cache, fill. It needs no context.
+    /// taken, interleave, swizzle, cache, fill. A context has to be current.
     may tensor_map(map: *mut c_void, element: u32, rank: u32, address: *mut c_void, shape: *const u64, strides: *const u64, box_shape: *const u32, steps: *const u32, interleave: u32, swizzle: u32, promotion: u32, fill: u32);
-    /// Launches. `arguments` is null; `extra` points at markers and the block of arguments.
+    /// Launches. `arguments` has the address of each, and `extra` is null; or `arguments` is null, and `extra` points at markers and the block of arguments.
     must launch(function: Handle, x: u32, y: u32, z: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, arguments: *mut *mut c_void, extra: *mut *mut c_void);
 
     /// Makes a graph. Flags: 0.
@@ -552,6 +552,9 @@ pub struct Flags {
     pub ways: [c_int; 3],
     /// Markers of a launch's `extra`: the block of arguments, its size, the end.
     pub launch_markers: [usize; 3],
+    /// What the place of a block of arguments is a multiple of, as far as is known. Kernels with parameters of a greater alignment get them one by one: they lie elsewhere
+    /// in the block that their code sees.
+    pub block_alignment: u32,
     /// Options of `module_load`: a buffer for errors and its size in bytes; `None`: no such options.
     pub load_log: Option<[c_int; 2]>,
 }

@@ -31,6 +31,8 @@ pub(crate) struct Kernel {
     pub(crate) function: Object,
     module: Object,
     pub(crate) parameters: Parameters,
+    /// Where each argument lies in the block, if they are passed one by one.
+    pub(crate) places: Option<Box<[u32]>>,
     pub(crate) workgroup_size: [u32; 3],
     /// Bytes of workgroup memory that a launch asks for.
     pub(crate) shared: u32,
@@ -101,6 +103,7 @@ pub(crate) struct Loading<'a> {
     /// What people call it.
     pub(crate) name: &'a str,
     pub(crate) parameters: Parameters,
+    pub(crate) places: Option<Box<[u32]>>,
     pub(crate) workgroup_size: [u32; 3],
     /// Bytes of workgroup memory that a launch asks for.
     pub(crate) shared: u32,
@@ -171,6 +174,7 @@ impl Compiler<'_> {
             entry: &text.entry,
             name: &lowered.reflection().entry,
             parameters: text.parameters,
+            places: None,
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
             cancellable,
@@ -225,6 +229,7 @@ impl Compiler<'_> {
             function,
             module,
             parameters: loading.parameters,
+            places: loading.places,
             workgroup_size: loading.workgroup_size,
             shared: loading.shared,
             reports: loading.reports,

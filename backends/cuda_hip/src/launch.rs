@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use compute_hal::{DeviceError, Position};
+use smallvec::SmallVec;
 
 use crate::api::{Inside, Object};
 use crate::driver::{Failure, Flags};
@@ -44,21 +45,30 @@ pub(crate) fn place_inline(inline: &Inline<'_>, room: Slice, arguments: &mut [u8
     Ok(())
 }
 
-/// Calls `use_it` with a block of arguments in the form of a launch's `extra`.
-pub(crate) fn with_extra<R>(flags: &Flags, arguments: &[u8], use_it: impl FnOnce(*mut *mut c_void) -> R) -> R {
+/// Calls `use_it` with a block of arguments as a launch takes it: `arguments` and `extra`, of which one is null.
+pub(crate) fn with_arguments<R>(
+    kernel: &Kernel,
+    flags: &Flags,
+    arguments: &[u8],
+    use_it: impl FnOnce(*mut *mut c_void, *mut *mut c_void) -> R,
+) -> R {
+    let block = arguments.as_ptr().cast_mut();
+    if let Some(places) = &kernel.places {
+        let mut each: SmallVec<[*mut c_void; 16]> =
+            places.iter().map(|place| block.wrapping_add(*place as usize).cast()).collect();
+        return use_it(each.as_mut_ptr(), std::ptr::null_mut());
+    }
     let [pointer, size, end] = flags.launch_markers.map(std::ptr::without_provenance_mut);
     let mut bytes = arguments.len();
-    let block = arguments.as_ptr().cast_mut().cast();
-    let mut extra = [pointer, block, size, (&raw mut bytes).cast(), end];
-    use_it(extra.as_mut_ptr())
+    let mut extra = [pointer, block.cast(), size, (&raw mut bytes).cast(), end];
+    use_it(std::ptr::null_mut(), extra.as_mut_ptr())
 }
 
 fn launch_now(calls: &Inside<'_>, kernel: &Kernel, arguments: &[u8], groups: [u32; 3], stream: Object) -> Result<(), Failure> {
     let ([x, y, z], [bx, by, bz]) = (groups, kernel.workgroup_size);
-    let none = std::ptr::null_mut();
-    with_extra(&calls.api.vendor.flags, arguments, |extra| {
-        // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, which the driver copies before it returns.
-        unsafe { calls.launch(kernel.function.0, x, y, z, bx, by, bz, kernel.shared, stream.0, none, extra) }
+    with_arguments(kernel, &calls.api.vendor.flags, arguments, |arguments, extra| {
+        // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, or as all of them, which the driver copies before it returns.
+        unsafe { calls.launch(kernel.function.0, x, y, z, bx, by, bz, kernel.shared, stream.0, arguments, extra) }
     })
 }
 

@@ -12,7 +12,7 @@ use crate::device::Shared;
 use crate::driver::{Copy3d, Failure, FillNode, Handle, KernelNode, NodeParameters};
 use crate::graph::{Step, Uses};
 use crate::kernel::Kernel;
-use crate::launch::{inline_size, place_inline, with_extra};
+use crate::launch::{inline_size, place_inline, with_arguments};
 use crate::moves::even;
 use crate::op::{Call, Groups, Move};
 use crate::reclaim::Reclaim;
@@ -407,8 +407,8 @@ impl Nodes<'_> {
         let vendor = self.calls.api.vendor;
         let groups = if let Groups::Direct(groups) = call.groups { groups } else { [0; 3] };
         let Kernel { function, workgroup_size: size, shared, .. } = &**call.kernel;
-        with_extra(&vendor.flags, arguments, |extra| {
-            let node = KernelNode { function: function.0, groups, size: *size, shared: *shared, extra };
+        with_arguments(&call.kernel, &vendor.flags, arguments, |arguments, extra| {
+            let node = KernelNode { function: function.0, groups, size: *size, shared: *shared, arguments, extra };
             use_it((vendor.kernel_node)(&node))
         })
     }

@@ -51,6 +51,8 @@ pub struct KernelNode {
     /// Bytes of workgroup memory that it asks for.
     pub shared: u32,
     /// As of `launch`.
+    pub arguments: *mut *mut c_void,
+    /// As of `launch`.
     pub extra: *mut *mut c_void,
 }
 

@@ -245,7 +245,7 @@ impl<'a> Call<'a> {
             Some(zeros) => arguments.extend_from_slice(zeros),
             None => arguments.resize(size, 0),
         }
-        let mut ready = 0;
+        let (mut ready, mut calls) = (0, None);
         for field in &kernel.parameters.fields {
             match field.parameter {
                 Parameter::Address { binding } => match launch.bindings.get(binding) {
@@ -275,7 +275,7 @@ impl<'a> Call<'a> {
                     Some(Binding::Tensor(region, map)) => {
                         let span = shared.memory.span(*region)?;
                         ready = ready.max(span.ready);
-                        put(arguments, field.offset, &tensor_map::encode(shared, map, span.address)?)?;
+                        put(arguments, field.offset, &tensor_map::encode(shared, &mut calls, map, span.address)?)?;
                     }
                     _ => return Err(wrong("a tensor map of nothing")),
                 },

@@ -5,7 +5,8 @@ use compute_hal::{Fit, NativeInterface, NativeSource};
 
 use crate::api::Api;
 use crate::driver::Forms;
-use crate::elf::{ELF_MAGIC, Elf, at, inside};
+use crate::elf::{ELF_MAGIC, Elf, at};
+use crate::fat::{self, Part};
 use crate::tensor_map;
 
 /// Bytes of PTX in which its version and target are looked for: they come first, behind comments.
@@ -35,7 +36,10 @@ pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource, interface: &Na
         let named = !source.target.is_empty();
         return match &api.compiler {
             Err(tried) => Err(format!("{what} needs a runtime compiler: {tried}")),
-            Ok(_) => Ok(Fit::Text { named }),
+            // The compiler is not asked for an architecture that it is known not to make code for.
+            Ok(_) => (api.vendor.compile_options)(target)
+                .map(|_| Fit::Text { named })
+                .map_err(|why| format!("{what} is not compiled for this device: {why}")),
         };
     }
     if Some(source.language) == forms.assembly {
@@ -83,7 +87,7 @@ fn assembly(forms: &Forms, (driver, named): (i32, &str), target: &str, source: &
 fn code(forms: &Forms, target: &str, source: &NativeSource) -> Result<Fit, String> {
     let bytes = &source.code;
     if let Some(bundle) = Bundle::of(bytes).filter(|bundle| bundle.machine() == forms.machine) {
-        return bundle.fit(bytes, target);
+        return bundle.fit(forms, bytes, target);
     }
     let elf = Elf::read(bytes)?;
     if elf.machine != forms.machine {
@@ -118,14 +122,22 @@ impl Bundle {
     }
 
     /// Whether all is there that it says that it has, as a driver is not told where it ends, and code for the device where its names tell.
-    fn fit(&self, bytes: &[u8], target: &str) -> Result<Fit, String> {
+    fn fit(&self, forms: &Forms, bytes: &[u8], target: &str) -> Result<Fit, String> {
         let cut = || "a bundle that is cut short".to_owned();
         match self {
             Self::Cuda => {
-                let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
-                let head = at::<2>(bytes, 6).map(|size| u64::from(u16::from_le_bytes(size)));
-                let whole = head.zip(u64_at(8)).is_some_and(|(head, size)| head >= 16 && inside(bytes, head, size));
-                if whole { Ok(Fit::Bundle) } else { Err(cut()) }
+                let parts = fat::parts(bytes).ok_or_else(cut)?;
+                let suits = |part: &Part| match part.kind {
+                    fat::Kind::Machine => (forms.runs)(&part.name, target),
+                    fat::Kind::Assembly => (forms.generation)(&part.name) <= (forms.generation)(target),
+                    fat::Kind::Other => true,
+                };
+                if parts.iter().any(suits) {
+                    return Ok(Fit::Bundle);
+                }
+                let names: Vec<String> = parts.iter().map(Part::told).collect();
+                let holds = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+                Err(format!("a fat binary that holds {holds}; this device is {target}"))
             }
             Self::Clang => {
                 let names = clang_entries(bytes).ok_or_else(cut)?;
@@ -221,6 +233,7 @@ mod tests {
 
     use super::*;
     use crate::elf::tests::file;
+    use crate::fat::tests::fat;
 
     fn generation(target: &str) -> u32 {
         target.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0)
@@ -297,6 +310,17 @@ mod tests {
     }
 
     #[test]
+    fn pkg_03_a_fat_binary_without_a_part_for_the_device_names_what_it_holds() {
+        let fits = |parts: &[(u16, u32, &[u8])]| code(&FORMS, "sm_90", &source(&fat(parts)));
+        for parts in [[(2, 80), (2, 90)], [(1, 75), (2, 80)], [(2, 80), (9, 0)]] {
+            assert_eq!(fits(&parts.map(|(kind, arch)| (kind, arch, &b"code"[..]))), Ok(Fit::Bundle), "{parts:?}");
+        }
+        let why = fits(&[(2, 80, b"code"), (2, 100, b"code"), (1, 120, b"text")]).unwrap_err();
+        assert!(why.contains("holds sm_80, sm_100, PTX for sm_120") && why.contains("this device is sm_90"), "{why}");
+        assert!(fits(&[]).unwrap_err().contains("holds nothing"));
+    }
+
+    #[test]
     fn l11_a_source_that_is_kept_to_another_architecture_is_passed_over_whatever_it_is() {
         let kept = |target: &str| NativeSource { target: target.into(), ..source(b"") };
         assert_eq!((meant("sm_90", &kept("")), meant("sm_90", &kept("sm_90"))), (Ok(()), Ok(())));
@@ -307,7 +331,7 @@ mod tests {
 
     #[test]
     fn f1_bundles_that_are_cut_short_are_refused() {
-        let mut cuda = [&CUDA_BUNDLE[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[0; 8]].concat();
+        let mut cuda = fat(&[(2, 90, b"compressed")]);
         let fits = |bytes: &[u8]| code(&FORMS, "sm_90", &source(bytes));
         assert_eq!(fits(&cuda), Ok(Fit::Bundle));
         for length in 4..cuda.len() {

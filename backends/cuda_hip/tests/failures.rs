@@ -267,3 +267,38 @@ fn t12_a_fault_completes_every_position_and_wakes_everybody_once() {
     }
     assert_eq!(woken.load(Ordering::SeqCst), 3, "somebody was told twice");
 }
+
+#[test]
+fn t12_a_fault_ends_all_devices_of_the_process_at_once_with_the_first_cause() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::new();
+    mock.set_devices(2, &[]);
+    let [first, other] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let (a, b) = (first.create_queue().unwrap(), other.create_queue().unwrap());
+    let [memory, theirs] = [&first, &other].map(|device| device.allocate(100).unwrap());
+    let woken = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&woken);
+    b.notify(7, Box::new(move || _ = count.fetch_add(1, Ordering::SeqCst)));
+    mock.arm("", 1, mock::STICKY);
+    assert!(matches!(a.fill(1, Region { memory, offset: 0, size: 100 }, &[1]), Err(DeviceError::Lost(_))));
+    // Nobody has called the other one.
+    let (cause, told) = (first.fault().unwrap(), other.fault().unwrap());
+    assert_eq!((cause.code, &*cause.name, cause.reopen), (told.code, &*told.name, told.reopen));
+    assert!(told.message.starts_with("device 0 of this process ended") && told.message.ends_with(&*cause.message), "{told:?}");
+    assert!(matches!(b.fill(1, Region { memory: theirs, offset: 0, size: 1 }, &[1]), Err(DeviceError::Lost(_))));
+    let deadline = Instant::now() + PATIENCE;
+    while woken.load(Ordering::SeqCst) < 1 || b.completed() != Position::MAX {
+        assert!(Instant::now() < deadline, "nobody was told, or {} completed", b.completed());
+        std::thread::yield_now();
+    }
+    // Nor can another one be opened, for the same reason.
+    match mock.driver.open(1, &OpenOptions::default()).map(|_| ()) {
+        Err(DeviceError::Lost(again)) => assert_eq!(again.message, told.message),
+        other => panic!("{other:?}"),
+    }
+    drop((a, b, first, other));
+    while mock.left()[4] > 0 {
+        assert!(Instant::now() < deadline, "the context is left behind");
+        std::thread::yield_now();
+    }
+}

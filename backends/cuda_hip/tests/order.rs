@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions,
-    Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, Launch,
+    NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -347,4 +347,28 @@ fn held_back_work_goes_on_though_only_a_queue_behind_it_is_waited_for() {
     third.mark(1);
     first.fill(1, out, &[0xEE]).unwrap();
     assert_eq!(third.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
+
+#[test]
+fn l11_text_suits_only_where_it_is_compiled_and_tensor_maps_only_where_there_are_some() {
+    let source = NativeSource {
+        language: NativeLanguage::CudaCpp,
+        code: b"text".to_vec(),
+        entry: "k".into(),
+        options: Vec::new(),
+        headers: Vec::new(),
+        target: String::new(),
+    };
+    let interface = |parameters| NativeInterface { parameters, workgroup_size: [1; 3], workgroup_memory: 0 };
+    {
+        let mock = mock::Mock::launching();
+        let device = open(&mock);
+        assert_eq!(device.fit(&source, &interface(Vec::new())), Ok(Fit::Text { named: false }));
+        let why = device.fit(&source, &interface(vec![NativeParameter::TensorMap])).unwrap_err();
+        assert!(why.contains("tensor map") && why.contains("only CUDA has"), "{why}");
+        assert!(!device.capabilities().tensor_maps);
+    }
+    let mock = mock::Mock::new();
+    let why = open(&mock).fit(&source, &interface(Vec::new())).unwrap_err();
+    assert!(why.contains("a mock runs nothing"), "{why}");
 }

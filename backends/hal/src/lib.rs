@@ -43,8 +43,8 @@ pub use host::{HostSource, HostTarget};
 pub use import::{Foreign, ImportRefusal, Owned, Space};
 pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 pub use tensor_map::{
-    Interleave, L2Promotion, MOST_DIMENSIONS, OutsideFill, Swizzle, TENSOR_MAP_ALIGNMENT, TENSOR_MAP_SIZE, TensorElement,
-    TensorMap, TensorMistake,
+    Interleave, L2Promotion, MOST_DIMENSIONS, OutsideFill, Swizzle, TENSOR_BOX_SIZE, TENSOR_MAP_ALIGNMENT, TENSOR_MAP_SIZE,
+    TensorElement, TensorMap, TensorMistake,
 };
 pub use vulkan::{HostVulkan, VulkanFunction, VulkanHost, VulkanLoader};
 pub use work::{Binding, Grid, HostRows, Launch, Pitched, Printed, Region};

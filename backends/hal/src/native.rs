@@ -121,15 +121,25 @@ impl NativeInterface {
 
     /// Where each parameter begins, and how long all are, in bytes, laid out like the members of a C structure; `None` when they are longer than `most`.
     pub fn layout(&self, most: u32) -> Option<(Vec<u32>, u32)> {
-        let mut end = 0_u32;
+        self.layout_from(0, most)
+    }
+
+    /// The greatest alignment.
+    pub fn alignment(&self) -> u32 {
+        self.parameters.iter().map(|parameter| parameter.layout().1).max().unwrap_or(1)
+    }
+
+    /// The same of a structure that begins at `base`, counted from there.
+    pub fn layout_from(&self, base: u32, most: u32) -> Option<(Vec<u32>, u32)> {
+        let mut end = base;
         let mut offsets = Vec::with_capacity(self.parameters.len());
         for parameter in &self.parameters {
             let (size, alignment) = parameter.layout();
             let start = end.checked_next_multiple_of(alignment.max(1))?;
-            end = start.checked_add(size).filter(|end| *end <= most)?;
-            offsets.push(start);
+            end = start.checked_add(size).filter(|end| end - base <= most)?;
+            offsets.push(start - base);
         }
-        Some((offsets, end))
+        Some((offsets, end - base))
     }
 }
 

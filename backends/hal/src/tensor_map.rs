@@ -1,5 +1,9 @@
 //! Tensor maps (L13): how a view looks as a tensor of up to five dimensions, for the engine that copies boxes of it to and from workgroup memory (NVIDIA, Hopper
-//! and later). Plain data, and the limits that CUDA documents for `cuTensorMapEncodeTiled`, which hold wherever a map is given. No driver's numbers are here.
+//! and later). Plain data, and the limits that CUDA has for `cuTensorMapEncodeTiled`, which hold wherever a map is given. No driver's numbers are here.
+//!
+//! NVIDIA documents all of them but two, which the driver has all the same (580, H200): a box has to fit into workgroup memory, and its innermost side is a multiple
+//! of 16 bytes also where channels are interleaved. And its stores (seen there too) leave out what is outside the tensor on axis 0 only by pieces of 16 bytes, so the
+//! last row of a tensor that is written has to have room for a whole piece.
 
 /// Dimensions at most.
 pub const MOST_DIMENSIONS: usize = 5;
@@ -12,6 +16,8 @@ const MOST_ELEMENTS: u64 = 1 << 32;
 const MOST_STRIDE: u64 = 1 << 40;
 const MOST_BOX: u32 = 256;
 const MOST_STEP: u32 = 8;
+/// Bytes of workgroup memory that GPUs with tensor maps have, and so bytes of a box, where no such GPU is at hand.
+pub const TENSOR_BOX_SIZE: u64 = 227 << 10;
 /// Bytes that the innermost side of a box is a multiple of, and what addresses and strides are.
 const GRAIN: u64 = 16;
 
@@ -169,9 +175,11 @@ impl TensorMap {
 
     /// Bytes from the first to behind the last of the tensor. Of an interleaved one the slices behind the first are not counted, as nothing says how far they
     /// are from each other.
-    fn span(&self) -> u128 {
+    fn span(&self, written: bool) -> u128 {
+        let row = u128::from(self.shape[0]) * u128::from(self.element.size());
         let slice = match self.interleave {
-            Interleave::None => u128::from(self.shape[0]) * u128::from(self.element.size()),
+            Interleave::None if written => row.next_multiple_of(GRAIN.into()),
+            Interleave::None => row,
             Interleave::Bytes16 => 16,
             Interleave::Bytes32 => 32,
         };
@@ -190,17 +198,29 @@ impl TensorMap {
         (0..MOST_DIMENSIONS.min(self.rank as usize)).map(axis)
     }
 
-    /// Everything that CUDA documents, for a view of `size` bytes, but for the address.
+    /// Bytes of a box in workgroup memory, without what is stepped over.
+    fn box_size(&self) -> u64 {
+        let sides = self.axes().map(|axis| u64::from(axis.side.div_ceil(axis.step)));
+        // At most 256 on each of five axes.
+        sides.product::<u64>() * self.element.size()
+    }
+
+    /// Every limit, for a view of `size` bytes that may be `written` through it and `room` bytes of workgroup memory, but for the address.
     ///
     /// # Errors
     /// What was asked for and what is allowed, for people.
-    pub fn check(&self, size: u64) -> Checked {
+    pub fn check(&self, size: u64, written: bool, room: u64) -> Checked {
         self.check_choices()?;
         self.axes().try_for_each(|axis| self.check_axis(&axis))?;
         self.check_inner()?;
-        let span = self.span();
+        let box_size = self.box_size();
+        if box_size > room {
+            return wrong(TensorMistake::Limit, || format!("a box of {box_size} bytes; workgroup memory has {room}"));
+        }
+        let span = self.span(written);
         if span > u128::from(size) {
-            return wrong(TensorMistake::Range, || format!("the tensor spans {span} bytes; the view has {size}"));
+            let pieces = if written { " (rows are written in pieces of 16 bytes)" } else { "" };
+            return wrong(TensorMistake::Range, || format!("the tensor spans {span} bytes{pieces}; the view has {size}"));
         }
         Ok(())
     }
@@ -255,7 +275,7 @@ impl TensorMap {
             });
         }
         let grain = self.alignment();
-        if stride % grain != 0 {
+        if !stride.is_multiple_of(grain) {
             return wrong(TensorMistake::Alignment, || {
                 format!("a stride of {stride} bytes on axis {index}; it has to be a multiple of {grain}")
             });
@@ -265,17 +285,17 @@ impl TensorMap {
 
     /// The innermost side of a box.
     fn check_inner(&self) -> Checked {
-        if self.interleave != Interleave::None {
-            return Ok(());
-        }
         let (side, element) = (self.box_shape[0], self.element.size());
         let bytes = u64::from(side) * element;
-        if bytes % GRAIN != 0 {
+        if !bytes.is_multiple_of(GRAIN) {
             return wrong(TensorMistake::Alignment, || {
                 format!(
                     "a box of {side} elements of {element} bytes on axis 0; together they have to be a multiple of {GRAIN} bytes"
                 )
             });
+        }
+        if self.interleave != Interleave::None {
+            return Ok(());
         }
         if let Some(most) = self.swizzle.size().filter(|most| bytes > *most) {
             return wrong(TensorMistake::Limit, || {
@@ -322,33 +342,37 @@ mod tests {
         }
     }
 
+    const ROOM: u64 = TENSOR_BOX_SIZE;
     const SIZE: u64 = 39 * 256 + 200;
 
     fn mistake(change: impl FnOnce(&mut TensorMap)) -> (TensorMistake, String) {
         let mut map = plain();
         change(&mut map);
-        map.check(SIZE).unwrap_err()
+        map.check(SIZE, false, ROOM).unwrap_err()
     }
 
     #[test]
     fn l13_what_is_within_every_limit_passes_to_the_last_byte() {
-        assert_eq!(plain().check(SIZE), Ok(()));
-        assert_eq!(plain().check(SIZE - 1).unwrap_err().0, TensorMistake::Range);
+        assert_eq!(plain().check(SIZE, false, ROOM), Ok(()));
+        assert_eq!(plain().check(SIZE - 1, false, ROOM).unwrap_err().0, TensorMistake::Range);
+        assert_eq!(plain().check(SIZE + 7, true, ROOM).unwrap_err().0, TensorMistake::Range, "200 bytes are written as 208");
+        assert_eq!(plain().check(SIZE + 8, true, ROOM), Ok(()));
         let deep = TensorMap {
             rank: 5,
             shape: [1; 5],
             strides: [2, 16, 16, 16, MOST_STRIDE - 16],
-            box_shape: [8, 256, 1, 1, 1],
-            steps: [1, 8, 1, 1, 1],
+            box_shape: [8, 256, 256, 1, 1],
+            steps: [1, 8, 3, 1, 1],
             ..plain()
         };
-        assert_eq!(deep.check(2), Ok(()), "a stride that is never taken spans nothing");
+        assert_eq!(deep.check(2, false, ROOM), Ok(()), "a stride that is never taken spans nothing");
     }
 
     #[test]
     fn l13_each_limit_is_told_with_what_was_asked_and_what_is_allowed() {
         use TensorMistake::{Alignment, Combination, Limit, Range};
-        let wrong: [(fn(&mut TensorMap), TensorMistake, &[&str]); 18] = [
+        type Wrong = (fn(&mut TensorMap), TensorMistake, &'static [&'static str]);
+        let wrong: [Wrong; 19] = [
             (|map| map.rank = 0, Limit, &["0 dimensions", "1 to 5"]),
             (|map| map.rank = 6, Limit, &["6 dimensions", "1 to 5"]),
             (|map| map.interleave = Interleave::Bytes16, Limit, &["2 dimensions", "3 to 5"]),
@@ -366,6 +390,14 @@ mod tests {
             (|map| map.steps[1] = 9, Limit, &["element stride of 9", "1 to 8"]),
             (|map| map.steps[0] = 2, Combination, &["element stride of 2 on axis 0"]),
             (|map| (map.element, map.fill) = (TensorElement::U16, OutsideFill::Nan), Combination, &["U16", "NaN"]),
+            (
+                |map| {
+                    (map.rank, map.shape[2], map.strides[2], map.steps[2]) = (3, 1, 256, 1);
+                    (map.box_shape[1], map.box_shape[2]) = (200, 10);
+                },
+                Limit,
+                &["256000 bytes", "232448"],
+            ),
             (|map| map.shape[1] = 41, Range, &["10440", "10184"]),
         ];
         for (change, what, words) in wrong {
@@ -386,19 +418,21 @@ mod tests {
             swizzle,
             ..plain()
         };
-        assert_eq!(map(Swizzle::Bytes32, 32).check(1 << 20), Ok(()));
+        assert_eq!(map(Swizzle::Bytes32, 32).check(1 << 20, false, ROOM), Ok(()));
         assert_eq!(map(Swizzle::Bytes32, 32).alignment(), 32);
-        assert_eq!(map(Swizzle::Bytes64, 32).check(1 << 20).unwrap_err().0, TensorMistake::Combination);
-        assert!(map(Swizzle::Bytes32, 48).check(1 << 20).unwrap_err().1.contains("multiple of 32"));
+        assert_eq!(map(Swizzle::Bytes64, 32).check(1 << 20, false, ROOM).unwrap_err().0, TensorMistake::Combination);
+        assert!(map(Swizzle::Bytes32, 48).check(1 << 20, false, ROOM).unwrap_err().1.contains("multiple of 32"));
+        let narrow = TensorMap { box_shape: [4, 2, 2, 0, 0], ..map(Swizzle::Bytes32, 32) };
+        assert!(narrow.check(1 << 20, false, ROOM).unwrap_err().1.contains("4 elements of 2 bytes"));
     }
 
     #[test]
     fn m9_no_shape_and_no_stride_wraps() {
         let mut map = TensorMap { rank: 5, shape: [1 << 32; 5], strides: [0; 5], box_shape: [8; 5], steps: [1; 5], ..plain() };
         map.fill_strides();
-        assert_eq!(map.check(u64::MAX).unwrap_err().0, TensorMistake::Limit);
+        assert_eq!(map.check(u64::MAX, false, ROOM).unwrap_err().0, TensorMistake::Limit);
         map.strides = [2, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16, (1 << 40) - 16];
-        assert_eq!(map.check(u64::MAX).unwrap_err().0, TensorMistake::Range, "2^74 bytes");
+        assert_eq!(map.check(u64::MAX, false, ROOM).unwrap_err().0, TensorMistake::Range, "2^74 bytes");
     }
 
     #[test]

@@ -149,6 +149,8 @@ const FLAGS: Flags = Flags {
     memory_device: 0,
     ways: [plain(hipMemcpyHostToDevice), plain(hipMemcpyDeviceToHost), plain(hipMemcpyDeviceToDevice)],
     launch_markers: [1, 2, 3],
+    // Whatever the code asks for.
+    block_alignment: u32::MAX,
     load_log: None,
 };
 
@@ -226,7 +228,7 @@ fn kernel_node(node: &KernelNode) -> NodeParameters {
         extra: node.extra,
         func: node.function,
         gridDim: axes(node.groups),
-        kernelParams: std::ptr::null_mut(),
+        kernelParams: node.arguments,
         sharedMemBytes: node.shared,
     })
 }

@@ -746,6 +746,7 @@ const DATA: Vendor = Vendor {
         memory_device: 2,
         ways: [0; 3],
         launch_markers: [1, 2, 0],
+        block_alignment: 16,
         load_log: None,
     },
     errors: Errors {

@@ -1,0 +1,84 @@
+//! The end of a device (T12), and of all of a process's devices with it where a driver's fault ends them all: whoever finds out first tells the others, so that they
+//! have one cause.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use compute_hal::FaultCause;
+use parking_lot::Mutex;
+
+use crate::attendant::Attendant;
+
+/// Whether a device has ended, and why. Apart from the device, so that others can end it whatever they hold.
+pub(crate) struct Fate {
+    number: i32,
+    over: AtomicBool,
+    cause: OnceLock<FaultCause>,
+    attendant: Arc<Attendant>,
+}
+
+/// The devices of a driver, and what has ended them.
+#[derive(Default)]
+pub(crate) struct Fates {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    devices: Vec<Weak<Fate>>,
+    /// The first cause that ended them all, as those are told that come later.
+    ended: Option<FaultCause>,
+}
+
+impl Fate {
+    /// Why the device has ended, if it has.
+    pub(crate) fn cause(&self) -> Option<FaultCause> {
+        if self.over.load(Ordering::Acquire) { self.cause.get().cloned() } else { None }
+    }
+
+    /// Ends the device; the first cause stays.
+    pub(crate) fn end(&self, cause: FaultCause) -> FaultCause {
+        let cause = self.cause.get_or_init(|| cause).clone();
+        self.over.store(true, Ordering::Release);
+        self.attendant.ring();
+        cause
+    }
+}
+
+impl Fates {
+    /// A device that works. If others had ended before, the driver has recovered from it.
+    pub(crate) fn add(&self, number: i32, attendant: &Arc<Attendant>) -> Arc<Fate> {
+        let (over, cause, attendant) = (AtomicBool::new(false), OnceLock::new(), Arc::clone(attendant));
+        let fate = Arc::new(Fate { number, over, cause, attendant });
+        let mut state = self.state.lock();
+        state.ended = None;
+        state.devices.retain(|device| device.strong_count() > 0);
+        state.devices.push(Arc::downgrade(&fate));
+        fate
+    }
+
+    /// What has ended all devices, if something has.
+    pub(crate) fn ended(&self) -> Option<FaultCause> {
+        self.state.lock().ended.clone()
+    }
+
+    /// Ends a device by a cause that the driver told, and with it all others, unless one can be opened again.
+    pub(crate) fn end(&self, fate: &Fate, cause: FaultCause) -> FaultCause {
+        let cause = fate.end(cause);
+        if cause.reopen {
+            return cause;
+        }
+        let mut state = self.state.lock();
+        if state.ended.is_none() {
+            let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
+            let told = FaultCause { message: message.into(), ..cause.clone() };
+            state.ended = Some(told.clone());
+            let devices = std::mem::take(&mut state.devices);
+            drop(state);
+            for other in devices.iter().filter_map(Weak::upgrade) {
+                other.end(told.clone());
+            }
+        }
+        cause
+    }
+}
