@@ -1,7 +1,7 @@
 //! Portable kernels against the same algorithms in hand-written CUDA C++ (`kernels/`), both through the same compiler and on the same memory, in one process: the
 //! device's own times between two events, as ratios of speed. The results are compared.
 //!
-//! `cargo bench -p compute-cuda --bench kernels`. Needs a GPU; says so where there is none. With COMPUTE_BENCH_TEXTS=FOLDER it writes the texts of the kernels there
+//! `cargo bench -p compute-cuda --bench kernels [-- NAME ...]`. Needs a GPU; says so where there is none. With COMPUTE_BENCH_TEXTS=FOLDER it writes the texts of the kernels there
 //! and ends, for who wants to look at the machine code.
 #![allow(
     clippy::unwrap_used,
@@ -381,7 +381,8 @@ fn main() {
     let Some(mut bench) = Bench::open() else { return };
     println!("speed, of the hand-written kernel's; targets 0.97, 0.95, 0.85");
     println!("| | by hand | unchecked | checked | validated | | registers, differences |\n|---|---|---|---|---|---|---|");
-    for case in cases() {
-        bench.run(&case);
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for case in cases().iter().filter(|case| named.is_empty() || named.iter().any(|name| case.name == name)) {
+        bench.run(case);
     }
 }

@@ -136,6 +136,7 @@ impl Writer<'_> {
         self.declare_shared(body, continuing, break_if)?;
         let passes = self.ranges.and_then(|ranges| ranges.passes_below(body, continuing));
         let ends = self.ranges.is_some_and(|ranges| ranges.ends(body, continuing));
+        let next = self.ranges.and_then(|ranges| ranges.next(body, continuing));
         let unrolled = passes.filter(|passes| *passes <= UNROLLED && self.copies.saturating_mul(*passes) <= MOST_COPIES);
         if unrolled.is_some() {
             self.line("#pragma unroll");
@@ -165,6 +166,11 @@ impl Writer<'_> {
             writer.line("{");
             writer.inside(|writer| {
                 writer.block(continuing)?;
+                if let Some(next) = next {
+                    // Compilers do not see this through a load of constant memory, and would add to each index by itself.
+                    let next = writer.value(next)?;
+                    writer.line(format!("if ({next} == 0u) __builtin_unreachable();"));
+                }
                 if let Some(condition) = break_if {
                     let condition = writer.value(condition)?;
                     writer.line(format!("if ({condition}) break;"));

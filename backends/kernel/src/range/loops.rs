@@ -36,6 +36,16 @@ pub(super) fn ends(subject: Subject<'_>, body: &Block, continuing: &Block) -> bo
     guard(subject, body).is_some_and(|guard| steps_up(subject, continuing, &guard))
 }
 
+/// What a loop sets its counter to for the next pass, where that is unsigned and surely larger than what it was.
+pub(super) fn next(subject: Subject<'_>, body: &Block, continuing: &Block) -> Option<Handle<Expression>> {
+    let guard = guard(subject, body).filter(|guard| guard.scalar == Scalar::U32)?;
+    steps_up(subject, continuing, &guard).then_some(())?;
+    continuing.iter().find_map(|statement| match statement {
+        Statement::Store { pointer, value } if flow::root(subject.function, *pointer) == Some(guard.counter) => Some(*value),
+        _ => None,
+    })
+}
+
 /// The condition of a loop whose body begins with `if (counter < bound) {} else { break; }`, for a counter that is loaded there and not
 /// written by the body: a condition from before the loop says nothing about later passes.
 fn guard(subject: Subject<'_>, body: &Block) -> Option<Guard> {

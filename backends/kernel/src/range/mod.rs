@@ -128,6 +128,11 @@ impl Ranges<'_> {
         loops::passes_below(self.subject, body, continuing)
     }
 
+    /// What a loop sets its counter to for the next pass, where that is unsigned and surely larger than what it was: never zero.
+    pub(crate) fn next(&self, body: &Block, continuing: &Block) -> Option<Handle<Expression>> {
+        loops::next(self.subject, body, continuing)
+    }
+
     /// Whether a loop surely ends, if what is in it does.
     pub(crate) fn ends(&self, body: &Block, continuing: &Block) -> bool {
         loops::ends(self.subject, body, continuing)

@@ -110,6 +110,7 @@ fn l5_a_variable_counts_as_what_it_was_when_it_was_compared() {
         "var k = i; if (k < n) { k += 1u; a[k] = 1u; }",
         "var k = i; let was = k; k += 1u; if (was < n) { a[k] = 1u; }",
         "var k = i; if (k < n) { if (li == 0u) { k = id.y; } a[k] = 1u; }",
+        "var k = i; if (li == 0u) { k = 0u; } else { k = id.y; } a[k] = 1u;",
         "var k = i; if (k < n) { switch (li) { case 1u: { k = id.y; } default: { } } a[k] = 1u; }",
         "var k = i; if (k < n) { switch (li) { case 1u: { k = id.y; } case 2u: { a[k] = 1u; } default: { } } a[k] = 1u; }",
         "var k = i; if (k < n) { change(&k); a[k] = 1u; }",
@@ -167,6 +168,11 @@ fn l5_arithmetic_on_a_proven_index_must_not_wrap() {
         "if (i < n) { a[i + li] = 1u; }",
         "if (i < n) { a[i ^ 1u] = 1u; a[i | 1u] = 1u; }",
         "if (i < n) { a[~i] = 1u; }",
+        "if (i > 65535u) { w[min(i * 65536u, 300u) - 300u] = 1u; }",
+        "a[n / 1u] = 1u;",
+        "a[n >> 0u] = 1u;",
+        "a[i % n + 1u] = 1u;",
+        "w[i % min(id.y, 7u)] = 1u;",
     ]);
 }
 
@@ -186,6 +192,8 @@ fn l5_signed_indices_need_both_ends() {
     ]);
     open(&[
         "if (j < i32(n)) { a[j] = 1u; }",
+        "if (j < 4) { w[u32(j)] = 1u; }",
+        "if (j < 5) { w[j & i32(i & 1023u)] = 1u; }",
         "if (j >= 0) { a[j] = 1u; }",
         "if (j >= -1 && j < i32(n)) { a[j] = 1u; }",
         "if (u32(j) < n) { a[j + 1] = 1u; }",
@@ -236,6 +244,7 @@ fn l5_loops_up_to_a_length_are_proven() {
         "var k = i; if (k < n) { for (var m = 0u; m < 9u; m++) { a[k] += m; k++; } }",
         "var k = i; if (k < n) { for (var m = 0u; m < 9u; m++) { a[k] += m; change(&k); } }",
         "var k = i; if (k < n) { loop { if (li == 0u) { break; } loop { k++; break; } } a[k] = 1u; }",
+        "loop { if (i >= n) { break; } if (li == 1u) { break; } } a[i] = 1u;",
         "for (var m = n; m > 0u; m--) { a[m] = 1u; }",
         "for (var k = 0u; k < n; k--) { a[k - 1u] = 1u; }",
         "var m = n; for (var k = 0u; k < m; k++) { a[k] = 1u; m = id.y; }",
@@ -270,6 +279,7 @@ fn l5_conditions_are_taken_apart() {
         "if (a[i] == 3u && i < n) { b[0] = 1u; }",
         "if (i >= n && a[i] == 3u) { return; }",
         "if ((i < n) | (li == 2u)) { a[i] = 1u; }",
+        "if ((i >= n) | (li == 2u)) { a[i] = 1u; }",
         "if ((i < n) != (li == 2u)) { a[i] = 1u; }",
         "if (select(true, i < n, li == 1u)) { a[i] = 1u; }",
         "var ok = i < n; if (li == 1u) { ok = true; } if (ok) { a[i] = 1u; }",

@@ -131,6 +131,7 @@ C_FUNCTION u32 f1_walk(const Parameters& c, u32 a0_limit) {
           const u32 e47 = l2_k;
           const u32 e48 = e47 + 1u;
           l2_k = e48;
+          if (e48 == 0u) __builtin_unreachable();
         }
       }
     }

@@ -89,6 +89,7 @@ C_KERNEL(64) kernel_main(C_PARAMETER Parameters c) {
             const u32 e66 = l2_k;
             const u32 e67 = e66 + 1u;
             l2_k = e67;
+            if (e67 == 0u) __builtin_unreachable();
           }
         }
         c_barrier();

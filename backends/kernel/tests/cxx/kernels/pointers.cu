@@ -94,6 +94,7 @@ C_KERNEL(1) kernel_main(C_PARAMETER Parameters c) {
       const u32 e78 = l1_i;
       const u32 e79 = e78 + 1u;
       l1_i = e79;
+      if (e79 == 0u) __builtin_unreachable();
     }
   }
   return;
