@@ -75,9 +75,10 @@ impl Shared {
         if can == 0 {
             return Ok(false);
         }
-        // SAFETY: the other device is open, and with it its context.
         let enabled = match other.home {
+            // SAFETY: the other device is open, and with it its context.
             Home::Context(context) => unsafe { calls.peer_enable_context(context.0, 0) },
+            // SAFETY: plain numbers.
             Home::Device(device) => unsafe { calls.peer_enable_device(device, 0) },
         };
         match enabled {
