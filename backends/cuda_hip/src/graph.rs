@@ -119,7 +119,9 @@ impl Step {
     fn new(shared: &Shared, work: &NodeWork<'_>) -> Result<(Self, u64), DeviceError> {
         let (op, ready) = match work {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
-            NodeWork::Launch(launch) => op::with_launch(shared, launch, |work| Ok((work.take(), work.ready)))?,
+            NodeWork::Launch(launch) => {
+                shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).map(owned))?
+            }
             NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
             NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).map(owned)?,
         };

@@ -124,7 +124,10 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,
-            Self::Launch(call) => Op::Launch(call.into_owned()),
+            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit }) => {
+                let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
+                Op::Launch(Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit })
+            }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
@@ -222,83 +225,58 @@ pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(),
     place.map(|place| place.copy_from_slice(bytes)).ok_or_else(|| wrong("an argument outside the block of arguments"))
 }
 
-impl<'a> Call<'a> {
-    /// To be kept.
-    pub(crate) fn into_owned(self) -> Call<'static> {
-        let Self { kernel, id, groups, arguments, inline, record, limit } = self;
-        let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-        Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit }
+/// A launch of a kernel that was looked up.
+pub(crate) fn launch<'a>(shared: &Shared, kernel: &'a Arc<Kernel>, launch: &Launch<'a>) -> Result<Ready<'a>, DeviceError> {
+    if launch.time_limit != 0 && !kernel.cancellable {
+        return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
     }
-
-    /// Lays the block of arguments out, and gives the newest block of memory that is in it.
-    fn lay_out(&mut self, shared: &Shared, launch: &Launch<'a>) -> Result<u64, DeviceError> {
-        let Self { kernel, arguments, inline, record, limit, .. } = self;
-        let size = kernel.parameters.size as usize;
-        match ZEROS.get(..size) {
-            // A call rather than a byte at a time.
-            Some(zeros) => arguments.extend_from_slice(zeros),
-            None => arguments.resize(size, 0),
-        }
-        let mut ready = 0;
-        for field in &kernel.parameters.fields {
-            match field.parameter {
-                Parameter::Address { binding } => match launch.bindings.get(binding) {
-                    Some(Binding::Buffer(region)) => {
-                        let span = shared.memory.span(*region)?;
-                        ready = ready.max(span.ready);
-                        put(arguments, field.offset, &span.address.to_le_bytes())?;
-                    }
-                    Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
-                    None => return Err(wrong("a launch with too few bindings")),
-                },
-                Parameter::Elements { binding, start, stride } => {
-                    let size = match launch.bindings.get(binding) {
-                        Some(Binding::Buffer(region)) => region.size,
-                        _ => 0,
-                    };
-                    let count = size.saturating_sub(start.into()).checked_div(stride.into()).unwrap_or(0);
-                    let count = u32::try_from(count).unwrap_or(u32::MAX);
-                    put(arguments, field.offset, &count.to_le_bytes())?;
+    let mut arguments: SmallVec<[u8; 256]> = SmallVec::new();
+    // Much quicker than one byte after another, where it is of the usual size.
+    arguments.extend_from_slice(ZEROS.get(..kernel.parameters.size as usize).unwrap_or_default());
+    arguments.resize(kernel.parameters.size as usize, 0);
+    let (mut inline, mut record, mut limit, mut ready) = (Inline::new(), None, None, 0);
+    for field in &kernel.parameters.fields {
+        match field.parameter {
+            Parameter::Address { binding } => match launch.bindings.get(binding) {
+                Some(Binding::Buffer(region)) => {
+                    let span = shared.memory.span(*region)?;
+                    ready = ready.max(span.ready);
+                    put(&mut arguments, field.offset, &span.address.to_le_bytes())?;
                 }
-                Parameter::Value { binding, size } => match launch.bindings.get(binding) {
-                    Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(arguments, field.offset, bytes)?,
-                    _ => return Err(wrong("a value of another size than its parameter")),
-                },
-                Parameter::Record => *record = Some(field.offset),
-                Parameter::TimeLimit => *limit = Some((field.offset, launch.time_limit)),
-                Parameter::Immediates { size } => {
-                    let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
-                    put(arguments, field.offset, bytes)?;
-                }
+                Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
+                None => return Err(wrong("a launch with too few bindings")),
+            },
+            Parameter::Elements { binding, start, stride } => {
+                let size = match launch.bindings.get(binding) {
+                    Some(Binding::Buffer(region)) => region.size,
+                    _ => 0,
+                };
+                let count = size.saturating_sub(start.into()).checked_div(stride.into()).unwrap_or(0);
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                put(&mut arguments, field.offset, &count.to_le_bytes())?;
+            }
+            Parameter::Value { binding, size } => match launch.bindings.get(binding) {
+                Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(&mut arguments, field.offset, bytes)?,
+                _ => return Err(wrong("a value of another size than its parameter")),
+            },
+            Parameter::Record => record = Some(field.offset),
+            Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),
+            Parameter::Immediates { size } => {
+                let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
+                put(&mut arguments, field.offset, bytes)?;
             }
         }
-        Ok(ready)
     }
-}
-
-/// Makes a launch and hands it on. It stays where it is made: launches are what there is most of, and moving one about costs more than making it.
-pub(crate) fn with_launch<'a, R>(
-    shared: &Shared,
-    launch: &Launch<'a>,
-    then: impl FnOnce(&mut Ready<'_>) -> Result<R, DeviceError>,
-) -> Result<R, DeviceError> {
-    shared.with_kernel(launch.kernel, |kernel| {
-        if launch.time_limit != 0 && !kernel.cancellable {
-            return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
+    let groups = match launch.grid {
+        Grid::Direct(groups) => Groups::Direct(groups),
+        Grid::Indirect(region) => {
+            let span = shared.memory.span(region)?;
+            ready = ready.max(span.ready);
+            Groups::At(span.address)
         }
-        let (groups, counts) = match launch.grid {
-            Grid::Direct(groups) => (Groups::Direct(groups), 0),
-            Grid::Indirect(region) => shared.memory.span(region).map(|span| (Groups::At(span.address), span.ready))?,
-        };
-        let (kernel, id) = (Cow::Borrowed(kernel), launch.kernel);
-        let (arguments, inline) = (SmallVec::new(), Inline::new());
-        let op = Op::Launch(Call { kernel, id, groups, arguments, inline, record: None, limit: None });
-        let mut work = Ready { op, ready: counts };
-        if let Op::Launch(call) = &mut work.op {
-            work.ready = counts.max(call.lay_out(shared, launch)?);
-        }
-        then(&mut work)
-    })
+    };
+    let kernel = Cow::Borrowed(kernel);
+    Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit }), ready })
 }
 
 #[cfg(test)]
