@@ -125,7 +125,7 @@ impl Step {
                 if let Grid::Indirect(_) = launch.grid {
                     shared.prepare_indirect(launch.kernel)?;
                 }
-                op::with_launch(shared, launch, |work| Ok((work.take(), work.ready)))?
+                shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).map(owned))?
             }
             NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
             NodeWork::CopyRows(rows) => return Self::rows(shared, rows),

@@ -314,7 +314,8 @@ impl Lane {
         let counts = Arc::new(Counts::default());
         submit.load.landings.push(Landing::Counts { from: slice, into: Arc::clone(&counts) });
         self.place_marker(submit, calls)?;
-        Ok(Step::Blocked(Box::new(Held::Launch(place, call.into_owned(), counts))))
+        let Op::Launch(call) = Op::Launch(call).into_owned() else { return Ok(Step::Done) };
+        Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))))
     }
 
     /// Puts as much of a read into the stream as there is room for.

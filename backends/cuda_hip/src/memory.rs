@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::api::{Inside, Object};
 use crate::driver::{Attributes, Failure, PoolProperties};
-use crate::table::Table;
+use crate::table::{Table, Thing};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -32,6 +32,12 @@ pub(crate) struct Block {
     ready: u64,
     /// Nobody else imports it.
     _owned: Arc<Owned>,
+}
+
+impl Thing for Block {
+    fn numbers(&self) -> [u64; 3] {
+        [self.address, self.size, self.ready]
+    }
 }
 
 /// Bytes that somebody is about to touch.
@@ -207,11 +213,11 @@ impl Memory {
 
     /// The bytes of a region.
     pub(crate) fn span(&self, region: Region) -> Result<Span, DeviceError> {
-        let found = self.blocks.with(region.memory.0, |block| {
-            let inside = region.offset.checked_add(region.size).is_some_and(|end| end <= block.size);
-            inside.then(|| Span { address: block.address + region.offset, size: region.size, ready: block.ready })
+        let found = self.blocks.numbers(region.memory.0).and_then(|[address, size, ready]| {
+            let inside = region.offset.checked_add(region.size).is_some_and(|end| end <= size);
+            inside.then(|| Span { address: address + region.offset, size: region.size, ready })
         });
-        found.flatten().ok_or_else(|| DeviceError::Internal(format!("no such bytes: {region:?}")))
+        found.ok_or_else(|| DeviceError::Internal(format!("no such bytes: {region:?}")))
     }
 
     /// Makes a stream wait until all blocks made so far are there; gives the number of the last.

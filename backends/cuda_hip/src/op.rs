@@ -129,7 +129,10 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,
-            Self::Launch(call) => Op::Launch(call.into_owned()),
+            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit, counts }) => {
+                let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
+                Op::Launch(Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts })
+            }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
             Self::Fetch(fetch) => Op::Fetch(fetch),
@@ -228,107 +231,79 @@ pub(crate) fn put(arguments: &mut [u8], offset: u32, bytes: &[u8]) -> Result<(),
     place.map(|place| place.copy_from_slice(bytes)).ok_or_else(|| wrong("an argument outside the block of arguments"))
 }
 
-impl<'a> Call<'a> {
-    /// To be kept.
-    pub(crate) fn into_owned(self) -> Call<'static> {
-        let Self { kernel, id, groups, arguments, inline, record, limit, counts } = self;
-        let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
-        Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts }
+/// A launch of a kernel that was looked up.
+pub(crate) fn launch<'a>(shared: &Shared, kernel: &'a Arc<Kernel>, launch: &Launch<'a>) -> Result<Ready<'a>, DeviceError> {
+    let (mut kernel, mut grid) = (Cow::Borrowed(kernel), None);
+    if let Grid::Indirect(region) = launch.grid {
+        kernel = kernel.counted().map_or(kernel, Cow::Owned);
+        grid = Some(shared.memory.span(region)?);
     }
-
-    /// Lays the block of arguments out, and gives the newest block of memory that is in it. `grid`: where the counts are, if they are in memory.
-    fn lay_out(&mut self, shared: &Shared, launch: &Launch<'a>, grid: u64) -> Result<u64, DeviceError> {
-        let Self { kernel, arguments, inline, record, limit, counts, .. } = self;
-        let size = kernel.parameters.size as usize;
-        match ZEROS.get(..size) {
-            // A call rather than a byte at a time.
-            Some(zeros) => arguments.extend_from_slice(zeros),
-            None => arguments.resize(size, 0),
-        }
-        let (mut ready, mut calls) = (0, None);
-        for field in &kernel.parameters.fields {
-            match field.parameter {
-                Parameter::Address { binding } => match launch.bindings.get(binding) {
-                    Some(Binding::Buffer(region)) => {
-                        let span = shared.memory.span(*region)?;
-                        ready = ready.max(span.ready);
-                        put(arguments, field.offset, &span.address.to_le_bytes())?;
-                    }
-                    Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
-                    Some(Binding::Tensor(..)) => return Err(wrong("a tensor map where an address goes")),
-                    None => return Err(wrong("a launch with too few bindings")),
-                },
-                Parameter::Elements { binding, start, stride } => {
-                    let size = match launch.bindings.get(binding) {
-                        Some(Binding::Buffer(region)) => region.size,
-                        _ => 0,
-                    };
-                    let count = size.saturating_sub(start.into()).checked_div(stride.into()).unwrap_or(0);
-                    let count = u32::try_from(count).unwrap_or(u32::MAX);
-                    put(arguments, field.offset, &count.to_le_bytes())?;
+    if launch.time_limit != 0 && !kernel.cancellable {
+        return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
+    }
+    let mut arguments: SmallVec<[u8; 256]> = SmallVec::new();
+    // Much quicker than one byte after another, where it is of the usual size.
+    arguments.extend_from_slice(ZEROS.get(..kernel.parameters.size as usize).unwrap_or_default());
+    arguments.resize(kernel.parameters.size as usize, 0);
+    let (mut inline, mut record, mut limit, mut counts) = (Inline::new(), None, None, None);
+    let (mut ready, mut calls) = (0, None);
+    for field in &kernel.parameters.fields {
+        match field.parameter {
+            Parameter::Address { binding } => match launch.bindings.get(binding) {
+                Some(Binding::Buffer(region)) => {
+                    let span = shared.memory.span(*region)?;
+                    ready = ready.max(span.ready);
+                    put(&mut arguments, field.offset, &span.address.to_le_bytes())?;
                 }
-                Parameter::Value { binding, size } => match launch.bindings.get(binding) {
-                    Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(arguments, field.offset, bytes)?,
-                    _ => return Err(wrong("a value of another size than its parameter")),
-                },
-                Parameter::TensorMap { binding } => match launch.bindings.get(binding) {
-                    Some(Binding::Tensor(region, map)) => {
-                        let span = shared.memory.span(*region)?;
-                        ready = ready.max(span.ready);
-                        put(arguments, field.offset, &tensor_map::encode(shared, &mut calls, map, span.address)?)?;
-                    }
-                    _ => return Err(wrong("a tensor map of nothing")),
-                },
-                Parameter::Record => *record = Some(field.offset),
-                Parameter::Indirect => {
-                    *counts = Some(field.offset);
-                    put(arguments, field.offset, &grid.to_le_bytes())?;
-                    for (place, most) in (field.offset + 16..).step_by(4).zip(shared.limits.grid) {
-                        put(arguments, place, &most.to_le_bytes())?;
-                    }
+                Some(Binding::Inline(bytes)) => inline.push((field.offset, Cow::Borrowed(*bytes))),
+                Some(Binding::Tensor(..)) => return Err(wrong("a tensor map where an address goes")),
+                None => return Err(wrong("a launch with too few bindings")),
+            },
+            Parameter::Elements { binding, start, stride } => {
+                let size = match launch.bindings.get(binding) {
+                    Some(Binding::Buffer(region)) => region.size,
+                    _ => 0,
+                };
+                let count = size.saturating_sub(start.into()).checked_div(stride.into()).unwrap_or(0);
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                put(&mut arguments, field.offset, &count.to_le_bytes())?;
+            }
+            Parameter::Value { binding, size } => match launch.bindings.get(binding) {
+                Some(Binding::Inline(bytes)) if bytes.len() == size as usize => put(&mut arguments, field.offset, bytes)?,
+                _ => return Err(wrong("a value of another size than its parameter")),
+            },
+            Parameter::TensorMap { binding } => match launch.bindings.get(binding) {
+                Some(Binding::Tensor(region, map)) => {
+                    let span = shared.memory.span(*region)?;
+                    ready = ready.max(span.ready);
+                    put(&mut arguments, field.offset, &tensor_map::encode(shared, &mut calls, map, span.address)?)?;
                 }
-                Parameter::TimeLimit => *limit = Some((field.offset, launch.time_limit)),
-                Parameter::Immediates { size } => {
-                    let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
-                    put(arguments, field.offset, bytes)?;
+                _ => return Err(wrong("a tensor map of nothing")),
+            },
+            Parameter::Record => record = Some(field.offset),
+            Parameter::Indirect => {
+                counts = Some(field.offset);
+                let address = grid.as_ref().map_or(0, |span| span.address);
+                put(&mut arguments, field.offset, &address.to_le_bytes())?;
+                for (place, most) in (field.offset + 16..).step_by(4).zip(shared.limits.grid) {
+                    put(&mut arguments, place, &most.to_le_bytes())?;
                 }
             }
+            Parameter::TimeLimit => limit = Some((field.offset, launch.time_limit)),
+            Parameter::Immediates { size } => {
+                let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize)).unwrap_or_default();
+                put(&mut arguments, field.offset, bytes)?;
+            }
         }
-        Ok(ready)
     }
-}
-
-/// Makes a launch and hands it on. It stays where it is made: launches are what there is most of, and moving one about costs more than making it.
-pub(crate) fn with_launch<'a, R>(
-    shared: &Shared,
-    launch: &Launch<'a>,
-    then: impl FnOnce(&mut Ready<'_>) -> Result<R, DeviceError>,
-) -> Result<R, DeviceError> {
-    shared.with_kernel(launch.kernel, |direct| {
-        let (counted, grid) = match launch.grid {
-            Grid::Direct(_) => (None, None),
-            Grid::Indirect(region) => (direct.counted(), Some(shared.memory.span(region)?)),
-        };
-        let kernel = counted.as_ref().unwrap_or(direct);
-        if launch.time_limit != 0 && !kernel.cancellable {
-            return Err(wrong("a time limit for a kernel that was not compiled to be cancelled"));
-        }
-        let (address, ready) = grid.map_or((0, 0), |span| (span.address, span.ready));
-        let groups = match launch.grid {
-            Grid::Direct(groups) => Groups::Direct(groups),
-            // It finds out by itself how many there are.
-            Grid::Indirect(_) if counted.is_some() => Groups::Direct([shared.resident(kernel.workgroup_size), 1, 1]),
-            Grid::Indirect(_) => Groups::At(address),
-        };
-        let (kernel, id) = (Cow::Borrowed(kernel), launch.kernel);
-        let (arguments, inline) = (SmallVec::new(), Inline::new());
-        let op = Op::Launch(Call { kernel, id, groups, arguments, inline, record: None, limit: None, counts: None });
-        let mut work = Ready { op, ready };
-        if let Op::Launch(call) = &mut work.op {
-            work.ready = ready.max(call.lay_out(shared, launch, address)?);
-        }
-        then(&mut work)
-    })
+    let groups = match (launch.grid, &grid) {
+        (Grid::Direct(groups), _) => Groups::Direct(groups),
+        (_, Some(span)) if counts.is_none() => Groups::At(span.address),
+        // It finds out by itself how many there are.
+        _ => Groups::Direct([shared.resident(kernel.workgroup_size), 1, 1]),
+    };
+    ready = ready.max(grid.map_or(0, |span| span.ready));
+    Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit, counts }), ready })
 }
 
 #[cfg(test)]

@@ -108,7 +108,8 @@ impl Queue for GpuQueue {
     }
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        op::with_launch(&self.lane.shared, launch, |work| self.lane.run(at, work))
+        let shared = &self.lane.shared;
+        shared.with_kernel(launch.kernel, |kernel| self.run(at, op::launch(shared, kernel, launch)))
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
