@@ -1803,6 +1803,24 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_graph_builder_add_copy_strided` */
+    compute_status (*graph_builder_add_copy_strided)(compute_graph_builder builder,
+                                                     const struct compute_view *from,
+                                                     const struct compute_view *to,
+                                                     const struct compute_strided_desc *desc,
+                                                     const char *label,
+                                                     size_t label_length,
+                                                     const compute_node *after,
+                                                     size_t after_count,
+                                                     compute_node *out_node,
+                                                     compute_error *out_error);
+    /* `compute_graph_update_copy_strided` */
+    compute_status (*graph_update_copy_strided)(compute_graph graph,
+                                                compute_node node,
+                                                const struct compute_view *from,
+                                                const struct compute_view *to,
+                                                const struct compute_strided_desc *desc,
+                                                compute_error *out_error);
 } compute_table;
 
 /* Success. */

@@ -726,6 +726,28 @@ pub struct compute_table {
     ) -> compute_status,
     /// `compute_native_desc_init`
     pub native_desc_init: unsafe extern "C" fn(desc: *mut compute_native_desc),
+    /// `compute_graph_builder_add_copy_strided`
+    pub graph_builder_add_copy_strided: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        label: *const c_char,
+        label_length: usize,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_update_copy_strided`
+    pub graph_update_copy_strided: unsafe extern "C" fn(
+        graph: compute_graph,
+        node: compute_node,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -882,6 +904,8 @@ static TABLE: compute_table = compute_table {
     stream_export: native::compute_stream_export,
     written: native::compute_written,
     native_desc_init: descriptors::compute_native_desc_init,
+    graph_builder_add_copy_strided: graph::compute_graph_builder_add_copy_strided,
+    graph_update_copy_strided: graph::compute_graph_update_copy_strided,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller
