@@ -97,16 +97,6 @@ static uint64_t buffers_alive(void)
     return usage.buffers;
 }
 
-/* Where the whole would take too long for every run, as CMakeLists.txt says. */
-static uint32_t number_from(const char *variable, uint32_t otherwise)
-{
-    const char *text = getenv(variable);
-    uint32_t number = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-    if (number == 0) return otherwise;
-    printf("  %u of %u, as %s says\n", number, otherwise, variable);
-    return number;
-}
-
 /* ---- G6: what runs in which order ---- */
 
 TEST(g6_nodes_that_conflict_run_in_the_order_in_which_they_were_added)
@@ -274,8 +264,7 @@ TEST(gr_03_inputs_that_are_written_between_replays_are_seen_ten_thousand_times)
 {
     set_up();
     compute_graph graph = two_steps();
-    const uint32_t rounds = number_from("GRAPH_ROUNDS", 10000);
-    for (uint32_t i = 0; i < rounds; i++) {
+    for (uint32_t i = 0; i < 10000; i++) {
         fill_words(stream, a, 3 * i);
         put_word(stream, a, i % WORDS, i);
         OK(compute_stream_replay(stream, graph, E));
@@ -834,7 +823,7 @@ TEST(g6_a_graph_of_a_hundred_thousand_nodes_is_made_and_replays)
 {
     set_up();
     /* A sanitizer takes ten times as long. */
-    const uint32_t nodes = number_from("GRAPH_NODES", RSS_SLACK_KIB ? 10000 : 100000);
+    const uint32_t nodes = RSS_SLACK_KIB ? 10000 : 100000;
     compute_graph_builder builder = make_builder(0);
     long before = rss_kib();
     uint64_t start = now_ns();
