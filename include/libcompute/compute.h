@@ -124,7 +124,7 @@
 /* The call panics inside the library. */
 #define COMPUTE_FAULT_PANIC 5
 
-/* What a `compute_native_info` or a `compute_import_desc` names: an address of the host's memory. */
+/* What a `compute_native_info` names: an address of the host's memory. */
 #define COMPUTE_NATIVE_ADDRESS 1
 
 /* A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own. */
@@ -135,12 +135,6 @@
 
 /* A `hipDeviceptr_t`. */
 #define COMPUTE_NATIVE_HIP_POINTER 4
-
-/* What `compute_stream_wait_native` and `compute_stream_record_native` take: a `CUevent`. */
-#define COMPUTE_NATIVE_CUDA_EVENT 5
-
-/* A `hipEvent_t`. */
-#define COMPUTE_NATIVE_HIP_EVENT 6
 
 /* Nothing (the default). */
 #define COMPUTE_LOG_OFF 0
@@ -619,37 +613,6 @@ typedef struct compute_buffer_desc {
     compute_stream stream;
 } compute_buffer_desc;
 
-/* Called once when the library no longer uses what it was lent. From a thread of the library, with no lock held; any call is allowed. It must not unwind. */
-typedef void (*compute_released_callback)(void *user);
-
-/* Memory of the caller's (`compute_buffer_import`). */
-typedef struct compute_import_desc {
-    /* Size of the caller's struct. */
-    uint32_t struct_size;
-    /* What `handle` is: `COMPUTE_NATIVE_...` */
-    uint32_t kind;
-    /* The driver's name of the memory: an address, a `CUdeviceptr`, a `hipDeviceptr_t`, a `VkBuffer`. Not 0. */
-    uint64_t handle;
-    /* Where the bytes begin in it. */
-    uint64_t offset;
-    /* Bytes, more than 0. */
-    uint64_t size;
-    /* `COMPUTE_ACCESS_READ`: nothing may write there; or `COMPUTE_ACCESS_READ_WRITE`. */
-    uint32_t access;
-    /* Zero. */
-    uint32_t reserved;
-    /* For messages; may be NULL. */
-    const char *label;
-    /* Its length. */
-    size_t label_length;
-    /* Told when the memory is no longer used; may be NULL. */
-    compute_released_callback released;
-    /* Handed to it. */
-    void *user;
-    /* Zero. */
-    const void *next;
-} compute_import_desc;
-
 /* The value of an override constant. */
 typedef struct compute_constant {
     /* Name, or `@id` in decimal. */
@@ -1034,8 +997,6 @@ typedef struct compute_memory_usage {
     uint64_t largest_free;
     /* Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept. */
     uint64_t bytes_staging;
-    /* Bytes of live buffers that were imported (`compute_buffer_import`), which are in none of the above; `buffers` counts those buffers. */
-    uint64_t bytes_imported;
 } compute_memory_usage;
 
 /* What a compaction came to. */
@@ -1842,17 +1803,24 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
-    /* `compute_stream_wait_native` */
-    compute_status (*stream_wait_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
-    /* `compute_stream_record_native` */
-    compute_status (*stream_record_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
-    /* `compute_import_desc_init` */
-    void (*import_desc_init)(struct compute_import_desc *desc);
-    /* `compute_buffer_import` */
-    compute_status (*buffer_import)(compute_device device,
-                                    const struct compute_import_desc *desc,
-                                    compute_buffer *out,
-                                    compute_error *out_error);
+    /* `compute_graph_builder_add_copy_strided` */
+    compute_status (*graph_builder_add_copy_strided)(compute_graph_builder builder,
+                                                     const struct compute_view *from,
+                                                     const struct compute_view *to,
+                                                     const struct compute_strided_desc *desc,
+                                                     const char *label,
+                                                     size_t label_length,
+                                                     const compute_node *after,
+                                                     size_t after_count,
+                                                     compute_node *out_node,
+                                                     compute_error *out_error);
+    /* `compute_graph_update_copy_strided` */
+    compute_status (*graph_update_copy_strided)(compute_graph graph,
+                                                compute_node node,
+                                                const struct compute_view *from,
+                                                const struct compute_view *to,
+                                                const struct compute_strided_desc *desc,
+                                                compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1930,12 +1898,6 @@ typedef struct compute_table {
 /* The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure. */
 #define COMPUTE_ERROR_CAPTURE -119
 
-/* Memory that was to be imported is the library's already: of a buffer or pool of its own, or imported and not let go of yet. */
-#define COMPUTE_ERROR_ALREADY_OWNED -120
-
-/* The call would write to a buffer that was imported to be read. */
-#define COMPUTE_ERROR_READ_ONLY -121
-
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
@@ -2005,14 +1967,13 @@ typedef struct compute_table {
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
-#define COMPUTE_IMPORT_DESC_INIT { sizeof(struct compute_import_desc), 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL }
 #define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
 #define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
 #define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -2091,11 +2052,6 @@ void compute_stream_desc_init(struct compute_stream_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_buffer_desc_init(struct compute_buffer_desc *desc);
-
-/* Makes `*desc` a `compute_import_desc` that names nothing.
- *
- * Pointers: `desc` is writable, or NULL. */
-void compute_import_desc_init(struct compute_import_desc *desc);
 
 /* Makes `*desc` a `compute_kernel_desc` with every default and no source.
  *
@@ -2436,34 +2392,6 @@ compute_status compute_reinstate(const struct compute_view *view,
                                  uint64_t *lifted_bytes,
                                  compute_error *out_error);
 
-/* Makes a buffer of memory that is the caller's, in place: nothing is copied, and its bytes count as written (T14). Views of it can be used wherever views of other
- * buffers of the device can. The caller releases it; releasing never frees the memory.
- *
- * The caller vouches that the memory is what `desc` says, stays there, and can be used by the device until `released` has been called: that comes
- * once, when the handle has ended and all work, graphs, readbacks and mappings that use the buffer are over, from a thread of the library, with no lock held. An import that fails
- * calls nothing. The order with the caller's own work is the caller's, too: what wrote the bytes is over before work of the library is enqueued that uses them,
- * and work of the caller's that uses them comes after a wait for an event of the library's stream. On cuda and hip both can be left to the device:
- * `compute_stream_wait_native`, `compute_stream_record_native`. On Vulkan the rules of `compute_stream_export` hold: a shared queue, flushes, and barriers of the caller's.
- *
- * A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
- * `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with
- * storage, transfer source and transfer destination usage (no other: grids and uniform views are copied), be bound to memory, and be owned
- * by the queue family that the device uses. The first byte is at an address that is a multiple of 16; of a `VkBuffer`, offset and size are multiples of 4. Bindings of
- * kernels may want larger multiples, and then say so.
- *
- * Imported bytes are in no pool and charged to no budget; `bytes_imported` of `compute_memory_usage` counts them. `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` has no effect on them. On the cpu
- * device a buffer that was imported for writing can be mapped. With `COMPUTE_ACCESS_READ` whatever would write to the buffer answers `READ_ONLY`.
- *
- * Errors: `ALREADY_OWNED` (some of the bytes are of a buffer or pool of the library's, on this handle or on another of the same device, or imported and not let go of
- * yet), `FOREIGN_HANDLE` (memory of another device or context), `OUT_OF_RANGE` (the allocation ends before the bytes do, or the sum of offset and size is beyond 64 bits),
- * `MISALIGNED`, `UNSUPPORTED` (the device does not import that kind), `INVALID_ARGUMENT` (no memory of a device, a handle of 0, no bytes), `DEVICE_POISONED`.
- *
- * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
-compute_status compute_buffer_import(compute_device device,
-                                     const struct compute_import_desc *desc,
-                                     compute_buffer *out,
-                                     compute_error *out_error);
-
 /* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
  *
  * Pointers: `usage` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
@@ -2791,8 +2719,8 @@ compute_status compute_stream_prepare_capture(compute_stream stream,
  * `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
  * `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
  *
- * Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
- * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
+ * Until it ends, launches, copies (with strides, too) and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+ * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, buffers that the memory at hand
  * has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
  * gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
  *
@@ -2865,6 +2793,23 @@ compute_status compute_graph_builder_add_copy(compute_graph_builder builder,
                                               size_t after_count,
                                               compute_node *out_node,
                                               compute_error *out_error);
+
+/* Adds a copy of the elements of a tensor, as `compute_stream_copy_strided` does it: up to some hundred rows it touches the bytes of these and no others. Of more, it counts as
+ * reading all of the bytes from the first row of the source to the last, and as writing a part of those of the destination. As
+ * `compute_graph_builder_add_launch`. `label` may be NULL.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are
+ * writable, or NULL. */
+compute_status compute_graph_builder_add_copy_strided(compute_graph_builder builder,
+                                                      const struct compute_view *from,
+                                                      const struct compute_view *to,
+                                                      const struct compute_strided_desc *desc,
+                                                      const char *label,
+                                                      size_t label_length,
+                                                      const compute_node *after,
+                                                      size_t after_count,
+                                                      compute_node *out_node,
+                                                      compute_error *out_error);
 
 /* Adds a fill with a pattern of 1, 2, 4, 8 or 16 bytes. As `compute_graph_builder_add_launch`. `label` may be NULL.
  *
@@ -2944,6 +2889,16 @@ compute_status compute_graph_update_copy(compute_graph graph,
                                          const struct compute_view *to,
                                          compute_error *out_error);
 
+/* Gives a copy other views and another tensor, as `compute_graph_update_launch`. Copies with strides and without may take each other's place.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_copy_strided(compute_graph graph,
+                                                 compute_node node,
+                                                 const struct compute_view *from,
+                                                 const struct compute_view *to,
+                                                 const struct compute_strided_desc *desc,
+                                                 compute_error *out_error);
+
 /* Gives a fill another view or pattern, as `compute_graph_update_launch`.
  *
  * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
@@ -3013,28 +2968,6 @@ compute_status compute_stream_export(compute_stream stream,
  * Pointers: `view` is readable; `out_error` is writable, or NULL. */
 compute_status compute_written(const struct compute_view *view,
                                compute_error *out_error);
-
-/* Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
- * (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
- * destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
- *
- * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
- *
- * Pointers: `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL. */
-compute_status compute_stream_wait_native(compute_stream stream,
-                                          uint32_t kind,
-                                          uint64_t event,
-                                          compute_error *out_error);
-
-/* Records an event of the driver's own, made by the caller, behind all that was enqueued on the stream so far: work of the caller's that waits for it comes behind that work, on the
- * device. Does not wait, unless work of the stream is held back on the host (behind a grid from memory, or an event that is still to come): then for that. Errors as
- * `compute_stream_wait_native`. It says nothing about bytes: those of work that fails, or fails later, are as others see them in memory; `compute_stream_export` for reading tells.
- *
- * Pointers: As `compute_stream_wait_native`. */
-compute_status compute_stream_record_native(compute_stream stream,
-                                            uint32_t kind,
-                                            uint64_t event,
-                                            compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *

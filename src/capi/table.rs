@@ -758,6 +758,28 @@ pub struct compute_table {
         straight: *mut u32,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_graph_builder_add_copy_strided`
+    pub graph_builder_add_copy_strided: unsafe extern "C" fn(
+        builder: compute_graph_builder,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        label: *const c_char,
+        label_length: usize,
+        after: *const compute_node,
+        after_count: usize,
+        out_node: *mut compute_node,
+        out_error: *mut compute_error,
+    ) -> compute_status,
+    /// `compute_graph_update_copy_strided`
+    pub graph_update_copy_strided: unsafe extern "C" fn(
+        graph: compute_graph,
+        node: compute_node,
+        from: *const compute_view,
+        to: *const compute_view,
+        desc: *const compute_strided_desc,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -921,6 +943,8 @@ static TABLE: compute_table = compute_table {
     buffer_import: import::compute_buffer_import,
     stream_copy_between: stream::compute_stream_copy_between,
     device_reaches: device::compute_device_reaches,
+    graph_builder_add_copy_strided: graph::compute_graph_builder_add_copy_strided,
+    graph_update_copy_strided: graph::compute_graph_update_copy_strided,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

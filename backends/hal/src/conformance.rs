@@ -151,6 +151,7 @@ table! {
         t13_of_several_violations_in_a_replay_the_first_node_is_told,
         g6_inline_bytes_of_an_update_are_for_replays_that_are_enqueued_after_it,
         m7_fills_that_are_nodes_repeat_patterns_of_every_size,
+        m3_nodes_copy_rows_and_leave_what_is_between_them,
     ;
     late:
         t13_l2_an_indirect_grid_over_the_limits_runs_nothing,

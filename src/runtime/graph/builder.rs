@@ -183,14 +183,16 @@ impl List {
         let index = self.nodes.len();
         // What most nodes need first: without that nothing has changed.
         let room = self.nodes.try_reserve(1).is_ok() && self.edges.reserve(FEW + given.len()).is_ok();
-        if !room || self.tracker.reserve(node.work.touches()).is_err() {
+        let touches = node.work.all_touches()?;
+        if !room || self.tracker.reserve(&touches).is_err() {
             return refusal(code::OUT_OF_MEMORY, no_memory(index));
         }
         self.broken = true;
         // At most MOST_NODES.
-        let Ok(mut after) = self.tracker.add(index as u32, node.work.touches()) else {
+        let Ok(mut after) = self.tracker.add(index as u32, &touches) else {
             return refusal(code::OUT_OF_MEMORY, no_memory(index));
         };
+        drop(touches);
         if !given.is_empty() {
             if after.try_reserve(given.len()).is_err() {
                 return refusal(code::OUT_OF_MEMORY, no_memory(index));

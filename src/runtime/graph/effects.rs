@@ -7,6 +7,7 @@
 //! all of them, and stands for them from then on. That orders more than has to be, never less.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,10 +63,29 @@ struct Of {
     all: Ranges,
 }
 
+/// Hashes the numbers of buffers, which are ours and count up, so that nobody can bring about collisions.
+#[derive(Default)]
+struct Numbers(u64);
+
+impl Hasher for Numbers {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0 ^ u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio, turned so that tables which look at either end find bits that differ.
+        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+}
+
 /// Follows the nodes of a graph as they are added.
 #[derive(Default)]
 pub(crate) struct Tracker {
-    by_id: HashMap<u64, usize>,
+    by_id: HashMap<u64, usize, BuildHasherDefault<Numbers>>,
     /// In the order of their first use.
     buffers: Vec<Of>,
 }
@@ -80,7 +100,7 @@ impl Tracker {
     }
 
     /// Room for what [`Self::add`] will note of a node, as far as it grows with the graph. Without it nothing has changed.
-    pub(crate) fn reserve<'a>(&mut self, touches: impl Iterator<Item = Touched<'a>>) -> Result<(), NoMemory> {
+    pub(crate) fn reserve(&mut self, touches: &[Touched<'_>]) -> Result<(), NoMemory> {
         let mut new = 0;
         for touched in touches {
             match self.by_id.get(&touched.span.buffer.id).and_then(|index| self.buffers.get_mut(*index)) {
@@ -94,18 +114,20 @@ impl Tracker {
 
     /// Adds a node, whose touches do not conflict with each other, and gives the earlier nodes that it has to follow, rising. After an error nobody knows what
     /// it has noted, and it must not be used any more.
-    pub(crate) fn add<'a>(&mut self, node: u32, touches: impl Iterator<Item = Touched<'a>> + Clone) -> Result<Nodes, NoMemory> {
+    pub(crate) fn add(&mut self, node: u32, touches: &[Touched<'_>]) -> Result<Nodes, NoMemory> {
         let mut after = Nodes::new();
         // All reads first: what a node reads is what was there before it.
-        for touched in touches.clone().filter(|touched| touched.reads && touched.span.size > 0) {
+        for touched in touches.iter().filter(|touched| touched.reads && touched.span.size > 0) {
             let of = self.of(touched.span.buffer);
             let range = touched.span.range();
-            for part in of.whole.missing(&range) {
-                of.outside.add(&part);
+            if !of.outside.covers(&range) {
+                for part in of.whole.missing(&range) {
+                    of.outside.add(&part);
+                }
             }
             of.use_pieces(node, &range, false, &mut after)?;
         }
-        for touched in touches.filter(|touched| touched.write != Write::No && touched.span.size > 0) {
+        for touched in touches.iter().filter(|touched| touched.write != Write::No && touched.span.size > 0) {
             let of = self.of(touched.span.buffer);
             let range = touched.span.range();
             match touched.write {
@@ -114,9 +136,11 @@ impl Tracker {
             }
             of.use_pieces(node, &range, true, &mut after)?;
         }
-        after.sort_unstable();
-        after.dedup();
         after.retain(|other| *other != node);
+        if after.len() > 1 {
+            after.sort_unstable();
+            after.dedup();
+        }
         Ok(after)
     }
 
@@ -176,6 +200,12 @@ impl Of {
         self.all.add(range);
         let first = self.pieces.partition_point(|piece| piece.range.end <= range.start);
         let behind = first + self.pieces[first..].partition_point(|piece| piece.range.start < range.end);
+        if let [piece] = &mut self.pieces[first..behind]
+            && piece.range == *range
+        {
+            // What most nodes do: they use a range as it was used before.
+            return piece.used_by(node, writes, after);
+        }
         if self.pieces.len() + 2 + (behind - first) > MOST_PIECES {
             return self.stand_for_all(node, after);
         }
@@ -185,7 +215,7 @@ impl Of {
         old.extend(self.pieces.drain(first..behind));
         let mut at = range.start;
         for piece in old {
-            let (head, inner, tail) = cut(piece, range);
+            let (head, mut inner, tail) = cut(piece, range);
             new.extend(head);
             if at < inner.range.start && !writes {
                 new.push(Piece { range: at..inner.range.start, writer: None, readers: SmallVec::from_slice(&[node]) });
@@ -193,7 +223,8 @@ impl Of {
             at = inner.range.end;
             inner.follow(writes, after)?;
             if !writes {
-                new.push(inner.read_by(node, after)?);
+                inner.read_by(node, after)?;
+                new.push(inner);
             }
             new.extend(tail);
         }
@@ -225,23 +256,34 @@ impl Piece {
         // Readers follow the writer already.
         if writes && !self.readers.is_empty() {
             after.extend_from_slice(&self.readers);
-        } else {
-            after.extend(self.writer);
+        } else if let Some(writer) = self.writer {
+            after.push(writer);
         }
         Ok(())
     }
 
-    fn read_by(mut self, node: u32, after: &mut Nodes) -> Result<Self, NoMemory> {
+    fn used_by(&mut self, node: u32, writes: bool, after: &mut Nodes) -> Result<(), NoMemory> {
+        self.follow(writes, after)?;
+        if !writes {
+            return self.read_by(node, after);
+        }
+        self.writer = Some(node);
+        self.readers.clear();
+        Ok(())
+    }
+
+    fn read_by(&mut self, node: u32, after: &mut Nodes) -> Result<(), NoMemory> {
         if self.readers.contains(&node) {
-            return Ok(self);
+            return Ok(());
         }
         if self.readers.len() >= MOST_READERS {
             after.try_reserve(self.readers.len()).map_err(|_| NoMemory)?;
             after.extend_from_slice(&self.readers);
             self.readers.clear();
         }
+        self.readers.try_reserve(1).map_err(|_| NoMemory)?;
         self.readers.push(node);
-        Ok(self)
+        Ok(())
     }
 }
 

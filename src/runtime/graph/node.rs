@@ -259,6 +259,18 @@ impl Work {
         read.into_iter().chain(slots).chain(written).chain(rows.into_iter().flat_map(|work| work.touches()))
     }
 
+    /// The same as a list, for whoever looks at it more than once.
+    pub(crate) fn all_touches(&self) -> Checked<SmallVec<[Touched<'_>; 8]>> {
+        let mut all = SmallVec::new();
+        for touched in self.touches() {
+            if all.try_reserve(1).is_err() {
+                return no_memory();
+            }
+            all.push(touched);
+        }
+        Ok(all)
+    }
+
     /// Whether it does the same to the same bytes as another, so that all that is known of its graph stays true.
     pub(crate) fn touches_as(&self, other: &Self) -> bool {
         let same = |(one, two): (Touched<'_>, Touched<'_>)| {

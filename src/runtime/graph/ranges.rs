@@ -6,7 +6,11 @@ use std::ops::Range;
 
 /// A set of bytes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges(BTreeMap<u64, u64>);
+pub(crate) struct Ranges {
+    all: BTreeMap<u64, u64>,
+    /// What was added last, with what it joined: most nodes of a long graph use the same bytes again.
+    last: Range<u64>,
+}
 
 impl Ranges {
     /// Adds a range.
@@ -15,21 +19,33 @@ impl Ranges {
             return;
         }
         let Range { mut start, mut end } = *range;
-        // The one before, if it reaches here, and all that begin inside.
-        let before = self.0.range(..start).next_back().filter(|&(_, &last)| last >= start).map(|(&first, _)| first);
-        start = before.unwrap_or(start);
-        while let Some((&first, &last)) = self.0.range(start..=end).next() {
-            end = end.max(last);
-            self.0.remove(&first);
+        if self.covers(range) {
+            return;
         }
-        self.0.insert(start, end);
+        // The one before, if it reaches here, and all that begin inside.
+        let before = self.all.range(..start).next_back().filter(|&(_, &last)| last >= start).map(|(&first, _)| first);
+        start = before.unwrap_or(start);
+        while let Some((&first, &last)) = self.all.range(start..=end).next() {
+            end = end.max(last);
+            self.all.remove(&first);
+        }
+        self.all.insert(start, end);
+        self.last = start..end;
+    }
+
+    /// Whether all of a range is in it.
+    pub(crate) fn covers(&self, range: &Range<u64>) -> bool {
+        if self.last.start <= range.start && range.end <= self.last.end {
+            return true;
+        }
+        self.all.range(..=range.start).next_back().is_some_and(|(_, &last)| last >= range.end)
     }
 
     /// The members that share bytes with a range.
     fn overlapping<'a>(&'a self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'a> {
         let Range { start, end } = range.clone();
-        let before = self.0.range(..start).next_back().filter(move |&(_, &last)| last > start && start < end);
-        let inside = self.0.range(start..end.max(start));
+        let before = self.all.range(..start).next_back().filter(move |&(_, &last)| last > start && start < end);
+        let inside = self.all.range(start..end.max(start));
         before.into_iter().chain(inside).map(|(&first, &last)| first..last)
     }
 
@@ -46,7 +62,7 @@ impl Ranges {
 
     /// All of it, sorted.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.0.iter().map(|(&start, &end)| start..end)
+        self.all.iter().map(|(&start, &end)| start..end)
     }
 
     /// How many bytes.

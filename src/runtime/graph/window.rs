@@ -21,7 +21,7 @@ use super::super::stream::Stream;
 use super::super::transfer::usable;
 use super::super::{code, late, trust};
 use super::builder::{GraphOptions, List};
-use super::effects::Tracker;
+use super::effects::{Touched, Tracker};
 use super::instance::Graph;
 use super::node::{Node, Request, Work};
 
@@ -128,19 +128,22 @@ pub(crate) fn watched<T>(stream: Option<&Stream>, what: impl Fn() -> String, cal
 /// Records a node, if the stream records. `None`: it does not, or not any more.
 pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<Outcome>> {
     usable(Some(stream))?;
-    let work = Work::new(&stream.device, request)?;
-    for touched in work.touches() {
+    let node = Node { work: Work::new(&stream.device, request)?, label: request.label() };
+    let touches = node.work.all_touches()?;
+    for touched in &touches {
         back(touched.span.buffer)?;
         free_of_others(stream, touched.span.buffer, touched.write != Write::No)?;
     }
-    let node = Node { work, label: request.label() };
     let mut phase = stream.window.phase.lock();
     let Phase::Recording(recording) = &mut *phase else { return Ok(None) };
-    let skip = first_claim(&recording.list, &node.work);
-    let outputs = skip.is_some().then(|| node.work.touches().filter(|touched| touched.write != Write::No));
-    let outputs = outputs.into_iter().flatten().map(|touched| touched.span.buffer.id).collect();
+    let Some((failure, needed)) = first_claim(&recording.list, &touches) else {
+        drop(touches);
+        recording.list.add(node, &[])?;
+        return Ok(Some(Outcome::Enqueued));
+    };
+    let outputs = touches.iter().filter(|touched| touched.write != Write::No).map(|touched| touched.span.buffer.id).collect();
+    drop(touches);
     recording.list.add(node, &[])?;
-    let Some((failure, needed)) = skip else { return Ok(Some(Outcome::Enqueued)) };
     let label = request.label().unwrap_or_else(|| "".into());
     let about = About { operation: refused_operation(), label, kernel: request.name(), stream: stream.id };
     failure.note(Skip { about, needed: needed.name(), outputs, used: false });
@@ -192,8 +195,8 @@ fn free_of_others(stream: &Stream, buffer: &Arc<Buffer>, writes: bool) -> Checke
 }
 
 /// The first claim on bytes that the node would read and no earlier node has written wholly (T5, G5).
-fn first_claim(list: &List, work: &Work) -> Option<(Arc<Failure>, Arc<Buffer>)> {
-    work.touches().filter(|touched| touched.reads).find_map(|touched| {
+fn first_claim(list: &List, touches: &[Touched<'_>]) -> Option<(Arc<Failure>, Arc<Buffer>)> {
+    touches.iter().filter(|touched| touched.reads).find_map(|touched| {
         let buffer = touched.span.buffer;
         if !buffer.mark.glance().dirty {
             return None;

@@ -49,8 +49,8 @@ struct Node {
 #[derive(Clone)]
 enum NodeWork {
     Nothing,
-    /// To, from, size.
-    Copy(u64, u64, usize),
+    /// Rows: to, from, width, rows, pitches.
+    Copy(u64, u64, usize, usize, [usize; 2]),
     Fill(FillNode),
 }
 
@@ -384,10 +384,13 @@ impl State {
     fn run_node(&mut self, work: &NodeWork) {
         match *work {
             NodeWork::Nothing => {}
-            NodeWork::Copy(to, from, size) => {
-                let (to, from) = (self.place(to, size, false), self.place(from, size, false));
-                // SAFETY: both were looked up.
-                unsafe { std::ptr::copy(from, to, size) }
+            NodeWork::Copy(to, from, width, rows, [to_pitch, from_pitch]) => {
+                for row in 0..rows {
+                    let (to, from) = (to + (row * to_pitch) as u64, from + (row * from_pitch) as u64);
+                    let (to, from) = (self.place(to, width, false), self.place(from, width, false));
+                    // SAFETY: both were looked up.
+                    unsafe { std::ptr::copy(from, to, width) }
+                }
             }
             NodeWork::Fill(FillNode { to, value, element, count }) => {
                 assert!(matches!(element, 1 | 2 | 4) && to.is_multiple_of(element.into()), "a fill of {element} at {to:#x}");
@@ -685,9 +688,11 @@ mock! {
 fn copied(copy: *const Copy3d) -> NodeWork {
     // SAFETY: the caller's structure.
     let copy = unsafe { *copy };
-    assert_eq!((copy.size[1..].to_vec(), copy.to_kind), (vec![1, 1], 2));
+    let [width, rows, layers] = copy.size;
+    assert_eq!((layers, copy.to_kind), (1, 2));
+    assert!(rows == 1 || copy.to_pitch[0].min(copy.from_pitch[0]) >= width, "rows that reach into each other");
     let from = if copy.from_kind == 1 { copy.from_host as u64 } else { copy.from_device };
-    NodeWork::Copy(copy.to_device, from, copy.size[0])
+    NodeWork::Copy(copy.to_device, from, width, rows, [copy.to_pitch[0], copy.from_pitch[0]])
 }
 
 fn filled(fill: *const c_void) -> NodeWork {

@@ -4,7 +4,7 @@ use compute_kernel::reflection::Bounds;
 
 use super::bench::{Bench, compile, ensure, part};
 use super::{Failed, Outcome, Subject};
-use crate::{Binding, GraphId, GraphRequest, Grid, KernelId, LateCause, Launch, Node, NodeWork, Region};
+use crate::{Binding, GraphId, GraphRequest, Grid, KernelId, LateCause, Launch, Node, NodeWork, Pitched, Region};
 
 /// Words of each slot that the nodes below work on.
 const WORDS: u64 = 64;
@@ -336,6 +336,46 @@ pub(super) fn m7_fills_that_are_nodes_repeat_patterns_of_every_size(subject: &Su
             bench.device.drop_graph(graph);
             bench.device.free(block.memory);
         }
+    }
+    Ok(())
+}
+
+/// Rows of a width, a pitch apart at both ends, as calls that a device takes.
+fn rows_of(pitched: bool, [from, to]: [Region; 2], rows: u64, width: u64, pitches: [u64; 2]) -> Vec<Pitched> {
+    let [from_pitch, to_pitch] = pitches;
+    let piece = |first: u64, rows: u64| {
+        let region = |of, pitch| part(of, first * pitch, (rows - 1) * pitch + width);
+        Pitched { from: region(from, from_pitch), to: region(to, to_pitch), width, rows, from_pitch, to_pitch }
+    };
+    if pitched { vec![piece(0, rows)] } else { (0..rows).map(|row| piece(row, 1)).collect() }
+}
+
+pub(super) fn m3_nodes_copy_rows_and_leave_what_is_between_them(subject: &Subject<'_>) -> Outcome {
+    const SIZE: u64 = 70_000;
+    let Some(world) = World::new(subject, 2)? else { return Ok(()) };
+    let bench = &world.bench;
+    let source: Vec<u8> = (0..SIZE).map(|n| (n % 251) as u8).collect();
+    for (rows, width, pitches) in [(1, 7, [7, 7]), (5, 3, [8, 5]), (40, 4, [16, 12]), (200, 9, [11, 9]), (3, 8000, [8001, 8000])]
+    {
+        let mut expected = vec![0xEE_u8; SIZE as usize];
+        let (from, to) = (bench.block(&source)?, bench.block(&expected)?);
+        let mut copies = Vec::new();
+        // The second begins elsewhere in a word.
+        for (from_at, to_at) in [(4, 8), (3001, 40_003)] {
+            let ends = [part(from, from_at, SIZE - from_at), part(to, to_at, SIZE - to_at)];
+            copies.extend(rows_of(bench.device.capabilities().pitched, ends, rows, width, pitches));
+            for row in 0..rows {
+                let [from, to] =
+                    [from_at + row * pitches[0], to_at + row * pitches[1]].map(|at| at as usize..(at + width) as usize);
+                expected[to].copy_from_slice(&source[from]);
+            }
+        }
+        let node = Node { work: NodeWork::CopyRows(&copies), after: &[] };
+        let graph = bench.device.instantiate(&GraphRequest { nodes: &[node], timed: false, label: "rows" })?;
+        world.replay(graph)?;
+        super::bench::same(&bench.read(to)?, &expected, &format!("{rows} rows of {width} bytes, {pitches:?} apart"))?;
+        bench.device.drop_graph(graph);
+        [from, to].iter().for_each(|block| bench.device.free(block.memory));
     }
     Ok(())
 }
