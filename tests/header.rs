@@ -8,16 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 23] = [
+const SOURCES: [&str; 25] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
+    "types/cache.rs",
     "types/kernels.rs",
     "types/errors.rs",
     "graph_types.rs",
     "library.rs",
     "descriptors.rs",
     "device.rs",
+    "cache.rs",
     "stream.rs",
     "buffer.rs",
     "memory.rs",
@@ -146,6 +148,7 @@ fn init_macros() -> String {
             "struct_size" => format!("sizeof(struct {name})"),
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
             "kind" if name == "compute_vulkan_desc" => "COMPUTE_CHAINED_VULKAN".into(),
+            "kind" if name == "compute_cache_desc" => "COMPUTE_CHAINED_CACHE".into(),
             "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
             _ => zero(ty),
         };

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) pitch: u64,
     target: String,
     subgroup: u32,
+    /// Kernels are asked for as bytes.
+    artifacts: bool,
     pub(crate) memory: Memory,
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -62,6 +64,20 @@ impl Shared {
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    fn compiler(&self) -> Compiler<'_> {
+        let Self { api, target, subgroup, reclaim, artifacts, .. } = self;
+        Compiler { api, target, subgroup: *subgroup, reclaim, artifacts: *artifacts }
+    }
+
+    fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
+        let kernel = made.inspect_err(|error| {
+            if let DeviceError::Lost(cause) = error {
+                self.end_by(cause.clone());
+            }
+        })?;
+        Ok(KernelId(self.kernels.insert(Arc::new(kernel))))
     }
 
     fn end_by(&self, cause: FaultCause) -> FaultCause {
@@ -175,7 +191,7 @@ impl Drop for Staged {
 }
 
 impl GpuDevice {
-    pub(crate) fn open(api: &Arc<Api>, description: Description) -> Result<Self, DeviceError> {
+    pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, pools } = description;
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
@@ -195,6 +211,7 @@ impl GpuDevice {
             pitch,
             target: properties.target.clone(),
             subgroup,
+            artifacts,
             memory: Memory::new(pool),
             chunks: Chunks::default(),
             reclaim,
@@ -276,13 +293,21 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        let compiler = Compiler { api: &shared.api, target: &shared.target, subgroup: shared.subgroup, reclaim: &shared.reclaim };
-        let kernel = compiler.compile(request, || shared.enter()).inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                shared.end_by(cause.clone());
-            }
-        })?;
-        Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
+        shared.add_kernel(shared.compiler().compile(request, || shared.enter()))
+    }
+
+    fn artifact_identity(&self) -> Option<String> {
+        self.shared.compiler().identity()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.shared.kernel(kernel).ok()?.take_artifact()
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

@@ -33,6 +33,8 @@ pub(crate) struct Kernel {
     pub(crate) shared: u32,
     pub(crate) reports: Arc<Reports>,
     facts: KernelFacts,
+    /// The machine code, until somebody asks for it.
+    artifact: Mutex<Option<Arc<[u8]>>>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -45,6 +47,10 @@ impl Drop for Kernel {
 impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         self.facts.clone()
+    }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take().map(|code| code.to_vec())
     }
 }
 
@@ -63,6 +69,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) target: &'a str,
     pub(crate) subgroup: u32,
     pub(crate) reclaim: &'a Arc<Reclaim>,
+    /// Somebody will ask for the machine code.
+    pub(crate) artifacts: bool,
 }
 
 fn refused(log: String, refusal: bool) -> DeviceError {
@@ -76,6 +84,41 @@ impl Compiler<'_> {
         request: &CompileRequest<'_>,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
+        let (text, reports) = self.translate(request)?;
+        let code = self.machine_code(&text, request.label)?;
+        let calls = enter()?;
+        let kernel = self.load(&calls, &code, text, reports)?;
+        *kernel.artifact.lock() = self.artifacts.then_some(code);
+        Ok(kernel)
+    }
+
+    /// As [`Self::compile`], of machine code that [`Kernel::take_artifact`] gave for the same kernel, compiler and target.
+    pub(crate) fn restore<'c>(
+        &self,
+        request: &CompileRequest<'_>,
+        code: &[u8],
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let (text, reports) = self.translate(request)?;
+        let calls = enter()?;
+        self.load(&calls, code, text, reports)
+    }
+
+    /// What machine code depends on besides the kernel: the compiler, what it is told, and the driver. `None` without a compiler.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let options = (self.api.vendor.compile_options)(self.target).ok()?.join(" ");
+        let (mut driver, mut major, mut minor) = (0, 0, 0);
+        // SAFETY: the places are ours.
+        unsafe {
+            self.api.calls.driver_version(&mut driver).ok()?;
+            self.api.compiler.as_ref().ok()?.version(&mut major, &mut minor).ok()?;
+        }
+        let (name, subgroup) = (self.api.vendor.name, self.subgroup);
+        Some(format!("{name} {driver}, compiler {major}.{minor}, subgroups of {subgroup}, {options}"))
+    }
+
+    /// The text of a portable kernel, and what it reports.
+    fn translate(&self, request: &CompileRequest<'_>) -> Result<(Text, Arc<Reports>), DeviceError> {
         let CompileSource::Portable(entry) = &request.source else {
             return Err(DeviceError::Unsupported("kernels other than portable ones"));
         };
@@ -89,9 +132,7 @@ impl Compiler<'_> {
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
-        let code = self.machine_code(&text, request.label)?;
-        let calls = enter()?;
-        self.load(&calls, &code, text, Arc::clone(lowered.reports()))
+        Ok((text, Arc::clone(lowered.reports())))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -135,6 +176,7 @@ impl Compiler<'_> {
             workgroup_size: text.workgroup_size,
             shared: text.dynamic_workgroup_memory,
             reports,
+            artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
         };

@@ -10,6 +10,7 @@ use compute_hal::kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
+use parking_lot::Mutex;
 
 use crate::errors::{chain, scoped, survive};
 use crate::slices::see_the_whole;
@@ -48,6 +49,18 @@ pub(crate) struct Kernel {
     pub(crate) slice: Option<u32>,
     pub(crate) reports: Arc<Reports>,
     workgroup_memory: u64,
+    /// What the driver made, until somebody asks for it.
+    artifact: Mutex<Option<Vec<u8>>>,
+}
+
+/// What a pipeline is to have to do with what the driver makes of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Artifact<'a> {
+    Unwanted,
+    /// It will be asked for.
+    Wanted,
+    /// Is there from an earlier time.
+    Given(&'a [u8]),
 }
 
 /// What compiling needs to know of a device.
@@ -57,6 +70,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dynamic_uniforms: u32,
     /// Whether launches may be sliced.
     pub(crate) sliced: bool,
+    pub(crate) artifact: Artifact<'a>,
 }
 
 impl Kernel {
@@ -91,14 +105,19 @@ impl Kernel {
             see_the_whole(&mut module, binding)?;
         }
         let places = Places { slots: &slots, record, slice, immediate_size: reflection.immediate_size };
-        let made = survive(|| build(compiler.device, request, (module, &name), &places));
+        let made = survive(|| build(compiler, request, (module, &name), &places));
         let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
-        let (pipeline, layout) = made.map_err(|error| match error {
+        let Built { pipeline, layout, artifact } = made.map_err(|error| match error {
             wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
             other => refused(chain(&other), matches!(other, wgpu::Error::Validation { .. })),
         })?;
         let reports = Arc::clone(lowered.reports());
-        Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory: reflection.workgroup_memory })
+        let (artifact, workgroup_memory) = (Mutex::new(artifact), reflection.workgroup_memory);
+        Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory, artifact })
+    }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take()
     }
 
     pub(crate) fn facts(&self) -> KernelFacts {
@@ -204,13 +223,21 @@ struct Places<'a> {
     immediate_size: u32,
 }
 
+/// What was made of it.
+struct Built {
+    pipeline: wgpu::ComputePipeline,
+    layout: wgpu::BindGroupLayout,
+    artifact: Option<Vec<u8>>,
+}
+
 fn build(
-    device: &wgpu::Device,
+    compiler: &Compiler<'_>,
     request: &CompileRequest<'_>,
     (module, name): (naga::Module, &str),
     places: &Places<'_>,
-) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), wgpu::Error> {
+) -> Result<Built, wgpu::Error> {
     let label = Some(request.label);
+    let device = compiler.device;
     scoped(device, || {
         let shader = wgpu::ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Naga(Cow::Owned(module)) };
         // SAFETY: what is turned off is done by code of the kernel (`Lowered::cut`), or the caller vouches that it is not needed (`Unchecked`).
@@ -239,16 +266,31 @@ fn build(
             bind_group_layouts: &[Some(&layout)],
             immediate_size: places.immediate_size.next_multiple_of(4),
         });
+        let cache = pipeline_cache(compiler);
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,
             layout: Some(&pipeline_layout),
             module: &shader,
             entry_point: Some(name),
             compilation_options: wgpu::PipelineCompilationOptions { constants: &[], zero_initialize_workgroup_memory: true },
-            cache: None,
+            cache: cache.as_ref(),
         });
-        (pipeline, layout)
+        let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(|cache| cache.get_data());
+        Built { pipeline, layout, artifact }
     })
+}
+
+/// One for each kernel: what is kept of one is then no more than it needs, and nothing has to be written again when another is compiled.
+fn pipeline_cache(compiler: &Compiler<'_>) -> Option<wgpu::PipelineCache> {
+    let data = match compiler.artifact {
+        Artifact::Unwanted => return None,
+        Artifact::Wanted => None,
+        Artifact::Given(data) => Some(data),
+    };
+    // Bytes of another driver are an error, rather than silently of no use: then they are made anew.
+    let descriptor = wgpu::PipelineCacheDescriptor { label: None, data, fallback: false };
+    // SAFETY: the data are what `get_data` gave, as whoever kept them has checked.
+    Some(unsafe { compiler.device.create_pipeline_cache(&descriptor) })
 }
 
 /// What wgpu adds to a kernel. Divisions have their answer in every corner whatever the bounds. That loops end is assumed by some compilers, which then drop checks
