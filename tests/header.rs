@@ -8,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 24] = [
+const SOURCES: [&str; 26] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
+    "types/cache.rs",
     "types/kernels.rs",
     "types/natives.rs",
     "types/errors.rs",
@@ -19,6 +20,7 @@ const SOURCES: [&str; 24] = [
     "library.rs",
     "descriptors.rs",
     "device.rs",
+    "cache.rs",
     "stream.rs",
     "buffer.rs",
     "memory.rs",
@@ -147,6 +149,7 @@ fn init_macros() -> String {
             "struct_size" => format!("sizeof(struct {name})"),
             "kind" if name == "compute_fault_desc" => "COMPUTE_CHAINED_FAULT".into(),
             "kind" if name == "compute_vulkan_desc" => "COMPUTE_CHAINED_VULKAN".into(),
+            "kind" if name == "compute_cache_desc" => "COMPUTE_CHAINED_CACHE".into(),
             "kind" if name == "compute_include_desc" => "COMPUTE_CHAINED_INCLUDE".into(),
             "kind" if name == "compute_native_desc" => "COMPUTE_CHAINED_NATIVE".into(),
             _ => zero(ty),

@@ -103,6 +103,9 @@
 /* `compute_vulkan_desc` */
 #define COMPUTE_CHAINED_VULKAN 3
 
+/* `compute_cache_desc` */
+#define COMPUTE_CHAINED_CACHE 5
+
 /* `compute_native_desc` */
 #define COMPUTE_CHAINED_NATIVE 4
 
@@ -194,6 +197,15 @@
 
 /* A pool whose pages hold one allocation each. */
 #define COMPUTE_POOL_EXCLUSIVE 2
+
+/* In `compute_cache_info.state`: the device was opened without a folder. */
+#define COMPUTE_CACHE_NONE 0
+
+/* Kernels are looked for in the folder, and kept there. */
+#define COMPUTE_CACHE_ON 1
+
+/* A folder was given and is not used; `reason` says why. */
+#define COMPUTE_CACHE_REFUSED 2
 
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
@@ -431,6 +443,37 @@ typedef struct compute_stream_s compute_stream_s;
  * -4xx the kernel, -5xx bytes that cannot be trusted, -6xx a bug of the library. */
 typedef int32_t compute_status;
 
+/* A device: owns memory and streams. Not an address; NULL is none. */
+typedef struct compute_device_s *compute_device;
+
+/* What a device's cache on disk has done. Filled by `compute_device_cache_info`. */
+typedef struct compute_cache_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CACHE_...` */
+    uint32_t state;
+    /* Kernels that came from the folder. */
+    uint64_t hits;
+    /* Kernels that were not there. */
+    uint64_t misses;
+    /* Files that were there and not taken: damaged, of something else, or unreadable. */
+    uint64_t rejected;
+    /* Kernels that were put there. */
+    uint64_t stored;
+    /* Kernels that could not be put there. */
+    uint64_t failed;
+    /* Files that this device removed because there were too many bytes. */
+    uint64_t evicted;
+    /* Bytes that hits have read. */
+    uint64_t bytes_read;
+    /* Bytes that were written. */
+    uint64_t bytes_written;
+    /* Bytes of kernels that the folder may have. */
+    uint64_t max_bytes;
+    /* Why the folder is not used, NUL-terminated, cut to fit; else empty. */
+    char reason[256];
+} compute_cache_info;
+
 /* What went wrong: immutable, usable from any thread, released by the caller. */
 typedef struct compute_error_s *compute_error;
 
@@ -475,7 +518,8 @@ typedef struct compute_device_desc {
     uint32_t queues;
     /* `COMPUTE_DEVICE_FLAG_...` */
     uint64_t flags;
-    /* Fault injection for tests of error paths: `compute_fault_desc`; else NULL. */
+    /* Compiled kernels on disk: `compute_cache_desc`; the host's own GPU: `compute_vulkan_desc`; fault injection for tests of error paths: `compute_fault_desc`;
+     * else NULL. */
     const void *next;
     /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
     uint64_t idle_bytes;
@@ -574,6 +618,28 @@ typedef struct compute_vulkan_desc {
     /* Handed to them. */
     void *user;
 } compute_vulkan_desc;
+
+/* Chained to `compute_device_desc`: compiled portable kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
+ * the same kernel, options, device, driver, compiler and version of this library to the letter; otherwise the kernel is compiled and the file replaced. Nothing about the
+ * folder is ever an error of a call: what is wrong is logged and counted (`compute_device_cache_info`). Any number of devices and processes may share one.
+ *
+ * **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, below folders
+ * that nobody else can replace; where the first two do not hold, it is not used. On systems without Unix's permissions that is for the caller to see to. */
+typedef struct compute_cache_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_CACHE` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* Path of the folder; made, for this user alone, if it is not there. */
+    const char *folder;
+    /* Its length. */
+    size_t folder_length;
+    /* Bytes of kernels in the folder, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
+     * it by that for a while. */
+    uint64_t max_bytes;
+} compute_cache_desc;
 
 /* How to make a stream. */
 typedef struct compute_stream_desc {
@@ -966,9 +1032,6 @@ typedef struct compute_device_info {
     /* `COMPUTE_FEATURE_...` */
     uint64_t features;
 } compute_device_info;
-
-/* A device: owns memory and streams. Not an address; NULL is none. */
-typedef struct compute_device_s *compute_device;
 
 /* A moment in a stream's work, or the completion of an asynchronous read. */
 typedef struct compute_event_s *compute_event;
@@ -1803,6 +1866,10 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_cache_desc_init` */
+    void (*cache_desc_init)(struct compute_cache_desc *desc);
+    /* `compute_device_cache_info` */
+    compute_status (*device_cache_info)(compute_device device, struct compute_cache_info *info, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1959,6 +2026,8 @@ typedef struct compute_table {
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_CACHE_DESC_INIT { sizeof(struct compute_cache_desc), COMPUTE_CHAINED_CACHE, NULL, NULL, 0, 0 }
+#define COMPUTE_CACHE_INFO_INIT { sizeof(struct compute_cache_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
@@ -1977,6 +2046,13 @@ typedef struct compute_table {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/* What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_cache_info(compute_device device,
+                                         struct compute_cache_info *info,
+                                         compute_error *out_error);
 
 /* The version of the library, "major.minor.patch". Never NULL; never freed. From any thread, and in a forked child too. */
 const char *compute_version(void);
@@ -2024,6 +2100,11 @@ void compute_fault_desc_init(struct compute_fault_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_vulkan_desc_init(struct compute_vulkan_desc *desc);
+
+/* Makes `*desc` a `compute_cache_desc` of its kind that names no folder.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_cache_desc_init(struct compute_cache_desc *desc);
 
 /* Makes `*desc` a `compute_stream_desc` with every default.
  *
@@ -2197,6 +2278,13 @@ compute_status compute_device_inject_fault(compute_device device,
  *
  * Pointers: `calls` is writable; `out_error` is writable, or NULL. */
 compute_status compute_device_fault_calls(compute_device device, uint64_t *calls, compute_error *out_error);
+
+/* What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_cache_info(compute_device device,
+                                         struct compute_cache_info *info,
+                                         compute_error *out_error);
 
 /* Makes a stream. The caller releases it. `desc` may be NULL.
  *

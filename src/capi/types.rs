@@ -11,11 +11,13 @@ use std::ffi::{c_char, c_void};
 use super::status::compute_status;
 
 mod buffers;
+mod cache;
 mod errors;
 mod kernels;
 mod natives;
 
 pub use buffers::*;
+pub use cache::*;
 pub use errors::*;
 pub use kernels::*;
 pub use natives::*;
@@ -232,7 +234,8 @@ pub struct compute_device_desc {
     pub queues: u32,
     /// `COMPUTE_DEVICE_FLAG_...`
     pub flags: u64,
-    /// Fault injection for tests of error paths: `compute_fault_desc`; else NULL.
+    /// Compiled kernels on disk: `compute_cache_desc`; the host's own GPU: `compute_vulkan_desc`; fault injection for tests of error paths: `compute_fault_desc`;
+    /// else NULL.
     pub next: *const c_void,
     /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
     pub idle_bytes: u64,
@@ -254,6 +257,8 @@ pub const COMPUTE_CHAINED_INCLUDE: u32 = 2;
 
 /// `compute_vulkan_desc`
 pub const COMPUTE_CHAINED_VULKAN: u32 = 3;
+/// `compute_cache_desc`
+pub const COMPUTE_CHAINED_CACHE: u32 = 5;
 
 /// `compute_native_desc`
 pub const COMPUTE_CHAINED_NATIVE: u32 = 4;

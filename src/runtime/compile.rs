@@ -231,7 +231,10 @@ impl Job {
             };
             fresh = true;
             device.expect_one()?;
-            let made = device.native.compile(&request);
+            let made = match &device.disk {
+                Some(disk) => disk.compile(&*device.native, &request),
+                None => device.native.compile(&request),
+            };
             if made.is_err() {
                 device.none_made();
             }

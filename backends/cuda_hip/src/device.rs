@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) clock: u32,
     target: String,
     subgroup: u32,
+    /// Kernels are asked for as bytes.
+    artifacts: bool,
     pub(crate) memory: Memory,
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -67,6 +69,15 @@ impl Shared {
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
+        let kernel = made.inspect_err(|error| {
+            if let DeviceError::Lost(cause) = error {
+                self.end_by(cause.clone());
+            }
+        })?;
+        Ok(KernelId(self.kernels.insert(Arc::new(kernel))))
     }
 
     fn end_by(&self, cause: FaultCause) -> FaultCause {
@@ -127,6 +138,7 @@ impl Shared {
             subgroup: self.subgroup,
             workgroup_memory: self.limits.workgroup_memory,
             reclaim: &self.reclaim,
+            artifacts: self.artifacts,
         }
     }
 
@@ -222,7 +234,7 @@ impl Drop for Staged {
 }
 
 impl GpuDevice {
-    pub(crate) fn open(api: &Arc<Api>, description: Description) -> Result<Self, DeviceError> {
+    pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
@@ -244,6 +256,7 @@ impl GpuDevice {
             clock,
             target: properties.target.clone(),
             subgroup,
+            artifacts,
             memory: Memory::new(pool),
             chunks: Chunks::default(),
             reclaim,
@@ -325,12 +338,21 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        let kernel = shared.compiler().compile(request, || shared.enter()).inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                shared.end_by(cause.clone());
-            }
-        })?;
-        Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
+        shared.add_kernel(shared.compiler().compile(request, || shared.enter()))
+    }
+
+    fn artifact_identity(&self) -> Option<String> {
+        self.shared.compiler().identity()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.shared.kernel(kernel).ok()?.take_artifact()
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

@@ -37,6 +37,8 @@ pub(crate) struct Kernel {
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
     facts: KernelFacts,
+    /// The machine code, until somebody asks for it.
+    artifact: Mutex<Option<Arc<[u8]>>>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -49,6 +51,10 @@ impl Drop for Kernel {
 impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         self.facts.clone()
+    }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take().map(|code| code.to_vec())
     }
 }
 
@@ -69,6 +75,8 @@ pub(crate) struct Compiler<'a> {
     /// Bytes of workgroup memory at most.
     pub(crate) workgroup_memory: u64,
     pub(crate) reclaim: &'a Arc<Reclaim>,
+    /// Somebody will ask for the machine code.
+    pub(crate) artifacts: bool,
 }
 
 /// What becomes a kernel once its code is loaded.
@@ -83,6 +91,29 @@ pub(crate) struct Loading<'a> {
     /// Whether a launch passes it how long it may take.
     pub(crate) cancellable: bool,
     pub(crate) reports: Arc<Reports>,
+}
+
+/// A portable kernel as text.
+struct Translated {
+    text: Text,
+    /// Of the entry point in the source.
+    name: String,
+    cancellable: bool,
+    reports: Arc<Reports>,
+}
+
+impl Translated {
+    fn loading(&self) -> Loading<'_> {
+        Loading {
+            entry: &self.text.entry,
+            name: &self.name,
+            parameters: self.text.parameters.clone(),
+            workgroup_size: self.text.workgroup_size,
+            shared: self.text.dynamic_workgroup_memory,
+            cancellable: self.cancellable,
+            reports: Arc::clone(&self.reports),
+        }
+    }
 }
 
 /// What a runtime compiler reads.
@@ -105,9 +136,43 @@ impl Compiler<'_> {
         request: &CompileRequest<'_>,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        let entry = match request.source {
-            CompileSource::Portable(entry) => entry,
-            CompileSource::Native { source, interface } => return self.compile_native(source, interface, request.label, enter),
+        if let CompileSource::Native { source, interface } = request.source {
+            return self.compile_native(source, interface, request.label, enter);
+        }
+        let made = self.translate(request)?;
+        let code = self.machine_code(&made.text, request.label)?;
+        let kernel = self.load(&enter()?, &code, made.loading(), |_| Ok(()))?;
+        *kernel.artifact.lock() = self.artifacts.then_some(code);
+        Ok(kernel)
+    }
+
+    /// As [`Self::compile`] of a portable kernel, from machine code that [`Kernel::take_artifact`] gave for it, of the same compiler and target.
+    pub(crate) fn restore<'c>(
+        &self,
+        request: &CompileRequest<'_>,
+        code: &[u8],
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let made = self.translate(request)?;
+        self.load(&enter()?, code, made.loading(), |_| Ok(()))
+    }
+
+    /// What machine code depends on besides the kernel: the compiler, what it is told, and the driver. `None` without a compiler.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let options = (self.api.vendor.compile_options)(self.target).ok()?.join(" ");
+        let (mut driver, mut major, mut minor) = (0, 0, 0);
+        // SAFETY: the places are ours.
+        unsafe {
+            self.api.calls.driver_version(&mut driver).ok()?;
+            self.api.compiler.as_ref().ok()?.version(&mut major, &mut minor).ok()?;
+        }
+        let (name, subgroup) = (self.api.vendor.name, self.subgroup);
+        Some(format!("{name} {driver}, compiler {major}.{minor}, subgroups of {subgroup}, {options}"))
+    }
+
+    fn translate(&self, request: &CompileRequest<'_>) -> Result<Translated, DeviceError> {
+        let CompileSource::Portable(entry) = request.source else {
+            return Err(DeviceError::Unsupported("native kernels that were compiled earlier"));
         };
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
@@ -120,18 +185,8 @@ impl Compiler<'_> {
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
-        let code = self.machine_code(&text, request.label)?;
-        let calls = enter()?;
-        let loading = Loading {
-            entry: &text.entry,
-            name: &lowered.reflection().entry,
-            parameters: text.parameters,
-            workgroup_size: text.workgroup_size,
-            shared: text.dynamic_workgroup_memory,
-            cancellable: request.cancellable,
-            reports: Arc::clone(lowered.reports()),
-        };
-        self.load(&calls, &code, loading, |_| Ok(()))
+        let reports = Arc::clone(lowered.reports());
+        Ok(Translated { text, name: lowered.reflection().entry.clone(), cancellable: request.cancellable, reports })
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -184,6 +239,7 @@ impl Compiler<'_> {
             shared: loading.shared,
             reports: loading.reports,
             cancellable: loading.cancellable,
+            artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
         };

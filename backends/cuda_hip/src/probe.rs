@@ -233,7 +233,7 @@ impl Driver for GpuDriver {
         probe
     }
 
-    fn open(&self, index: u32, _options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
         let mut tried = Vec::new();
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
@@ -243,7 +243,7 @@ impl Driver for GpuDriver {
             let failed = failures.first().map(|failure| api.error(*failure, 0));
             return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
         };
-        Ok(Arc::new(GpuDevice::open(&api, description)?))
+        Ok(Arc::new(GpuDevice::open(&api, description, options.artifacts)?))
     }
 }
 

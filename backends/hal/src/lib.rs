@@ -16,6 +16,7 @@
 //!
 //! `docs/device-interface.md` holds the answer of each of the four devices to every method.
 
+mod artifact;
 mod error;
 pub mod exit;
 mod graph;
@@ -87,6 +88,8 @@ pub struct OpenOptions {
     /// The most workgroups that a device gives its hardware at once, for systems that stop what takes too long; 0: any number. A device without such a
     /// danger does not look at it.
     pub slice_groups: u64,
+    /// [`Device::artifact`] will be asked for each compiled kernel.
+    pub artifacts: bool,
     /// The wgpu device works on this Vulkan device instead of one of its own; the index is of no matter then.
     pub vulkan: Option<HostVulkan>,
 }
@@ -316,6 +319,23 @@ pub trait Device: Send + Sync {
 
     /// Compiles. May take long and may be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError>;
+    /// What compiled kernels depend on besides the request and the version of this library: exact target, features of the processor, versions of driver and compiler,
+    /// options of the device. Kernels of a device with the same identity can be restored here. `None`: this device has no artifacts.
+    fn artifact_identity(&self) -> Option<String> {
+        None
+    }
+    /// A kernel that was just compiled, as bytes for [`Self::restore`]; `None` when it cannot be had. Asked for once, and only of a device that was opened with
+    /// [`OpenOptions::artifacts`].
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        let _ = kernel;
+        None
+    }
+    /// As [`Self::compile`], from bytes that [`Self::artifact`] gave for an equal request on a device of the same identity. Their sender has checked that
+    /// they are those bytes; a device checks their structure all the same, and an error other than a loss has the runtime compile.
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        let _ = (request, artifact);
+        Err(DeviceError::Unsupported("kernels compiled earlier"))
+    }
     /// Drops a compiled kernel. The runtime has seen every use of it complete.
     fn drop_kernel(&self, kernel: KernelId);
     /// What compilation found out.

@@ -354,3 +354,31 @@ pub(super) fn mover<S: Source>(size: u32, one: bool) -> Option<usize> {
     };
     Some(function as usize)
 }
+
+/// Every function of this file. Their order is part of what artifacts of one version of the library mean.
+pub(super) fn all() -> Vec<usize> {
+    use CollectiveOperation::{ExclusiveScan, InclusiveScan, Reduce};
+    use SubgroupOperation as S;
+    let scalars = [
+        [Scalar::F16, Scalar::F32, Scalar::F64, Scalar::I16, Scalar::U16],
+        [Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64, Scalar::Bool],
+    ];
+    let mut all = vec![ballot as *const () as usize];
+    for op in [S::All, S::Any, S::Add, S::Mul, S::Min, S::Max, S::And, S::Or, S::Xor] {
+        for scan in [Reduce, InclusiveScan, ExclusiveScan] {
+            all.extend(scalars.iter().flatten().filter_map(|scalar| collective(op, scan, *scalar)));
+        }
+    }
+    for size in [2, 4, 8] {
+        all.extend(broadcaster(size));
+        for one in [false, true] {
+            all.extend(
+                [mover::<Shuffle>(size, one), mover::<ShuffleXor>(size, one), mover::<ShuffleUp>(size, one)]
+                    .into_iter()
+                    .flatten(),
+            );
+            all.extend([mover::<ShuffleDown>(size, one), mover::<QuadBroadcast>(size, one)].into_iter().flatten());
+        }
+    }
+    all
+}

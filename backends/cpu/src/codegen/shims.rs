@@ -34,6 +34,8 @@ macro_rules! unary {
             $(pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::double::$name(x) })*
         }
 
+        const UNARY: &[MathFunction] = &[$(MathFunction::$function,)*];
+
         /// The functions of one number that are calls. The caller rounds what it gets for f32 and halves.
         pub(super) fn unary(function: MathFunction, scalar: Scalar) -> Option<usize> {
             Some(match (function, scalar) {
@@ -62,6 +64,21 @@ unary! {
     Exp2 = exp2,
     Log = log,
     Log2 = log2,
+}
+
+/// Every function of this file. Their order is part of what artifacts of one version of the library mean.
+pub(super) fn all() -> Vec<usize> {
+    let scalars = [Scalar::F16, Scalar::F32, Scalar::F64];
+    let each = |function: &dyn Fn(Scalar) -> Option<usize>| scalars.map(function).into_iter().flatten().collect::<Vec<_>>();
+    let mut all = vec![to_half as *const () as usize, atomic_add as *const () as usize];
+    all.extend([zero as *const () as usize, copy as *const () as usize]);
+    UNARY.iter().for_each(|function| all.extend(each(&|scalar| unary(*function, scalar))));
+    [MathFunction::Atan2, MathFunction::Pow].iter().for_each(|f| all.extend(each(&|scalar| binary(*f, scalar))));
+    for function in [remainder, fma, ldexp] {
+        all.extend(each(&|scalar| Some(function(scalar))));
+    }
+    all.extend(scalars.map(frexp).into_iter().flat_map(|(fraction, exponent)| [fraction, exponent]));
+    all
 }
 
 /// The functions of two numbers that are calls, as [`unary`].
