@@ -135,8 +135,9 @@ static compute_kernel numbered(compute_device device, unsigned n)
              "const table = array<u32, 3>(2u, %uu, 7u);\n"
              "@group(0) @binding(0) var<storage, read> I: array<u32>;\n"
              "@group(0) @binding(1) var<storage, read_write> O: array<u32>;\n"
+             "var<workgroup> zeros: array<u32, 64>;\n"
              "@compute @workgroup_size(32) fn main(@builtin(global_invocation_id) id: vec3<u32>) {\n"
-             "    O[id.x] = table[I[64u] %% 3u] * I[id.x] + table[I[65u] %% 3u] + u32(cos(f32(I[66u])));\n"
+             "    O[id.x] = zeros[id.x] + table[I[64u] %% 3u] * I[id.x] + table[I[65u] %% 3u] + u32(cos(f32(I[66u])));\n"
              "}\n",
              n);
     return make_kernel(device, source);

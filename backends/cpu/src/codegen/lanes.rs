@@ -119,6 +119,7 @@ const SIDE: usize = 8;
 ///
 /// # Safety
 /// `values` is valid for reads of `count` elements, `results` for writes of one for each subgroup; they do not overlap.
+#[inline(never)]
 unsafe extern "C" fn reduce<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: by the caller's promise. Plain numbers have no invalid bits.
     let (values, results) = unsafe {
@@ -145,6 +146,7 @@ unsafe extern "C" fn reduce<T: Copy, C: Combine<T>>(values: *const T, results: *
 
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn inclusive<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
@@ -161,6 +163,7 @@ unsafe extern "C" fn inclusive<T: Copy, C: Combine<T>>(values: *const T, results
 
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn exclusive<T: Copy, C: Scan<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
@@ -235,6 +238,7 @@ where
 ///
 /// # Safety
 /// As [`reduce`].
+#[inline(never)]
 pub(super) unsafe extern "C" fn ballot(predicates: *const u8, results: *mut u32, count: u32) {
     // SAFETY: by the caller's promise.
     let predicates = unsafe { std::slice::from_raw_parts(predicates, count as usize) };
@@ -249,6 +253,7 @@ pub(super) unsafe extern "C" fn ballot(predicates: *const u8, results: *mut u32,
 ///
 /// # Safety
 /// As [`reduce`].
+#[inline(never)]
 unsafe extern "C" fn broadcast<T: Copy + Default>(values: *const T, results: *mut T, count: u32, lane: u32) {
     // SAFETY: by the caller's promise.
     let values = unsafe { std::slice::from_raw_parts(values, count as usize) };
@@ -311,6 +316,7 @@ impl Source for QuadBroadcast {
 ///
 /// # Safety
 /// As [`subgroups`]; `operands` is valid for reads of `count` elements.
+#[inline(never)]
 unsafe extern "C" fn gather<T: Copy + Default, S: Source>(values: *const T, results: *mut T, count: u32, operands: *const u32) {
     // SAFETY: by the caller's promise.
     let operands = unsafe { std::slice::from_raw_parts(operands, count as usize) };
@@ -330,6 +336,7 @@ unsafe extern "C" fn gather<T: Copy + Default, S: Source>(values: *const T, resu
 ///
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn gather_by<T: Copy + Default, S: Source>(values: *const T, results: *mut T, count: u32, operand: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
