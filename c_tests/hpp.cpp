@@ -179,6 +179,11 @@ void native_sources_stand_beside_a_portable_one() {
     add.grid(1).bind(0, in).bind(1, out).bind_value(2, std::uint32_t{ 3 });
     add.on(stream);
     CHECK(stream.read<std::uint32_t>(out)[63] == 7);
+    /* A copy has values of its own. */
+    compute::launch other = add;
+    add = compute::launch(kernel);
+    other.on(stream);
+    CHECK(stream.read<std::uint32_t>(out)[63] == 7);
     try {
         const compute::kernel alone(device, native);
         CHECK(!"CUDA C++ on the cpu device");

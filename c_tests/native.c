@@ -283,6 +283,53 @@ TEST(l5_validation_takes_the_portable_source_as_native_code_cannot_be_validated)
     CHECK(error_says("cannot be validated"));
 }
 
+TEST(t13_under_a_time_limit_the_portable_source_runs_as_native_code_cannot_be_stopped)
+{
+    set_up();
+    compute_native_source sources[2] = { cuda_source(), hip_source() };
+    compute_native_desc native = scale_of(sources, 2);
+    compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+    compute_kernel kernel = NULL;
+    desc.source = WGSL;
+    desc.source_length = COMPUTE_NUL_TERMINATED;
+    desc.time_limit = 10 * SECONDS;
+    desc.next = &native;
+    if (on("wgpu")) { /* it says so by a capability */
+        IS(COMPUTE_ERROR_UNSUPPORTED, compute_kernel_create(device, &desc, &kernel, E));
+        return;
+    }
+    OK(compute_kernel_create(device, &desc, &kernel, E));
+    CHECK_EQ(info_of(kernel).native_source, COMPUTE_NATIVE_NONE);
+    try_scale(kernel, 1);
+    desc.source = NULL;
+    desc.source_length = 0;
+    IS(COMPUTE_ERROR_COMPILE, compute_kernel_create(device, &desc, &kernel, E));
+    CHECK(error_says("cannot be stopped"));
+}
+
+TEST(l11_constants_need_a_portable_source_and_a_source_for_another_architecture_is_passed_over)
+{
+    set_up();
+    compute_native_source sources[2] = { cuda_source(), hip_source() };
+    compute_native_desc native = scale_of(sources, 2);
+    compute_constant constant = { "N", 1, 4.0, 0, 0 };
+    compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+    compute_kernel kernel = NULL;
+    desc.constants = &constant;
+    desc.constant_count = 1;
+    desc.next = &native;
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_kernel_create(device, &desc, &kernel, E));
+    CHECK(error_says("portable source"));
+    /* Of every kind of source: PTX for an old generation would run, were it not kept to another. */
+    sources[0] = source_of(COMPUTE_LANGUAGE_PTX, ".version 6.0\n.target sm_50\n.address_size 64\n", "k");
+    sources[0].target = "sm_50";
+    sources[0].target_length = COMPUTE_NUL_TERMINATED;
+    native = scale_of(sources, 1);
+    OK(make(WGSL, &native, COMPUTE_BOUNDS_CHECKED, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, COMPUTE_NATIVE_NONE);
+    try_scale(kernel, 1);
+}
+
 TEST(f1_bad_native_descriptions_are_refused)
 {
     set_up();
@@ -740,8 +787,26 @@ TEST(l11_spirv_goes_to_vulkan_as_it_is)
     CHECK(claimed_by(out, 0, 7) != 0);
     OK(launch(stream, kernel, 1, bindings, 4));
     CHECK(claimed_by(out, 6, 1) != 0);
+    /* A portable source beside it, whose elements end before these bytes, changes nothing. */
+    OK(make(WGSL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, 1);
+    OK(launch(stream, kernel, 1, bindings, 4));
+    CHECK(claimed_by(out, 6, 1) != 0);
     bindings[1] = bind_range(1, out, 0, 3);
     IS(COMPUTE_ERROR_BINDING, launch(stream, kernel, 1, bindings, 4));
+    /* What nobody behind the library looks at. */
+    native.workgroup_size[0] = 2 * GROUP;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("workgroup size"));
+    native.workgroup_size[0] = GROUP;
+    sources[1].entry = "scale";
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("no compute entry point `scale`"));
+    /* What it has no place for: the portable source runs. */
+    sources[1].entry = "scale_spirv";
+    native.workgroup_memory = 64;
+    OK(make(WGSL, &native, 0, &kernel));
+    CHECK_EQ(info_of(kernel).native_source, COMPUTE_NATIVE_NONE);
 }
 
 TEST(l3_a_workgroup_that_the_code_cannot_have_is_refused_with_numbers)
@@ -808,6 +873,8 @@ int main(int argc, char **argv)
     RUN(t6_a_portable_source_that_does_more_than_is_declared_is_refused);
     RUN(l11_without_a_source_for_the_device_the_refusal_says_which_there_are);
     RUN(l5_validation_takes_the_portable_source_as_native_code_cannot_be_validated);
+    RUN(t13_under_a_time_limit_the_portable_source_runs_as_native_code_cannot_be_stopped);
+    RUN(l11_constants_need_a_portable_source_and_a_source_for_another_architecture_is_passed_over);
     RUN(f1_bad_native_descriptions_are_refused);
     RUN(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over);
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);

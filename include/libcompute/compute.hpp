@@ -805,7 +805,7 @@ inline buffer::buffer(const device &on, const stream &of, std::uint64_t size, st
     make(on, of.get(), size, label, flags);
 }
 
-/// Describes a launch and enqueues it. What it is given must live until `on` returns. Can be used again.
+/// Describes a launch and enqueues it. What it is given by address must live until `on` returns; values are copied. Can be used again.
 class launch {
 public:
     explicit launch(const kernel &of) {
@@ -836,11 +836,14 @@ public:
         bindings_.push_back({ group, slot, nullptr, 0, 0, bytes, size, 0 });
         return *this;
     }
-    /// A plain value for a uniform block of group 0.
+    /// A plain value for a uniform block of group 0, or for a value of a native kernel. It is copied.
     template <typename T>
     launch &bind_value(std::uint32_t slot, const T &value) {
         static_assert(std::is_trivially_copyable_v<T>, "plain values only");
-        return bind_bytes(slot, &value, sizeof value);
+        const auto *bytes = reinterpret_cast<const unsigned char *>(&value);
+        placed_.push_back({ bindings_.size(), values_.size() });
+        values_.insert(values_.end(), bytes, bytes + sizeof value);
+        return bind_bytes(slot, nullptr, sizeof value);
     }
     launch &immediates(const void *bytes, std::uint64_t size) {
         desc_.immediates = bytes;
@@ -858,22 +861,30 @@ public:
         return *this;
     }
     outcome on(const stream &lane) {
-        desc_.bindings = bindings_.data();
-        desc_.binding_count = bindings_.size();
-        const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_launch(lane.get(), &desc_, failed); });
+        const compute_launch_desc &given = desc();
+        const compute_status status = detail::run([&](compute_error *failed) { return compute_stream_launch(lane.get(), &given, failed); });
         return status == COMPUTE_SKIPPED ? outcome::skipped : outcome::enqueued;
     }
 
     /// For the calls of compute.h; valid until this changes.
     const compute_launch_desc &desc() {
+        // Only now, as a copy of this, or a further value, moves them.
+        for (const place &at : placed_) bindings_[at.binding].data = values_.data() + at.offset;
         desc_.bindings = bindings_.data();
         desc_.binding_count = bindings_.size();
         return desc_;
     }
 
 private:
+    struct place {
+        std::size_t binding, offset;
+    };
+
     compute_launch_desc desc_ = COMPUTE_LAUNCH_DESC_INIT;
     std::vector<compute_binding> bindings_;
+    /// Copies of values, one behind the other, and which binding has which.
+    std::vector<unsigned char> values_;
+    std::vector<place> placed_;
 };
 
 inline void graph::update(compute_node node, launch &with) const {

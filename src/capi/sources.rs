@@ -1,6 +1,7 @@
 //! Native sources of a kernel's description: from the caller's structs to what the runtime takes.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 
 use compute_hal::{NativeHeader, NativeLanguage, NativeSource};
 
@@ -26,7 +27,7 @@ pub(super) unsafe fn read(desc: &compute_native_desc) -> Result<NativeOptions, C
     let parameters = unsafe { Strided::new(first, count, stride, MOST_LISTED, "parameters") }?;
     let [x, y, z] = desc.workgroup_size;
     // SAFETY: as our own caller says.
-    let source = |(index, source): (usize, compute_native_source)| unsafe { read_source(index, &source) };
+    let source = |(index, source): (usize, compute_native_source)| unsafe { read_source(index, &source) }.map(Arc::new);
     // SAFETY: as our own caller says.
     let parameter = |(index, given): (usize, compute_native_parameter)| unsafe { read_parameter(index, &given) };
     Ok(NativeOptions {

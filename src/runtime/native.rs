@@ -5,6 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{CompileSource, DeviceError, Fit, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 use compute_kernel::EntryPoint;
@@ -22,7 +23,7 @@ const MOST_PARAMETERS: usize = 256;
 #[derive(Clone, Debug)]
 pub struct NativeOptions {
     /// In any order; of those that suit a device equally well the first is taken.
-    pub sources: Vec<NativeSource>,
+    pub sources: Vec<Arc<NativeSource>>,
     /// In order: parameter n is `@group(0) @binding(n)` of the portable source, and group 0 slot n of a launch.
     pub parameters: Vec<ParameterOptions>,
     /// Invocations of a workgroup on each axis.
@@ -90,14 +91,41 @@ impl Declared {
 #[derive(Clone)]
 pub(super) enum Code {
     Portable(Arc<EntryPoint>),
-    Native(Arc<(NativeSource, NativeInterface)>),
+    Native(Arc<NativeCode>),
+}
+
+/// What is compiled of a native source.
+#[derive(Hash)]
+pub(super) struct NativeCode {
+    source: Arc<NativeSource>,
+    interface: NativeInterface,
+    /// Told apart from all others where the compiler may read what nobody here sees; else 0.
+    alone: u64,
+}
+
+impl NativeCode {
+    fn new(source: &Arc<NativeSource>, interface: NativeInterface) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let alone = if sees_files(source) { NEXT.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        Self { source: Arc::clone(source), interface, alone }
+    }
+}
+
+/// Whether a compiler may look into folders: with any option that is not known to be about other things.
+fn sees_files(source: &NativeSource) -> bool {
+    let about_text = |option: &String| {
+        ["-D", "-U", "-O", "-std=", "--std=", "--define-macro=", "--use_fast_math", "-ffast-math", "--maxrregcount=", "-w"]
+            .iter()
+            .any(|start| option.starts_with(start) && option.len() > 1)
+    };
+    source.language.is_text() && !source.options.iter().all(about_text)
 }
 
 impl Code {
     pub(super) fn source(&self) -> CompileSource<'_> {
         match self {
             Self::Portable(entry) => CompileSource::Portable(entry),
-            Self::Native(native) => CompileSource::Native { source: &native.0, interface: &native.1 },
+            Self::Native(native) => CompileSource::Native { source: &native.source, interface: &native.interface },
         }
     }
 
@@ -136,6 +164,12 @@ pub(super) fn declare(
     portable: Option<&Arc<EntryPoint>>,
 ) -> Checked<(Arc<Declared>, Code)> {
     check(native)?;
+    if portable.is_none() && !options.constants.is_empty() {
+        return refusal(code::INVALID_ARGUMENT, || {
+            "override constants are of the portable source, and there is none; what native text is told goes into its options"
+                .into()
+        });
+    }
     let mut reflection = reflect(native);
     if let Some(entry) = portable {
         cover(native, &mut reflection, entry.reflection())?;
@@ -144,11 +178,12 @@ pub(super) fn declare(
     let code = match (taken.and_then(|index| native.sources.get(index)), portable) {
         (Some(source), _) => {
             reflection.entry.clone_from(&source.entry);
-            Code::Native(Arc::new((source.clone(), interface(native))))
+            Code::Native(Arc::new(NativeCode::new(source, interface(native))))
         }
         (None, Some(entry)) => {
             reflection.entry.clone_from(&entry.reflection().entry);
             reflection.workgroup_memory = entry.reflection().workgroup_memory;
+            reflection.overrides.clone_from(&entry.reflection().overrides);
             Code::Portable(Arc::clone(entry))
         }
         (None, None) => return refusal(code::INTERNAL, || "a kernel without a source".into()),
@@ -270,7 +305,7 @@ fn cover(native: &NativeOptions, declared: &mut Reflection, portable: &Reflectio
             info.min_size = info.min_size.max(binding.min_size);
             info.alignment = info.alignment.max(binding.alignment);
         }
-        (info.tail_stride, info.tail_offset) = (binding.tail_stride, binding.tail_offset);
+        // Its tail stays exact to the byte: of what another source does with the bytes behind the last whole element nothing is known.
     }
     Ok(())
 }
@@ -304,6 +339,7 @@ fn difference(info: &BindingInfo, parameter: &ParameterOptions, binding: &Bindin
 fn choose(device: &Device, options: &KernelOptions, native: &NativeOptions, portable: bool) -> Checked<Option<usize>> {
     let mut best: Option<(Fit, usize)> = None;
     let mut reasons = Vec::new();
+    let interface = interface(native);
     for (index, source) in native.sources.iter().enumerate() {
         // Neither is possible in code that nobody can look into, so the portable source is what then runs.
         let found = if options.bounds == Bounds::Validate {
@@ -311,7 +347,7 @@ fn choose(device: &Device, options: &KernelOptions, native: &NativeOptions, port
         } else if options.time_limit != 0 {
             Err(format!("{}: native code cannot be stopped after a time limit", source.language.name()))
         } else {
-            device.native.fit(source)
+            device.native.fit(source, &interface)
         };
         match found {
             Ok(fit) if best.is_none_or(|(so_far, _)| fit > so_far) => best = Some((fit, index)),
@@ -354,7 +390,7 @@ mod tests {
     }
 
     fn native(parameters: Vec<ParameterOptions>) -> NativeOptions {
-        NativeOptions { sources: vec![source()], parameters, workgroup_size: [64, 1, 1], workgroup_memory: 0 }
+        NativeOptions { sources: vec![Arc::new(source())], parameters, workgroup_size: [64, 1, 1], workgroup_memory: 0 }
     }
 
     fn covered(native: &NativeOptions, text: &str) -> std::result::Result<Reflection, String> {
@@ -407,7 +443,7 @@ mod tests {
     fn l7_everything_of_a_native_source_is_in_its_key() {
         let code = |source: NativeSource, parameters: Vec<ParameterOptions>, size, memory| {
             let native = NativeOptions { workgroup_size: size, workgroup_memory: memory, ..native(parameters) };
-            Code::Native(Arc::new((source, interface(&native)))).content()
+            Code::Native(Arc::new(NativeCode::new(&Arc::new(source), interface(&native)))).content()
         };
         let plain = |source| code(source, vec![buffer(Access::Read)], [1; 3], 0);
         let header = compute_hal::NativeHeader { name: "h".into(), text: "t".into() };
@@ -428,5 +464,19 @@ mod tests {
             assert!(all[..index].iter().all(|other| other != one), "{index}");
         }
         assert_eq!(all[0], plain(source()));
+    }
+
+    #[test]
+    fn l7_what_a_compiler_may_find_in_folders_is_never_taken_for_known() {
+        let content = |option: &str| {
+            let source = NativeSource { options: vec![option.into()], ..source() };
+            Code::Native(Arc::new(NativeCode::new(&Arc::new(source), interface(&native(Vec::new()))))).content()
+        };
+        for option in ["-I/folder", "--include-path=/folder", "--pre-include=a.h", "-include", "a.h"] {
+            assert_ne!(content(option), content(option), "{option}");
+        }
+        for option in ["-DA=1", "--use_fast_math", "-O1"] {
+            assert_eq!(content(option), content(option), "{option}");
+        }
     }
 }

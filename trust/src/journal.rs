@@ -48,6 +48,11 @@ impl Entry {
     fn outputs(&self) -> &[Touch] {
         self.writes.get(self.fills..).unwrap_or_default()
     }
+
+    /// The zero-fills ahead of it.
+    fn filled(&self) -> &[Touch] {
+        self.writes.get(..self.fills).unwrap_or(&self.writes)
+    }
 }
 
 /// A part of an operation: a node of a replay.
@@ -120,16 +125,19 @@ pub struct Journal {
 // Nearly every slot is work, so a box would only add an allocation to each.
 #[allow(clippy::large_enum_variant)]
 enum Slot {
-    Work {
-        entry: Entry,
-        /// It failed, or used claimed bytes: what it may have written is claimed, and stays so.
-        over: bool,
-    },
-    Mark {
-        buffer: u64,
-        range: Range<u64>,
-        kind: Mark,
-    },
+    Work { entry: Entry, state: State },
+    Mark { buffer: u64, range: Range<u64>, kind: Mark },
+}
+
+/// What has become of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing yet.
+    Live,
+    /// It used claimed bytes: its outputs are claimed, and stay so. The zeros that it filled in before stand, unless it fails itself.
+    Used,
+    /// It failed, or used claimed bytes and can fail no more: what it may have written is claimed, and stays so.
+    Over,
 }
 
 /// How many of the newest slots are asked whether a claim is in the journal already.
@@ -157,7 +165,7 @@ impl Slot {
 
     /// Takes the set of bytes that a late failure of earlier work could claim past this slot. Tells whether the slot makes any difference.
     fn pass(&self, possible: &mut Bytes, can_fail: bool) -> bool {
-        let (entry, over) = match self {
+        let (entry, state) = match self {
             Slot::Mark { buffer, range, kind } => {
                 let hit = possible.intersects(*buffer, range);
                 if *kind == Mark::Claim {
@@ -165,17 +173,21 @@ impl Slot {
                 }
                 return hit;
             }
-            Slot::Work { entry, over } => (entry, *over),
+            Slot::Work { entry, state } => (entry, *state),
         };
         let hit = |touch: &Touch| possible.intersects(touch.buffer.id, &touch.range);
-        let used = !over && entry.reads.iter().any(hit);
-        if !over && (can_fail || used) {
+        let used = state == State::Live && entry.reads.iter().any(hit);
+        if state == State::Live && (can_fail || used) {
             entry.writes.iter().for_each(|write| possible.add(write.buffer.id, &write.range));
             return can_fail || !entry.writes.is_empty() || entry.watch.is_some();
         }
-        let replaces = |write: &&Touch| over || write.whole;
+        let replaces = |write: &&Touch| state != State::Live || write.whole;
         let matters = entry.writes.iter().filter(replaces).any(hit);
         entry.writes.iter().filter(replaces).for_each(|write| possible.remove(write.buffer.id, &write.range));
+        if state == State::Used && can_fail {
+            entry.filled().iter().for_each(|write| possible.add(write.buffer.id, &write.range));
+            return true;
+        }
         matters
     }
 }
@@ -202,7 +214,7 @@ impl Journal {
     /// recorded, zero-fills and host writes too; what cannot matter to a late failure is not kept.
     pub fn record(&mut self, entry: Entry) -> u64 {
         let can_fail = entry.can_fail;
-        self.append(Slot::Work { entry, over: false }, can_fail)
+        self.append(Slot::Work { entry, state: State::Live }, can_fail)
     }
 
     /// What the unretired operation at a position is, for the error of its late failure.
@@ -285,7 +297,9 @@ impl Journal {
     /// its buffer, if that is still there. Call it before the position counts as completed in `retire`.
     pub fn fail(&mut self, queue: u64, position: u64, failure: &Arc<Failure>) -> Vec<LateClaim> {
         let failed = |slot: &Slot| match slot {
-            Slot::Work { entry, over } => !over && entry.queue == queue && (entry.first..=entry.last).contains(&position),
+            Slot::Work { entry, state } => {
+                *state != State::Over && entry.queue == queue && (entry.first..=entry.last).contains(&position)
+            }
             Slot::Mark { .. } => false,
         };
         let Some(place) = self.slots.iter().position(failed) else { return Vec::new() };
@@ -379,7 +393,7 @@ impl Journal {
 impl Slot {
     fn may_fail(&self, completed: impl Fn(u64) -> u64) -> bool {
         match self {
-            Slot::Work { entry, over } => entry.can_fail && !over && completed(entry.queue) < entry.last,
+            Slot::Work { entry, state } => entry.can_fail && *state != State::Over && completed(entry.queue) < entry.last,
             Slot::Mark { .. } => false,
         }
     }
@@ -410,13 +424,14 @@ impl Reached {
 
     /// One step of the walk forward from a failed operation.
     fn walk(&mut self, slot: &mut Slot, failed: bool, failure: &Arc<Failure>) {
-        let (entry, over) = match slot {
+        let (entry, state) = match slot {
             Slot::Mark { buffer, range, kind } => return self.mark(*buffer, range, *kind),
-            Slot::Work { entry, over } => (entry, over),
+            Slot::Work { entry, state } => (entry, state),
         };
-        let read = entry.reads.iter().find(|read| !*over && self.claimed.intersects(read.buffer.id, &read.range));
+        let live = *state == State::Live;
+        let read = entry.reads.iter().find(|read| live && self.claimed.intersects(read.buffer.id, &read.range));
         if failed || read.is_some() {
-            *over = true;
+            *state = if !failed && entry.can_fail && entry.fills > 0 { State::Used } else { State::Over };
             if let Some(watch) = &entry.watch {
                 let _ = watch.failure.set(failure.clone());
             }
@@ -425,26 +440,35 @@ impl Reached {
                 failure.note(Skip { about: entry.about.clone(), needed: read.buffer.clone(), outputs, used: true });
             }
             // What it filled with zeros before it read anything is zeros all the same.
-            let spoiled = if failed { &entry.writes[..] } else { entry.outputs() };
+            let spoiled = match failed {
+                true if live => &entry.writes[..],
+                true => entry.filled(),
+                false => entry.outputs(),
+            };
             return spoiled.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
         }
-        let replaces = |write: &&Touch| *over || write.whole;
+        let replaces = |write: &&Touch| !live || write.whole;
         entry.writes.iter().filter(replaces).for_each(|write| self.replace(write.buffer.id, &write.range));
     }
 }
 
 /// One step of the walk backward from bytes that somebody wants.
 fn trace(slot: &Slot, wanted: &mut Bytes, waits: &mut SmallVec<[(u64, u64); 4]>) {
-    let (entry, over) = match slot {
+    let (entry, state) = match slot {
         Slot::Mark { buffer, range, kind: Mark::Claim } => return wanted.remove(*buffer, range),
         Slot::Mark { .. } => return,
-        Slot::Work { entry, over } => (entry, *over),
+        Slot::Work { entry, state } => (entry, *state),
     };
     let hit = |write: &Touch| wanted.intersects(write.buffer.id, &write.range);
-    let (written, derived) = (entry.writes.iter().any(hit), entry.outputs().iter().any(hit));
-    let replaces = |write: &&Touch| over || write.whole;
+    let (filled, outputs) = (entry.filled().iter().any(hit), entry.outputs().iter().any(hit));
+    let (written, derived) = match state {
+        State::Live => (filled || outputs, outputs),
+        State::Used => (filled, false),
+        State::Over => (false, false),
+    };
+    let replaces = |write: &&Touch| state != State::Live || write.whole;
     entry.writes.iter().filter(replaces).for_each(|write| wanted.remove(write.buffer.id, &write.range));
-    if !written || over {
+    if !written {
         return;
     }
     if derived {

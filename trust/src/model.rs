@@ -182,10 +182,27 @@ impl World {
 
     /// Enqueues an operation; its bytes are settled by the caller. Tells the event and the position.
     fn enqueue(&mut self, queue: u64, reads: &[Touch], writes: &[Touch], outcome: Outcome, watch: Option<Arc<Watch>>) -> u64 {
+        self.enqueue_filled(queue, &[], reads, writes, outcome, watch)
+    }
+
+    /// The same of one that begins with zero-fills, which fail with it and derive from nothing.
+    fn enqueue_filled(
+        &mut self,
+        queue: u64,
+        filled: &[Touch],
+        reads: &[Touch],
+        writes: &[Touch],
+        outcome: Outcome,
+        watch: Option<Arc<Watch>>,
+    ) -> u64 {
         let Outcome::Accepted { can_fail, fails } = outcome else { unreachable!("refused work is not enqueued") };
         let event = self.id();
         let position = self.queues[queue as usize].1 + 1;
         self.queues[queue as usize].1 = position;
+        if !filled.is_empty() {
+            let writes = filled.iter().flat_map(|t| places(t.buffer.id, &t.range)).map(|place| (place, true)).collect();
+            self.log.push(Event::Work { id: event, reads: Vec::new(), writes, failed: false, watch: false });
+        }
         self.log.push(Event::Work {
             id: event,
             reads: reads.iter().flat_map(|t| places(t.buffer.id, &t.range)).collect(),
@@ -197,7 +214,7 @@ impl World {
             let about = About { operation: event, label: "".into(), kernel: "k".into(), stream: queue };
             let (reads, writes) = (
                 reads.iter().cloned().collect::<SmallVec<[Touch; 4]>>(),
-                writes.iter().cloned().collect::<SmallVec<[Touch; 4]>>(),
+                filled.iter().chain(writes).cloned().collect::<SmallVec<[Touch; 4]>>(),
             );
             self.journal.reserve(reads.len() + writes.len()).expect("memory is there");
             self.journal.record(Entry {
@@ -207,7 +224,7 @@ impl World {
                 can_fail,
                 reads,
                 writes,
-                fills: 0,
+                fills: filled.len(),
                 about,
                 parts: None,
                 watch,
@@ -234,6 +251,18 @@ impl World {
         let ranges: Vec<_> = self.map(touch.buffer.id).unwritten_in(touch.range.clone()).collect();
         self.fill(queue, touch.buffer.id, &ranges);
         self.map(touch.buffer.id).filled(touch.range.clone());
+    }
+
+    /// What an operation fills with zeros as a part of itself; `good`: it does so.
+    fn fill_with(&mut self, touch: &Touch, good: bool) -> Vec<Touch> {
+        let ranges: Vec<_> = self.map(touch.buffer.id).unwritten_in(touch.range.clone()).collect();
+        for place in ranges.iter().flat_map(|range| places(touch.buffer.id, range)) {
+            assert_eq!(self.model[&place], Byte::Never, "a fill never destroys what was written");
+            self.model.insert(place, Byte::Trusted);
+            self.good.insert(place, good);
+        }
+        self.map(touch.buffer.id).filled(touch.range.clone());
+        ranges.into_iter().map(|range| Touch { buffer: touch.buffer.clone(), range, whole: true }).collect()
     }
 
     fn first_claim(&mut self, reads: &[Touch]) -> Option<Arc<Failure>> {
@@ -278,10 +307,15 @@ impl World {
         if let Some(failure) = self.first_claim(&reads) {
             return self.claim_now(&writes, &failure);
         }
-        reads.iter().for_each(|touch| self.fill_unwritten(launch.queue, touch));
-        writes.iter().filter(|touch| !touch.whole).for_each(|touch| self.fill_unwritten(launch.queue, touch));
-        self.enqueue(launch.queue, &reads, &writes, launch.outcome, None);
         let fails = matches!(launch.outcome, Outcome::Accepted { can_fail: true, fails: true });
+        let needed: Vec<&Touch> = reads.iter().chain(writes.iter().filter(|touch| !touch.whole)).collect();
+        if matches!(launch.outcome, Outcome::Accepted { can_fail: true, .. }) {
+            let filled: Vec<Touch> = needed.iter().flat_map(|touch| self.fill_with(touch, !fails)).collect();
+            self.enqueue_filled(launch.queue, &filled, &reads, &writes, launch.outcome, None);
+        } else {
+            needed.iter().for_each(|touch| self.fill_unwritten(launch.queue, touch));
+            self.enqueue(launch.queue, &reads, &writes, launch.outcome, None);
+        }
         let proper = !fails && reads.iter().flat_map(|t| places(t.buffer.id, &t.range)).all(|place| self.good[&place]);
         for (touch, (_, whole, mask)) in writes.iter().zip(&launch.writes) {
             for place in places(touch.buffer.id, &touch.range) {
@@ -359,6 +393,7 @@ impl World {
         let (mut claimed, mut beneath) = (BTreeSet::<Place>::new(), BTreeSet::<Place>::new());
         let start = self.log.iter().position(|e| matches!(e, Event::Work { id, failed: false, .. } if *id == event));
         let Some(start) = start else { return };
+        let of_it = event;
         for (index, event) in self.log.iter_mut().enumerate().skip(start) {
             match event {
                 Event::Claim { places, untouched } => places.iter().for_each(|place| {
@@ -372,7 +407,7 @@ impl World {
                     places.iter().filter(|place| beneath.remove(place)).for_each(|place| _ = claimed.insert(*place));
                 }
                 Event::Work { id, reads, writes, failed, watch } => {
-                    if index == start || (!*failed && reads.iter().any(|place| claimed.contains(place))) {
+                    if index == start || (!*failed && (*id == of_it || reads.iter().any(|place| claimed.contains(place)))) {
                         *failed = true;
                         if *watch {
                             self.used.insert(*id);

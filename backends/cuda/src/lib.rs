@@ -151,7 +151,9 @@ fn generation(target: &str) -> u32 {
 fn architecture(flags: u32, version: u8) -> Option<String> {
     let (generation, exact) = match version {
         ..8 => (flags & 0xff, flags & 0x800 != 0),
-        8.. => (flags >> 8 & 0xff, flags & 0x8 != 0),
+        8 => (flags >> 8 & 0xff, flags & 0x8 != 0),
+        // Later than this version of ours.
+        _ => return None,
     };
     (20..=200).contains(&generation).then(|| format!("sm_{generation}{}", if exact { "a" } else { "" }))
 }

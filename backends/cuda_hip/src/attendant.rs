@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_hal::{DeviceError, exit};
+use compute_hal::DeviceError;
 use parking_lot::{Condvar, Mutex};
 
+use crate::exit;
 use crate::lane::{Attended, Lane, wake_all};
 use crate::reclaim::spawn;
 

@@ -18,6 +18,8 @@ use crate::source;
 
 /// Bytes of arguments that every driver takes.
 const MOST_ARGUMENTS: u32 = 4096;
+/// What a compiler's messages call a source.
+const PROGRAM: &str = "kernel";
 /// What both vendors' drivers answer about a parameter that a kernel does not have.
 const INVALID_VALUE: Status = 1;
 
@@ -27,13 +29,12 @@ impl Compiler<'_> {
         &self,
         source: &NativeSource,
         interface: &NativeInterface,
-        label: &str,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
         // A driver reads machine code without knowing where it ends, so it has to be whole, whoever chose it.
         source::fit(self.api, self.target, source).map_err(|why| refused(why, true))?;
         let parameters = block(interface)?;
-        let code = self.native_code(source, label)?;
+        let code = self.native_code(source)?;
         let calls = enter()?;
         let loading = Loading {
             entry: &source.entry,
@@ -61,7 +62,7 @@ impl Compiler<'_> {
     }
 
     /// What the driver loads.
-    fn native_code<'s>(&self, source: &'s NativeSource, label: &str) -> Result<Cow<'s, [u8]>, DeviceError> {
+    fn native_code<'s>(&self, source: &'s NativeSource) -> Result<Cow<'s, [u8]>, DeviceError> {
         let forms = &self.api.vendor.forms;
         if Some(source.language) == forms.assembly {
             // It is text for the driver, which looks for a zero at its end.
@@ -73,16 +74,16 @@ impl Compiler<'_> {
         let mut options = (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))?;
         options.extend(source.options.iter().cloned());
         let calls = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
-        let name = if label.is_empty() { "kernel" } else { label };
-        let input = Input { source: &source.code, name, headers: &source.headers, options: &options };
-        compile_text(calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source, name))
+        // Never the label: what is compiled is found again by its content, of which the label is no part.
+        let input = Input { source: &source.code, name: PROGRAM, headers: &source.headers, options: &options };
+        compile_text(calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source))
     }
 
-    fn explain_native(&self, why: Refused, source: &NativeSource, name: &str) -> DeviceError {
+    fn explain_native(&self, why: Refused, source: &NativeSource) -> DeviceError {
         let (what, target) = (source.language.name(), self.target);
         match why {
             Refused::Text(log) => DeviceError::Compile {
-                location: location(&log, name),
+                location: location(&log, PROGRAM),
                 log: format!("{what} for {target}:\n{log}{}", hint(&log, &source.headers)),
                 refusal: true,
             },

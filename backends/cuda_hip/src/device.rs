@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, exit,
+    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -14,6 +14,7 @@ use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::declared;
 use crate::driver::{Failure, Handle};
+use crate::exit;
 use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
@@ -331,7 +332,7 @@ impl Device for GpuDevice {
         self.shared.api.vendor.native
     }
 
-    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+    fn fit(&self, source: &NativeSource, _: &NativeInterface) -> Result<Fit, String> {
         declared::fit(&self.shared.compiler(), source)
     }
 

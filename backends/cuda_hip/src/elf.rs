@@ -30,10 +30,16 @@ fn u64_at(bytes: &[u8], start: u64) -> Option<u64> {
 }
 
 /// Whether `size` bytes from `start` on are there.
-fn inside(bytes: &[u8], start: u64, size: u64) -> bool {
+pub(crate) fn inside(bytes: &[u8], start: u64, size: u64) -> bool {
     start.checked_add(size).is_some_and(|end| end <= bytes.len() as u64)
 }
 
+/// How an ELF file begins.
+pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
+/// A count of segments, or the number of the section with names, that stands elsewhere since it is larger. No file with code for a GPU has so many.
+const ELSEWHERE: u16 = 0xffff;
+/// Longer names are nobody's.
+const LONGEST_NAME: usize = 256;
 /// The kind of a section that takes no room.
 const NO_BITS: u32 = 8;
 const CUT: &str = "it is cut short: a part of it lies behind its end";
@@ -41,7 +47,7 @@ const CUT: &str = "it is cut short: a part of it lies behind its end";
 impl Elf {
     /// Reads the head, and sees whether all tables, sections and segments are there: a driver is not told where the file ends.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
-        if !bytes.starts_with(b"\x7fELF") {
+        if !bytes.starts_with(ELF_MAGIC) {
             return Err("it is no ELF file".into());
         }
         // 64 bits, low byte first.
@@ -84,7 +90,8 @@ pub fn sections(bytes: &[u8]) -> Vec<Section<'_>> {
     let names = if named < u64::from(count) { part(entry(named)).unwrap_or_default() } else { &[] };
     let section = |index: u64| {
         let (name, kind) = (u32_at(bytes, entry(index))?, u32_at(bytes, entry(index) + 4)?);
-        let name = names.get(usize::try_from(name).ok()?..)?.split(|byte| *byte == 0).next()?;
+        let name = names.get(usize::try_from(name).ok()?..)?;
+        let name = name.get(..LONGEST_NAME).unwrap_or(name).split(|byte| *byte == 0).next()?;
         (kind != NO_BITS).then_some(Section { name, kind, bytes: part(entry(index))? })
     };
     (0..u64::from(count)).filter_map(section).collect()
@@ -109,8 +116,9 @@ fn check_sections(bytes: &[u8]) -> Option<()> {
 
 /// Looks at each entry of a table, of which at least `least` bytes have to be there.
 fn entries(bytes: &[u8], table: u64, each: u16, count: u16, least: u16, look: impl Fn(u64) -> Option<()>) -> Option<()> {
-    if count == 0 {
-        return Some(());
+    if count == 0 || count == ELSEWHERE {
+        // Without a table there are no entries; with one, how many there are stands in the first, which is not looked for.
+        return (table == 0 && count == 0).then_some(());
     }
     let size = u64::from(each) * u64::from(count);
     if each < least || !inside(bytes, table, size) {
@@ -152,6 +160,15 @@ pub(crate) mod tests {
         let whole = file(190, 0, 7);
         for length in 0..whole.len() {
             assert!(Elf::read(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
+        }
+    }
+
+    #[test]
+    fn f1_counts_that_stand_elsewhere_are_refused() {
+        for (place, count) in [(56, 0), (60, 0), (56, ELSEWHERE), (60, ELSEWHERE)] {
+            let mut wrong = file(190, 0, 7);
+            wrong[place..place + 2].copy_from_slice(&u16::to_le_bytes(count));
+            assert!(Elf::read(&wrong).is_err(), "{count} at {place}");
         }
     }
 

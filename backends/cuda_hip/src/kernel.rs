@@ -137,7 +137,7 @@ impl Compiler<'_> {
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
         if let CompileSource::Native { source, interface } = request.source {
-            return self.compile_native(source, interface, request.label, enter);
+            return self.compile_native(source, interface, enter);
         }
         let made = self.translate(request)?;
         let code = self.machine_code(&made.text, request.label)?;

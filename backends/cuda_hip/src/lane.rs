@@ -110,6 +110,10 @@ impl Lane {
         // Behind the lock, which whoever ends the queue after a fault has: nothing may follow.
         self.shared.well()?;
         self.accepted.fetch_max(at, Ordering::AcqRel);
+        // What is held back must not find out later that there is no memory.
+        if work.op.is_limited() && submit.began.is_none() {
+            self.make_word(&mut submit)?;
+        }
         let place = Place { at, stamp: std::mem::take(&mut submit.stamp) };
         if submit.draining || !submit.held.is_empty() {
             submit.held.push_back(Held::Work(place, work.op.into_owned(), work.ready));

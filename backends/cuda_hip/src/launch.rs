@@ -74,7 +74,7 @@ impl Lane {
             // One for all: a chunk that was left for another would be given back with a marker that lies before this launch.
             let slice = self.slice(submit, calls, size)?;
             place_inline(&call.inline, slice, arguments)?;
-            told = self.place_reports(submit, calls, at, call, slice, arguments)?;
+            told = self.place_reports(submit, at, call, slice, arguments)?;
         }
         // Before: a fault of this very launch may be this call's answer.
         self.progress.recent.note(at, Some(call.id));
@@ -87,7 +87,6 @@ impl Lane {
     fn place_reports(
         &self,
         submit: &mut Submit,
-        calls: &Inside<'_>,
         at: Position,
         call: &Call<'_>,
         slice: Slice,
@@ -105,7 +104,7 @@ impl Lane {
         if let Some((offset, limit)) = call.limit {
             let stopped = slice.part(start, STOPPED);
             stopped.clear();
-            put(arguments, offset, &self.time_limit(submit, calls, stopped, limit)?)?;
+            put(arguments, offset, &self.time_limit(submit, stopped, limit)?)?;
             told.stopped = Some((stopped, limit));
         }
         Ok((told.record.is_some() || told.stopped.is_some()).then_some(told))

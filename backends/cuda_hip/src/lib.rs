@@ -13,6 +13,7 @@ mod declared;
 mod device;
 pub mod driver;
 pub mod elf;
+mod exit;
 mod flight;
 mod forms;
 mod graph;

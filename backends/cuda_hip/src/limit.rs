@@ -39,13 +39,9 @@ impl Lane {
     pub(crate) fn time_limit(
         &self,
         submit: &mut Submit,
-        calls: &Inside<'_>,
         stopped: Slice,
         nanoseconds: u64,
     ) -> Result<[u8; TIME_LIMIT_SIZE as usize], DeviceError> {
-        if submit.began.is_none() {
-            submit.began = Some(self.new_word(submit, calls)?);
-        }
         let Some(began) = &mut submit.began else { return Err(DeviceError::Internal("a queue without its word".into())) };
         began.number = began.number.wrapping_add(1);
         let mut argument = [0; TIME_LIMIT_SIZE as usize];
@@ -54,6 +50,13 @@ impl Lane {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         Ok(argument)
+    }
+
+    /// For the first launch of the queue that may be stopped.
+    pub(crate) fn make_word(&self, submit: &mut Submit) -> Result<(), DeviceError> {
+        let calls = self.shared.enter()?;
+        submit.began = Some(self.new_word(submit, &calls)?);
+        Ok(())
     }
 
     fn new_word(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<Began, DeviceError> {

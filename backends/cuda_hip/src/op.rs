@@ -101,6 +101,15 @@ pub(crate) struct Ready<'a> {
 }
 
 impl Op<'_> {
+    /// Whether it has launches that may be stopped.
+    pub(crate) fn is_limited(&self) -> bool {
+        match self {
+            Self::Launch(call) => call.limit.is_some(),
+            Self::Replay(replay) => replay.launches().any(|call| call.limit.is_some()),
+            _ => false,
+        }
+    }
+
     pub(crate) fn into_owned(self) -> Op<'static> {
         match self {
             Self::Mark => Op::Mark,

@@ -14,9 +14,7 @@ use crate::op::{self, Ready};
 /// How long a wait asks without pause, and how long it lets only others run in between: the system's shortest sleep is some 70 us, much of a short wait.
 const SPIN: Duration = Duration::from_micros(100);
 const YIELD: Duration = Duration::from_millis(2);
-/// The shortest and the longest pause between two looks: a part of what the wait has taken so far, so that a long one is not much
-/// longer for it.
-const SHORTEST: Duration = Duration::from_micros(20);
+/// The longest pause between two looks: each is a part of what the wait has taken so far, so that a long one is not much longer for it.
 const LONGEST: Duration = Duration::from_millis(10);
 const PART: u32 = 64;
 
@@ -69,10 +67,11 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
         let taken = now.saturating_duration_since(start);
         if taken < SPIN {
             std::hint::spin_loop();
-        } else if taken < YIELD {
+        } else if taken < YIELD && deadline.is_none_or(|deadline| deadline.saturating_duration_since(start) >= YIELD) {
+            // Who comes back every moment to ask again has other work, for which the processor is.
             std::thread::yield_now();
         } else {
-            lane.progress.listen(at, (taken / PART).clamp(SHORTEST, LONGEST).min(left));
+            lane.progress.listen(at, (taken / PART).min(LONGEST).min(left));
         }
     }
 }

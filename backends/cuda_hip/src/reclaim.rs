@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compute_hal::{DeviceError, exit};
+use compute_hal::DeviceError;
 use parking_lot::{Condvar, Mutex};
 
 use crate::api::{Garbage, Retained};
+use crate::exit;
 
 /// How long an allocation that found no memory waits for what is being given back.
 const PATIENCE: Duration = Duration::from_secs(10);

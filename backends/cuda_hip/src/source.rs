@@ -5,7 +5,7 @@ use compute_hal::{Fit, NativeSource};
 
 use crate::api::Api;
 use crate::driver::Forms;
-use crate::elf::{Elf, at};
+use crate::elf::{ELF_MAGIC, Elf, at, inside};
 
 /// Bytes of PTX in which its version and target are looked for: they come first, behind comments.
 const HEAD: usize = 64 << 10;
@@ -13,6 +13,9 @@ const HEAD: usize = 64 << 10;
 /// Files with code for several architectures, by how they begin: CUDA's, and clang's for HIP.
 const CUDA_BUNDLE: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const CLANG_BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// Machines, as ELF files number them.
+const EM_CUDA: u16 = 190;
+const EM_AMDGPU: u16 = 224;
 
 /// `gfx90a` of `gfx90a:sramecc+:xnack-`.
 fn plain(target: &str) -> &str {
@@ -23,12 +26,12 @@ fn plain(target: &str) -> &str {
 pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource) -> Result<Fit, String> {
     let forms = &api.vendor.forms;
     let what = source.language.name();
+    meant(target, source)?;
     if source.language == forms.text {
+        let named = !source.target.is_empty();
         return match &api.compiler {
             Err(tried) => Err(format!("{what} needs a runtime compiler: {tried}")),
-            Ok(_) if source.target.is_empty() => Ok(Fit::Text { named: false }),
-            Ok(_) if plain(&source.target) == plain(target) => Ok(Fit::Text { named: true }),
-            Ok(_) => Err(format!("{what} for {}; the device is {target}", source.target)),
+            Ok(_) => Ok(Fit::Text { named }),
         };
     }
     if Some(source.language) == forms.assembly {
@@ -42,6 +45,14 @@ pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource) -> Result<Fit,
     }
     let name = api.vendor.name;
     Err(format!("{what} is not for the {name} device"))
+}
+
+/// Whether a source that its caller keeps to one architecture is for this one.
+fn meant(target: &str, source: &NativeSource) -> Result<(), String> {
+    if source.target.is_empty() || plain(&source.target) == plain(target) {
+        return Ok(());
+    }
+    Err(format!("{} for {}; the device is {target}", source.language.name(), source.target))
 }
 
 fn assembly(forms: &Forms, (driver, named): (i32, &str), target: &str, source: &NativeSource) -> Result<Fit, String> {
@@ -67,8 +78,8 @@ fn assembly(forms: &Forms, (driver, named): (i32, &str), target: &str, source: &
 
 fn code(forms: &Forms, target: &str, source: &NativeSource) -> Result<Fit, String> {
     let bytes = &source.code;
-    if bytes.starts_with(&CUDA_BUNDLE) || bytes.starts_with(CLANG_BUNDLE) {
-        return if bundle_is_whole(bytes) { Ok(Fit::Bundle) } else { Err("a bundle that is cut short".into()) };
+    if let Some(bundle) = Bundle::of(bytes).filter(|bundle| bundle.machine() == forms.machine) {
+        return bundle.fit(bytes, target);
     }
     let elf = Elf::read(bytes)?;
     if elf.machine != forms.machine {
@@ -82,25 +93,68 @@ fn code(forms: &Forms, target: &str, source: &NativeSource) -> Result<Fit, Strin
     }
 }
 
-/// Whether all is there that a bundle says that it has: a driver is not told where it ends.
-fn bundle_is_whole(bytes: &[u8]) -> bool {
-    let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
-    let inside = |start: u64, size: u64| start.checked_add(size).is_some_and(|end| end <= bytes.len() as u64);
-    if bytes.starts_with(&CUDA_BUNDLE) {
-        let head = at::<2>(bytes, 6).map(|size| u64::from(u16::from_le_bytes(size)));
-        return head.zip(u64_at(8)).is_some_and(|(head, size)| head >= 16 && inside(head, size));
+/// A file with code for several architectures.
+enum Bundle {
+    Cuda,
+    Clang,
+}
+
+impl Bundle {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let clang = || bytes.starts_with(CLANG_BUNDLE).then_some(Self::Clang);
+        if bytes.starts_with(&CUDA_BUNDLE) { Some(Self::Cuda) } else { clang() }
     }
-    let start = CLANG_BUNDLE.len() as u64;
-    let entries = || {
-        let (mut place, count) = (start + 8, u64_at(start)?);
-        for _ in 0..count {
-            let (from, size, name) = (u64_at(place)?, u64_at(place + 8)?, u64_at(place + 16)?);
-            place = (place + 24).checked_add(name)?;
-            (inside(from, size) && inside(place, 0)).then_some(())?;
+
+    /// The machine of the ELF files in it.
+    fn machine(&self) -> u16 {
+        match self {
+            Self::Cuda => EM_CUDA,
+            Self::Clang => EM_AMDGPU,
         }
-        Some(())
-    };
-    entries().is_some()
+    }
+
+    /// Whether all is there that it says that it has, as a driver is not told where it ends, and code for the device where its names tell.
+    fn fit(&self, bytes: &[u8], target: &str) -> Result<Fit, String> {
+        let cut = || "a bundle that is cut short".to_owned();
+        match self {
+            Self::Cuda => {
+                let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
+                let head = at::<2>(bytes, 6).map(|size| u64::from(u16::from_le_bytes(size)));
+                let whole = head.zip(u64_at(8)).is_some_and(|(head, size)| head >= 16 && inside(bytes, head, size));
+                if whole { Ok(Fit::Bundle) } else { Err(cut()) }
+            }
+            Self::Clang => {
+                let names = clang_entries(bytes).ok_or_else(cut)?;
+                // `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`
+                let for_it = |name: &&String| name.rsplit('-').any(|part| plain(part) == plain(target));
+                if names.iter().any(|name| for_it(&name)) {
+                    return Ok(Fit::Bundle);
+                }
+                Err(format!("a bundle for {}; the device is {target}", names.join(", ")))
+            }
+        }
+    }
+}
+
+/// The names of what is in a bundle of clang's, if all of it is there.
+fn clang_entries(bytes: &[u8]) -> Option<Vec<String>> {
+    let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
+    let start = CLANG_BUNDLE.len() as u64;
+    let (mut place, count) = (start + 8, u64_at(start)?);
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let (from, size, length) = (u64_at(place)?, u64_at(place + 8)?, u64_at(place + 16)?);
+        let name = place + 24;
+        place = name.checked_add(length)?;
+        let code = bytes.get(usize::try_from(from).ok()?..usize::try_from(from.checked_add(size)?).ok()?)?;
+        let text = bytes.get(usize::try_from(name).ok()?..usize::try_from(place).ok()?)?;
+        // The host's part is empty.
+        if code.starts_with(ELF_MAGIC) {
+            Elf::read(code).ok()?;
+        }
+        names.push(String::from_utf8_lossy(text).into_owned());
+    }
+    Some(names)
 }
 
 /// What PTX begins with.
@@ -149,7 +203,8 @@ impl<'a> Iterator for Words<'a> {
             };
             self.0 = rest.unwrap_or_default();
         }
-        let end = self.0.find(char::is_whitespace).unwrap_or(self.0.len());
+        let comment = ["//", "/*"].iter().filter_map(|mark| self.0.find(mark)).min();
+        let end = self.0.find(char::is_whitespace).into_iter().chain(comment).min().unwrap_or(self.0.len());
         let (word, rest) = self.0.split_at(end);
         self.0 = rest;
         (!word.is_empty()).then_some(word)
@@ -179,6 +234,8 @@ mod tests {
         parameters: |_, _| None,
     };
 
+    const AMD: Forms = Forms { machine: 224, code: NativeLanguage::CodeObject, ..FORMS };
+
     fn source(code: &[u8]) -> NativeSource {
         NativeSource {
             language: NativeLanguage::Ptx,
@@ -198,6 +255,7 @@ mod tests {
     fn pkg_03_ptx_is_known_by_its_head() {
         let text = "//\n// Made by hand\n/* .version 1.0 */\n\n.version 8.8\n.target sm_90a, debug\n.address_size 64\n";
         assert_eq!(read_head(text.as_bytes()), Some(Head { version: [8, 8], target: "sm_90a".into() }));
+        assert_eq!(read_head(b".version 8.0/**/.target sm_52//x").map(|head| head.target), Some("sm_52".into()));
         for wrong in
             ["", ".version", ".version 8\n.target sm_90", ".version 8.8\n", "/* .version 8.8\n.target sm_90", "\0\0\u{fffd}"]
         {
@@ -235,6 +293,15 @@ mod tests {
     }
 
     #[test]
+    fn l11_a_source_that_is_kept_to_another_architecture_is_passed_over_whatever_it_is() {
+        let kept = |target: &str| NativeSource { target: target.into(), ..source(b"") };
+        assert_eq!((meant("sm_90", &kept("")), meant("sm_90", &kept("sm_90"))), (Ok(()), Ok(())));
+        assert_eq!(meant("gfx90a:sramecc+:xnack-", &kept("gfx90a")), Ok(()));
+        let why = meant("sm_90", &kept("sm_80")).unwrap_err();
+        assert!(why.contains("sm_80") && why.contains("sm_90"), "{why}");
+    }
+
+    #[test]
     fn f1_bundles_that_are_cut_short_are_refused() {
         let mut cuda = [&CUDA_BUNDLE[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[0; 8]].concat();
         let fits = |bytes: &[u8]| code(&FORMS, "sm_90", &source(bytes));
@@ -244,11 +311,22 @@ mod tests {
         }
         cuda[8..16].fill(0xff);
         assert!(fits(&cuda).is_err());
-        let entry = |from: u64, size: u64| [&from.to_le_bytes()[..], &size.to_le_bytes(), &4_u64.to_le_bytes(), b"host"].concat();
+        assert!(code(&AMD, "sm_90", &source(&cuda)).is_err(), "the other vendor's");
+        let name = b"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-";
+        let entry = |from: u64, size: u64| {
+            [&from.to_le_bytes()[..], &size.to_le_bytes(), &(name.len() as u64).to_le_bytes(), name].concat()
+        };
         let clang = |count: u64, from, size| [CLANG_BUNDLE, &count.to_le_bytes(), &entry(from, size), &[0; 8]].concat();
-        assert_eq!(fits(&clang(1, 60, 8)), Ok(Fit::Bundle));
-        assert!(
-            fits(&clang(1, 60, 9)).is_err() && fits(&clang(1, u64::MAX, 9)).is_err() && fits(&clang(u64::MAX, 60, 8)).is_err()
-        );
+        let whole = clang(1, 94, 8);
+        let fits = |bytes: &[u8], target: &str| code(&AMD, target, &source(bytes));
+        assert_eq!(fits(&whole, "gfx90a:sramecc+:xnack-"), Ok(Fit::Bundle));
+        let why = fits(&whole, "gfx942").unwrap_err();
+        assert!(why.contains("gfx90a:xnack-") && why.contains("gfx942"), "{why}");
+        for wrong in [clang(1, 94, 9), clang(1, u64::MAX, 9), clang(u64::MAX, 94, 8)] {
+            assert!(fits(&wrong, "gfx90a").is_err());
+        }
+        for length in CLANG_BUNDLE.len()..whole.len() {
+            assert!(fits(&whole[..length], "gfx90a").is_err(), "{length}");
+        }
     }
 }

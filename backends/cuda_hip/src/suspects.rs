@@ -73,10 +73,10 @@ pub(crate) fn sentence<'a>(shared: &Shared, queues: impl Iterator<Item = &'a Pro
         told.push_str(&format!(" and {more} more"));
     }
     match (count, full) {
-        (0, _) => "No launch was known to be under way".into(),
-        (1, _) => format!("It was the launch of {told}: no other was under way"),
-        (_, false) => format!("It was one of the {count} launches that were under way: {told}"),
-        (_, true) => format!("It was one of the launches that were under way, of which the last {count} were of {told}"),
+        (0, _) => "All launches of this device were known to be over".into(),
+        (1, _) => format!("The only launch of this device that was not known to be over was {told}"),
+        (_, false) => format!("{count} launches of this device were not known to be over: {told}"),
+        (_, true) => format!("Of the launches of this device that were not known to be over the last {count} were of {told}"),
     }
 }
 

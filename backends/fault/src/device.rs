@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, GraphId, GraphRequest, HostTarget,
-    KernelFacts, KernelId, Limits, MemoryId, NativeKind, NativeSource, NodeWork, OpenOptions, Probe, Properties, Queue,
+    KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions, Probe, Properties,
+    Queue,
 };
 use parking_lot::Mutex;
 
@@ -167,8 +168,8 @@ impl Device for FaultDevice {
         self.inner.export(memory)
     }
 
-    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
-        self.inner.fit(source)
+    fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
+        self.inner.fit(source, interface)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

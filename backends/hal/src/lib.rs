@@ -311,9 +311,10 @@ pub trait Device: Send + Sync {
         NativeKind::Unknown
     }
 
-    /// How well a native source suits the device (L11), from a look at it: without compiling it, and without believing what it says of itself. Otherwise
-    /// why it does not, for people: what was found and what is needed.
-    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
+    /// How well a native source suits the device (L11), from a look at it: with what is declared of it, without compiling it, and without believing
+    /// what it says of itself. Otherwise why it does not, for people: what was found and what is needed.
+    fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
+        let _ = interface;
         Err(format!("{} is not taken by this device", source.language.name()))
     }
 

@@ -126,6 +126,8 @@ impl NativeInterface {
 /// How well a source suits a device; the greatest is taken, and of equal ones the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
+    /// Machine code that may be for the device or not: only the driver knows. Whatever surely suits goes first.
+    Bundle,
     /// Text that is compiled for the exact device.
     Text {
         /// It names this very architecture.
@@ -133,8 +135,6 @@ pub enum Fit {
     },
     /// Code for an abstract machine of that generation, which the driver compiles.
     Abstract(u32),
-    /// Machine code that may be for the device; only the driver knows.
-    Bundle,
     /// Machine code for a generation that the device runs.
     Machine(u32),
 }
@@ -161,6 +161,7 @@ mod tests {
     fn l11_machine_code_goes_before_code_for_an_abstract_machine_and_that_before_text() {
         let text = Fit::Text { named: true };
         assert!(Fit::Text { named: false } < text && text < Fit::Abstract(0) && Fit::Abstract(80) < Fit::Abstract(90));
-        assert!(Fit::Abstract(u32::MAX) < Fit::Bundle && Fit::Bundle < Fit::Machine(80) && Fit::Machine(86) > Fit::Machine(80));
+        assert!(Fit::Abstract(u32::MAX) < Fit::Machine(80) && Fit::Machine(86) > Fit::Machine(80));
+        assert!(Fit::Bundle < Fit::Text { named: false }, "what may not run at all goes behind what does");
     }
 }

@@ -46,6 +46,17 @@ HIP_FN void hip_fence(const char* scope) {
 #define __builtin_amdgcn_wave_barrier() __syncwarp()
 #define __builtin_amdgcn_s_sleep(N) __nanosleep(64 * (N))
 
+// --- Time, in nanoseconds, and leaving.
+
+HIP_FN unsigned long long hip_clock() {
+  unsigned long long time;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+  return time;
+}
+#define __builtin_readsteadycounter() hip_clock()
+#define __builtin_amdgcn_s_memrealtime() hip_clock()
+#define __builtin_amdgcn_endpgm() asm volatile("exit;")
+
 // --- Other lanes. CUDA wants to be told who takes part: all of the warp that there are.
 
 HIP_FN unsigned hip_lanes() {

@@ -42,7 +42,7 @@ pub static VENDOR: Vendor = Vendor {
     forms: FORMS,
     // The hardware's queues are few, and changing between more costs.
     queues: 4,
-    // That of all architectures so far.
+    // That of gfx940 and later ones; where a runtime does not tell, a limit on an older one whose clock is slower comes late, never early.
     clock: 100_000,
     native: NativeKind::HipPointer,
     row_alignment: 256,

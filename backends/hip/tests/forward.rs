@@ -128,11 +128,11 @@ fn compile(calls: &CompilerCalls, source: &str, options: &[&str]) -> Result<usiz
     }
 }
 
-fn text(entry: &Arc<EntryPoint>, bounds: Bounds, strict: bool) -> Text {
+fn text(entry: &Arc<EntryPoint>, bounds: Bounds, strict: bool, cancellable: bool) -> Text {
     let lowering = Lowering { bounds, deferred: true, print_room: PRINT_ROOM, names: None };
     let lowered = entry.lower(&lowering).unwrap();
     let checked = bounds != Bounds::Unchecked;
-    cxx::translate(&lowered, &Options { dialect: &HIP, checked, strict, cancellable: false, subgroup_size: Some(32) }).unwrap()
+    cxx::translate(&lowered, &Options { dialect: &HIP, checked, strict, cancellable, subgroup_size: Some(32) }).unwrap()
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn nvrtc_takes_every_kernel_as_hip_behind_the_forwarders_words() {
         // Not every function of a device's own library has the same bits everywhere.
         let modes = [(Bounds::Checked, false), (Bounds::Validate, name != "own"), (Bounds::Unchecked, false)];
         for (bounds, strict) in modes.into_iter().take(if n % 4 == 0 { 3 } else { 1 }) {
-            let text = text(&entry, bounds, strict);
+            let text = text(&entry, bounds, strict, n % 2 == 1);
             let options: Vec<&str> =
                 ["--offload-arch=gfx1100", "-O3", "-w"].into_iter().chain(text.options.iter().copied()).collect();
             count += 1;

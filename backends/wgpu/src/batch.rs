@@ -153,8 +153,8 @@ impl Recorder {
     }
 
     /// Adds a list that is kept, and what it uses.
-    pub(crate) fn replay(&mut self, commands: &Arc<Commands>, used: &[Arc<Block>]) {
-        used.iter().for_each(|block| self.uses(block));
+    pub(crate) fn replay(&mut self, commands: &Arc<Commands>, used: &[(usize, Arc<Block>)]) {
+        used.iter().for_each(|(_, block)| self.uses(block));
         self.push(Command::Kept(Arc::clone(commands)));
     }
 

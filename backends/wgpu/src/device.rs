@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, GraphId, GraphRequest, HostTarget, KernelFacts, KernelId,
-    Limits, MemoryId, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region,
+    Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, Properties, Queue, QueueId, Region,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -252,8 +252,8 @@ impl Device for WgpuDevice {
         Ok(native)
     }
 
-    fn fit(&self, source: &NativeSource) -> Result<Fit, String> {
-        passthrough::fit(self.shared.gpu.device(), source)
+    fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
+        passthrough::fit(self.shared.gpu.device(), source, interface, self.shared.limits.uniform_size)
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {

@@ -163,11 +163,17 @@ fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::Sub
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
         Ok(_) => {
             for (position, commands) in batch.commands.positions() {
-                let encoded = scoped(device, || batch.commands.encode(device, commands, &batch.shown));
+                let encoded = scoped(device, || batch.commands.encode(device, commands, &[]));
                 let sent = encoded.and_then(|commands| send(shared, [commands]));
                 refused.extend(sent.err().map(|error| Refused::new(position, &error)));
             }
         }
+    }
+    // The host is shown by a submission of its own, so that no position is refused for another's buffer.
+    let shown =
+        scoped(device, || batch.commands.encode(device, 0..0, &batch.shown)).and_then(|commands| send(shared, [commands]));
+    if let Err(error) = shown {
+        refused = batch.positions.iter().map(|position| Refused::new(*position, &error)).collect();
     }
     // An empty submission tells when all before it is over.
     (shared.gpu.queue().submit(None), refused)

@@ -27,8 +27,8 @@ struct Piece {
     commands: Arc<Commands>,
     /// Where each node begins.
     starts: Vec<usize>,
-    /// What its commands use, each block once; after an update perhaps more.
-    used: Vec<Arc<Block>>,
+    /// What the commands of each node use: number in the piece, and block.
+    used: Vec<(usize, Arc<Block>)>,
     /// Of its last node, if that reports.
     report: Option<Report>,
 }
@@ -92,6 +92,7 @@ impl Graph {
             piece.starts.try_reserve(1).map_err(no_memory)?;
             piece.starts.push(start);
             record(&lane, &mut recorder, &node.work)?;
+            piece.keep(piece.starts.len() - 1, &mut recorder)?;
             if let Some(measured) = &mut measured
                 && recorder.batch.commands.len() > start
             {
@@ -105,7 +106,6 @@ impl Graph {
                 pieces.try_reserve(1).map_err(no_memory)?;
                 firsts.try_reserve(1).map_err(no_memory)?;
                 piece.commands = Arc::new(std::mem::take(&mut recorder.batch.commands));
-                piece.used = std::mem::take(&mut recorder.used);
                 firsts.push(index + 1 - piece.starts.len());
                 pieces.push(std::mem::take(&mut piece));
             }
@@ -131,9 +131,9 @@ impl Graph {
         let sent = send_uniforms(shared, &mut recorder);
         inner.uniform = sent?;
         recorded?;
-        let new = recorder.used.into_iter().filter(|block| piece.used.iter().all(|used| used.id != block.id));
-        let new: Vec<_> = new.collect();
-        piece.used.extend(new);
+        piece.used.try_reserve(recorder.used.len()).map_err(no_memory)?;
+        piece.used.retain(|(user, _)| *user != node - first);
+        piece.keep(node - first, &mut recorder)?;
         piece.replace(node - first, &recorder.batch.commands);
         if let Some(report) = recorder.reported.take() {
             piece.report = Some(report.of_node(u32::try_from(node).map_err(no_memory)?));
@@ -173,6 +173,13 @@ impl Graph {
 }
 
 impl Piece {
+    /// Keeps what was recorded as used by a node.
+    fn keep(&mut self, node: usize, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        self.used.try_reserve(recorder.used.len()).map_err(no_memory)?;
+        self.used.extend(recorder.used.drain(..).map(|block| (node, block)));
+        Ok(())
+    }
+
     /// Puts other commands in the place of a node's.
     fn replace(&mut self, node: usize, new: &Commands) {
         let old = &self.commands;

@@ -18,6 +18,7 @@ mod commands;
 mod device;
 mod driver;
 mod errors;
+mod exit;
 mod flight;
 mod gpu;
 mod graph;

@@ -40,8 +40,11 @@ impl Block {
 
     /// Notes work that uses it, in the batch of this number. Whether the host has to be shown what the batch does there, and was not going to be.
     pub(crate) fn note_use(&self, at: Position, batch: u64) -> bool {
+        if self.host.is_none() {
+            return false;
+        }
         self.used.fetch_max(at, Ordering::AcqRel);
-        self.host.is_some() && self.shown.swap(batch, Ordering::Relaxed) != batch
+        self.shown.swap(batch, Ordering::Relaxed) != batch
     }
 
     pub(crate) fn share(&self) {

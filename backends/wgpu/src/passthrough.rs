@@ -11,12 +11,23 @@ use compute_hal::kernel::reflection::BindingKind;
 use compute_hal::{DeviceError, Fit, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 use parking_lot::Mutex;
 
-use crate::kernel::{Built, Compiler, Kernel, Places, Slot, build, number, refused};
+use crate::kernel::{Built, Compiler, Kernel, Places, Slot, build, number};
 
 const MAGIC: u32 = 0x0723_0203;
+/// Words before the first instruction.
+const HEAD: usize = 5;
+const ENTRY_POINT: u32 = 15;
+const EXECUTION_MODE: u32 = 16;
+const GL_COMPUTE: u32 = 5;
+const LOCAL_SIZE: u32 = 17;
 
-/// Whether a device takes native SPIR-V.
-pub(crate) fn fit(device: &wgpu::Device, source: &NativeSource) -> Result<Fit, String> {
+/// Whether a device takes native SPIR-V with what is declared of it. `uniform_size`: bytes of one uniform binding at most.
+pub(crate) fn fit(
+    device: &wgpu::Device,
+    source: &NativeSource,
+    interface: &NativeInterface,
+    uniform_size: u64,
+) -> Result<Fit, String> {
     let name = source.language.name();
     if source.language != NativeLanguage::SpirV {
         return Err(format!("{name} is not taken by the wgpu device"));
@@ -28,15 +39,58 @@ pub(crate) fn fit(device: &wgpu::Device, source: &NativeSource) -> Result<Fit, S
     if !source.target.is_empty() {
         return Err(format!("{name} for `{}`; it is for no architecture", source.target));
     }
-    words(&source.code).map(|_| Fit::Abstract(0)).ok_or_else(|| format!("{name}: it does not begin as a module does"))
+    declarable(interface, uniform_size)
+        .and_then(|()| matches(&source.code, &source.entry, interface.workgroup_size))
+        .map_err(|why| format!("{name}: {why}"))?;
+    Ok(Fit::Abstract(0))
+}
+
+/// Whether there is a place for everything that is declared.
+fn declarable(interface: &NativeInterface, uniform_size: u64) -> Result<(), String> {
+    if interface.workgroup_memory > 0 {
+        return Err("it declares all of its workgroup memory; launches cannot ask for more".into());
+    }
+    let wrong = interface.parameters.iter().enumerate().find_map(|(index, parameter)| match *parameter {
+        NativeParameter::Null => Some(format!("parameter {index} is declared unused, for which there is no place")),
+        NativeParameter::Value { size, .. } if u64::from(size) > uniform_size => {
+            Some(format!("parameter {index} has {size} bytes; a uniform block has at most {uniform_size}"))
+        }
+        _ => None,
+    });
+    wrong.map_or(Ok(()), Err)
+}
+
+/// Whether a module has the entry point, with the workgroup size that is declared. Nobody behind this looks: a driver that is asked for a name that is not there may end the process.
+fn matches(code: &[u8], entry: &str, size: [u32; 3]) -> Result<(), String> {
+    let words = words(code).ok_or("it does not begin as a module does")?;
+    let mut rest = words.get(HEAD..).unwrap_or_default();
+    let mut found = None;
+    while let Some(&first) = rest.first() {
+        let (count, opcode) = ((first >> 16) as usize, first & 0xffff);
+        let (instruction, behind) = rest.split_at_checked(count).filter(|_| count > 0).ok_or("an instruction is cut short")?;
+        rest = behind;
+        match (opcode, instruction) {
+            (ENTRY_POINT, [_, GL_COMPUTE, id, name @ ..]) if is_text(name, entry) => found = Some(*id),
+            (EXECUTION_MODE, [_, id, LOCAL_SIZE, made @ ..]) if Some(*id) == found && made != size => {
+                return Err(format!("its workgroup size is {made:?}, declared is {size:?}"));
+            }
+            _ => {}
+        }
+    }
+    found.map(|_| ()).ok_or_else(|| format!("it has no compute entry point `{entry}`"))
+}
+
+/// Whether words begin with this text and a zero.
+fn is_text(words: &[u32], text: &str) -> bool {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.take(text.len() + 1).eq(text.bytes().chain([0]))
 }
 
 /// The words of a module, in the processor's order.
 fn words(code: &[u8]) -> Option<Vec<u32>> {
     let (whole, rest) = code.as_chunks::<4>();
     let words: Vec<u32> = whole.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-    // Five words are the head.
-    (rest.is_empty() && words.len() >= 5 && words.first() == Some(&MAGIC)).then_some(words)
+    (rest.is_empty() && words.len() >= HEAD && words.first() == Some(&MAGIC)).then_some(words)
 }
 
 pub(crate) fn compile(
@@ -48,9 +102,6 @@ pub(crate) fn compile(
 ) -> Result<Kernel, DeviceError> {
     let words = words(&source.code).ok_or_else(|| DeviceError::Internal("a module that does not suit".into()))?;
     let slots = slots(interface, compiler.dynamic_uniforms)?;
-    if interface.workgroup_memory > 0 {
-        return Err(refused("SPIR-V declares all of its workgroup memory; launches cannot ask for more".into(), true));
-    }
     let places = Places { slots: &slots, record: None, slice: None, immediate_size: 0 };
     let [x, y, z] = interface.workgroup_size;
     let entry = wgpu::PassthroughShaderEntryPoint { name: Cow::Borrowed(&source.entry), workgroup_size: (x, y, z) };
@@ -77,10 +128,7 @@ fn slots(interface: &NativeInterface, dynamic_uniforms: u32) -> Result<Vec<Slot>
         let (kind, least) = match *parameter {
             NativeParameter::Address => (BindingKind::Storage, 0),
             NativeParameter::Value { size, .. } => (BindingKind::Uniform, size.into()),
-            NativeParameter::Null => {
-                let why = format!("parameter {index} is declared unused, which SPIR-V has no place for on this device");
-                return Err(refused(why, true));
-            }
+            NativeParameter::Null => return Err(DeviceError::Internal("an unused parameter of SPIR-V that suited".into())),
         };
         let dynamic = kind == BindingKind::Uniform && dynamic_left > 0;
         dynamic_left -= u32::from(dynamic);
@@ -92,6 +140,40 @@ fn slots(interface: &NativeInterface, dynamic_uniforms: u32) -> Result<Vec<Slot>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn f1_a_module_without_the_entry_point_or_with_another_workgroup_size_does_not_suit() {
+        let instruction = |opcode: u32, operands: &[u32]| [&[(operands.len() as u32 + 1) << 16 | opcode], operands].concat();
+        let name = |text: &[u8; 4]| u32::from_le_bytes(*text);
+        let module = [
+            vec![MAGIC, 0x10300, 0, 9, 0],
+            instruction(ENTRY_POINT, &[0, 3, name(b"main"), 0]),
+            instruction(ENTRY_POINT, &[GL_COMPUTE, 4, name(b"scal"), name(b"e\0\0\0"), 7]),
+            instruction(EXECUTION_MODE, &[4, LOCAL_SIZE, 64, 1, 1]),
+        ];
+        let code: Vec<u8> = module.concat().iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(matches(&code, "scale", [64, 1, 1]), Ok(()));
+        for (entry, size, words) in [
+            ("main", [64, 1, 1], "no compute entry point `main`"),
+            ("scal", [64, 1, 1], "no compute entry point"),
+            ("scale", [256, 1, 1], "[64, 1, 1], declared is [256, 1, 1]"),
+        ] {
+            let why = matches(&code, entry, size).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        assert!(matches(&code[..code.len() - 4], "scale", [64, 1, 1]).is_err());
+        assert!(matches(&[&code[..], &[0; 4]].concat(), "scale", [64, 1, 1]).is_err(), "no instruction has no words");
+    }
+
+    #[test]
+    fn l11_what_spirv_has_no_place_for_is_told_before_it_is_taken() {
+        let interface = |parameters, workgroup_memory| NativeInterface { parameters, workgroup_size: [1; 3], workgroup_memory };
+        let value = |size| NativeParameter::Value { size, alignment: 4 };
+        assert_eq!(declarable(&interface(vec![NativeParameter::Address, value(64)], 0), 64), Ok(()));
+        for wrong in [interface(vec![], 4), interface(vec![NativeParameter::Null], 0), interface(vec![value(68)], 0)] {
+            assert!(declarable(&wrong, 64).is_err());
+        }
+    }
 
     #[test]
     fn f1_only_whole_words_behind_the_magic_number_are_a_module() {

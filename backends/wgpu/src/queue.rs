@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use compute_hal::{
-    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region,
-    Waited, exit,
+    DeviceError, GraphId, HostSource, HostTarget, LateFailure, Launch, Pitched, Position, Printed, Queue, QueueId, Region, Waited,
 };
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::batch::{Recorder, Resource};
 use crate::commands::Groupings;
 use crate::device::Shared;
+use crate::exit;
 use crate::flight::Progress;
 use crate::launches::own;
 use crate::memory::{Block, Span, create};
@@ -157,7 +157,14 @@ impl Lane {
     pub(crate) fn forget(&self, id: u64) {
         self.gone.lock().push(id);
         self.any_gone.store(true, Ordering::Release);
-        if let Some(mut recorder) = self.recorder.try_lock() {
+        self.let_go_if_free();
+    }
+
+    /// To be called with the recorder given back, too: who had it may have looked before something was gone.
+    fn let_go_if_free(&self) {
+        if self.any_gone.load(Ordering::Acquire)
+            && let Some(mut recorder) = self.recorder.try_lock()
+        {
             self.let_go(&mut recorder);
         }
     }
@@ -171,8 +178,10 @@ impl Lane {
 
     /// The bytes of a span in the host's memory, if the host may use them right now.
     fn at_hand(&self, span: &Span) -> Result<Option<HostTarget>, DeviceError> {
+        // Asked before whether the device is well: what a device completes by its end must not look idle.
+        let completed = self.progress.completed();
         self.shared.well()?;
-        Ok(span.block.at_hand(span.offset, span.size, self.progress.completed()))
+        Ok(span.block.at_hand(span.offset, span.size, completed))
     }
 
     /// Records work at `at`.
@@ -189,6 +198,8 @@ impl Lane {
         if done.is_ok() && Self::is_full(&recorder, if self.progress.under_way() == 0 { SOON } else { LATER }) {
             return self.send_off(recorder);
         }
+        drop(recorder);
+        self.let_go_if_free();
         done
     }
 
@@ -439,7 +450,15 @@ pub(crate) struct Rows {
 fn repeat(pattern: &[u8], memory: &HostTarget) {
     // SAFETY: it is writable for its size, and calls on a queue come one after another.
     let bytes = unsafe { std::slice::from_raw_parts_mut(memory.pointer(), memory.size()) };
-    bytes.iter_mut().zip(pattern.iter().cycle()).for_each(|(byte, from)| *byte = *from);
+    let first = pattern.len().min(bytes.len());
+    bytes[..first].copy_from_slice(&pattern[..first]);
+    // What is there is copied behind itself, twice as much each time: a pattern is seldom as long as what a processor moves at once.
+    let mut done = first;
+    while done > 0 && done < bytes.len() {
+        let more = done.min(bytes.len() - done);
+        bytes.copy_within(..more, done);
+        done += more;
+    }
 }
 
 /// Bytes up to the first word, whole words, the rest.

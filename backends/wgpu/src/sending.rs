@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compute_hal::{DeviceError, Position, Waited, exit};
+use compute_hal::{DeviceError, Position, Waited};
 use parking_lot::MutexGuard;
 
 use crate::batch::{Batch, Recorder};
+use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
 use crate::queue::Lane;
 

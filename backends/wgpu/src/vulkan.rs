@@ -142,25 +142,53 @@ impl Parts {
         // SAFETY: as our own caller says.
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
         let kinds = needs.memory_type_bits & shared.0;
-        if kinds == 0 {
-            return Err(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+        // Not out of memory: nothing that is given back helps.
+        let mut refused = vk::Result::ERROR_FEATURE_NOT_PRESENT;
+        for kind in (0..u32::BITS).filter(|kind| kinds >> kind & 1 == 1) {
+            // More only where the driver maps at odd addresses: the largest block is as large as one allocation may be.
+            for more in [0, HOST_ALIGNMENT] {
+                // SAFETY: as our own caller says; the kind is one that the buffer can have.
+                match unsafe { Self::try_back(device, buffer, &needs, kind, more) } {
+                    Ok(Some(made)) => return Ok(made),
+                    Ok(None) => {}
+                    Err(error) => {
+                        refused = error;
+                        break;
+                    }
+                }
+            }
         }
-        let whole = needs.size.checked_add(HOST_ALIGNMENT).ok_or(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)?;
-        let info = vk::MemoryAllocateInfo::default().allocation_size(whole).memory_type_index(kinds.trailing_zeros());
-        // SAFETY: as above; the kind is one that the buffer can have.
+        Err(refused)
+    }
+
+    /// `None`: where the driver maps it there is no place for the buffer with an address that suits.
+    ///
+    /// # Safety
+    /// As of `back`; the buffer can have memory of the kind.
+    unsafe fn try_back(
+        device: &ash::Device,
+        buffer: vk::Buffer,
+        needs: &vk::MemoryRequirements,
+        kind: u32,
+        more: u64,
+    ) -> Result<Option<Self>, vk::Result> {
+        let whole = needs.size.checked_add(more).ok_or(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)?;
+        let info = vk::MemoryAllocateInfo::default().allocation_size(whole).memory_type_index(kind);
+        // SAFETY: as our own caller says.
         let memory = unsafe { device.allocate_memory(&info, None) }?;
         // SAFETY: the memory was just made, and can be mapped.
         let bound = unsafe {
             device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).and_then(|base| {
                 let base: *mut u8 = base.cast();
                 let offset = (base.addr() as u64).next_multiple_of(HOST_ALIGNMENT) - base.addr() as u64;
-                let offset = offset.next_multiple_of(needs.alignment.max(1));
-                let offset = if offset <= HOST_ALIGNMENT { offset } else { 0 };
+                if offset > more || !offset.is_multiple_of(needs.alignment.max(1)) {
+                    return Ok(None);
+                }
                 device.bind_buffer_memory(buffer, memory, offset)?;
-                Ok(Self { buffer, memory, offset, pointer: base.add(offset as usize) })
+                Ok(Some(Self { buffer, memory, offset, pointer: base.add(offset as usize) }))
             })
         };
-        if bound.is_err() {
+        if !matches!(bound, Ok(Some(_))) {
             // SAFETY: the buffer that it may be bound to is destroyed by the caller, and not used before.
             unsafe { device.free_memory(memory, None) };
         }

@@ -107,6 +107,17 @@ fn t13_zeros_that_work_was_given_do_not_derive_from_what_it_read() {
     let broken = failure();
     assert_eq!(claims(&journal.fail(1, 1, &broken)), [(1, 0..10), (2, 0..10)]);
     assert_eq!(broken.skips().0[0].outputs[..], [2]);
+    // It may still fail itself, and then the fill may be what failed.
+    assert_eq!(journal.derives(3, 5..10)[..], [(1, 2)]);
+    assert_eq!(
+        (&journal.derives(2, 0..10)[..], &journal.derives(3, 0..5)[..]),
+        (&[][..], &[][..]),
+        "these are claimed, or were there before"
+    );
+    assert_eq!(journal.retire(|_| 1), [0; 0]);
+    let fill = failure();
+    assert_eq!(claims(&journal.fail(1, 2, &fill)), [(3, 5..10)]);
+    assert_eq!((claims(&journal.fail(1, 2, &failure())), journal.derives(3, 5..10).len()), (vec![], 0), "all of it is over now");
     // Its own failure may have been that of the fill.
     journal.record(Entry { fills: 1, ..entry(1, 3, true, &[], &filled_first) });
     assert_eq!(claims(&journal.fail(1, 3, &failure())), [(2, 0..10), (3, 5..10)]);
