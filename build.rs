@@ -3,6 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{fs, io};
 
 /// All that the meaning of a compiled kernel can depend on. What is not there (a packaged library has no lock file) is left out.
@@ -23,9 +24,12 @@ fn main() -> io::Result<()> {
         part(&mut hasher, name.to_string_lossy().as_bytes());
         part(&mut hasher, &fs::read(&file)?);
     }
-    for name in ["TARGET", "CARGO_CFG_FEATURE"] {
+    for name in ["TARGET", "CARGO_CFG_FEATURE", "PROFILE", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS"] {
         part(&mut hasher, std::env::var(name).unwrap_or_default().as_bytes());
     }
+    // What generated code calls is this compiler's work.
+    let compiler = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("-vV").output()?;
+    part(&mut hasher, &compiler.stdout);
     println!("cargo::rustc-env=COMPUTE_BUILD={:016x}", hasher.finish());
     Ok(())
 }

@@ -111,6 +111,7 @@ fn options(source: &str, bounds: Bounds) -> KernelOptions {
         bounds,
         compile: Compile::Now,
         print_size: 0,
+        strict: false,
         time_limit: 0,
     }
 }
@@ -128,6 +129,7 @@ fn stages(source: &str) -> [Duration; 3] {
             bounds: Bounds::Checked,
             cancellable: false,
             print_room: 0,
+            strict: false,
             label: "",
         };
         let mut made = None;
@@ -214,7 +216,7 @@ fn kept(backend: &str, source: &str) -> Option<(Duration, Duration, usize)> {
     native.artifact_identity()?;
     let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
     let source = CompileSource::Portable(&entry);
-    let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+    let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "" };
     let mut artifact = Vec::new();
     let compile = median(15, || {
         let mut made = None;

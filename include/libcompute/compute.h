@@ -70,6 +70,9 @@
 /* Memory can be host-visible. */
 #define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
 
+/* `COMPUTE_KERNEL_FLAG_STRICT`. */
+#define COMPUTE_CAPABILITY_STRICT (UINT64_C(1) << 8)
+
 /* What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats. */
 #define COMPUTE_FEATURE_F16 (UINT64_C(1) << 0)
 
@@ -245,6 +248,10 @@
 
 /* The value of the constant is its `integer`. */
 #define COMPUTE_CONSTANT_U64 2
+
+/* The portable source gives the same bits on every device with `COMPUTE_CAPABILITY_STRICT`: nothing is contracted, and functions are those of the cpu device. What that
+ * excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them. */
+#define COMPUTE_KERNEL_FLAG_STRICT (UINT64_C(1) << 0)
 
 /* `#include "path"` */
 #define COMPUTE_INCLUDE_QUOTE 0
@@ -468,7 +475,7 @@ typedef struct compute_cache_info {
     uint64_t bytes_read;
     /* Bytes that were written. */
     uint64_t bytes_written;
-    /* Bytes of kernels that the folder may have. */
+    /* Bytes that kernels may take in the folder. */
     uint64_t max_bytes;
     /* Why the folder is not used, NUL-terminated, cut to fit; else empty. */
     char reason[256];
@@ -619,12 +626,16 @@ typedef struct compute_vulkan_desc {
     void *user;
 } compute_vulkan_desc;
 
-/* Chained to `compute_device_desc`: compiled portable kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
+/* Chained to `compute_device_desc`: compiled kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
  * the same kernel, options, device, driver, compiler and version of this library to the letter; otherwise the kernel is compiled and the file replaced. Nothing about the
  * folder is ever an error of a call: what is wrong is logged and counted (`compute_device_cache_info`). Any number of devices and processes may share one.
  *
- * **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, below folders
- * that nobody else can replace; where the first two do not hold, it is not used. On systems without Unix's permissions that is for the caller to see to. */
+ * Native sources are kept where they are compiled and are all that is read for that: C++ of vendors that includes nothing but its own headers, with options that name no
+ * files, and SPIR-V. Code needs no compiler, and what a driver makes of PTX it keeps itself.
+ *
+ * **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, and so must
+ * all folders above it and links to it, but for those where everybody may only rename what is theirs (`/tmp`); a group with its owner's number is that owner. Otherwise it
+ * is not used. On systems without Unix's permissions that is for the caller to see to. */
 typedef struct compute_cache_desc {
     /* Size of the caller's struct. */
     uint32_t struct_size;
@@ -636,7 +647,7 @@ typedef struct compute_cache_desc {
     const char *folder;
     /* Its length. */
     size_t folder_length;
-    /* Bytes of kernels in the folder, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
+    /* Bytes that kernels may take in the folder, in blocks of 4096, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
      * it by that for a while. */
     uint64_t max_bytes;
 } compute_cache_desc;
@@ -727,6 +738,8 @@ typedef struct compute_kernel_desc {
     const void *next;
     /* Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number. */
     uint64_t print_size;
+    /* `COMPUTE_KERNEL_FLAG_...` */
+    uint64_t flags;
 } compute_kernel_desc;
 
 /* What an `#include` asks for. The strings end in a NUL byte and live for the call. */
@@ -2028,7 +2041,7 @@ typedef struct compute_table {
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CACHE_DESC_INIT { sizeof(struct compute_cache_desc), COMPUTE_CHAINED_CACHE, NULL, NULL, 0, 0 }
 #define COMPUTE_CACHE_INFO_INIT { sizeof(struct compute_cache_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
-#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
+#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }

@@ -466,8 +466,10 @@ class kernel : public detail::owned<compute_kernel, compute_kernel_release, comp
 public:
     kernel() noexcept = default;
     /// From WGSL, GLSL or SPIR-V, which is found from what it is. `entry` may be empty when there is just one.
-    kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}) {
+    /// `flags`: `COMPUTE_KERNEL_FLAG_...`.
+    kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}, std::uint64_t flags = 0) {
         compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+        desc.flags = flags;
         desc.language = COMPUTE_LANGUAGE_AUTO;
         desc.source = source.data();
         desc.source_length = source.size();

@@ -63,6 +63,7 @@ fn capability_bits(can: &Capabilities) -> u64 {
         (can.time_limit, COMPUTE_CAPABILITY_TIME_LIMIT),
         (can.timestamps, COMPUTE_CAPABILITY_TIMESTAMPS),
         (can.host_visible, COMPUTE_CAPABILITY_HOST_VISIBLE),
+        (can.strict, COMPUTE_CAPABILITY_STRICT),
     ];
     bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
 }

@@ -118,6 +118,8 @@ pub const COMPUTE_CAPABILITY_TIME_LIMIT: u64 = 1 << 4;
 pub const COMPUTE_CAPABILITY_TIMESTAMPS: u64 = 1 << 5;
 /// Memory can be host-visible.
 pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
+/// `COMPUTE_KERNEL_FLAG_STRICT`.
+pub const COMPUTE_CAPABILITY_STRICT: u64 = 1 << 8;
 
 /// What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats.
 pub const COMPUTE_FEATURE_F16: u64 = 1 << 0;

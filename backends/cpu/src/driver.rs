@@ -81,6 +81,8 @@ fn capabilities() -> Capabilities {
         indirect: true,
         indirect_reports: true,
         validate: true,
+        // Always: see `codegen`.
+        strict: true,
         time_limit: true,
         fails_late: false,
         host_visible: true,

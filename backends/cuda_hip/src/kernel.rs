@@ -6,6 +6,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use compute_hal::kernel::EntryPoint;
 use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
 use compute_hal::kernel::lower::{Lowering, Reports};
 use compute_hal::kernel::reflection::Bounds;
@@ -13,6 +14,7 @@ use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts, Nativ
 use parking_lot::Mutex;
 
 use crate::api::{Api, Garbage, Inside, Object};
+use crate::artifact;
 use crate::driver::{CompilerCalls, Failure, Handle};
 use crate::reclaim::Reclaim;
 
@@ -37,8 +39,8 @@ pub(crate) struct Kernel {
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
     facts: KernelFacts,
-    /// The machine code, until somebody asks for it.
-    artifact: Mutex<Option<Arc<[u8]>>>,
+    /// What it can be restored from, until somebody asks for it.
+    artifact: Mutex<Option<Vec<u8>>>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -54,7 +56,12 @@ impl Kernel {
     }
 
     pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
-        self.artifact.lock().take().map(|code| code.to_vec())
+        self.artifact.lock().take()
+    }
+
+    pub(crate) fn keeping(self, artifact: Option<Vec<u8>>) -> Self {
+        *self.artifact.lock() = artifact;
+        self
     }
 }
 
@@ -96,6 +103,8 @@ pub(crate) struct Loading<'a> {
 /// A portable kernel as text.
 struct Translated {
     text: Text,
+    /// All that the runtime compiler is told.
+    options: Vec<String>,
     /// Of the entry point in the source.
     name: String,
     cancellable: bool,
@@ -103,6 +112,10 @@ struct Translated {
 }
 
 impl Translated {
+    fn digest(&self) -> artifact::Digest {
+        artifact::digest(self.text.source.as_bytes(), &self.options, &[])
+    }
+
     fn loading(&self) -> Loading<'_> {
         Loading {
             entry: &self.text.entry,
@@ -136,65 +149,60 @@ impl Compiler<'_> {
         request: &CompileRequest<'_>,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        if let CompileSource::Native { source, interface } = request.source {
-            return self.compile_native(source, interface, enter);
-        }
-        let made = self.translate(request)?;
-        let code = self.machine_code(&made.text, request.label)?;
+        let entry = match request.source {
+            CompileSource::Portable(entry) => entry,
+            CompileSource::Native { source, interface } => return self.compile_native(source, interface, enter),
+        };
+        let made = self.translate(entry, request)?;
+        let code = self.machine_code(&made, request.label)?;
         let kernel = self.load(&enter()?, &code, made.loading(), |_| Ok(()))?;
-        *kernel.artifact.lock() = self.artifacts.then_some(code);
-        Ok(kernel)
+        Ok(kernel.keeping(self.artifacts.then(|| artifact::seal(&made.digest(), &code))))
     }
 
-    /// As [`Self::compile`] of a portable kernel, from machine code that [`Kernel::take_artifact`] gave for it, of the same compiler and target.
+    /// As [`Self::compile`], from what [`Kernel::take_artifact`] gave for an equal request with the same compiler and target.
     pub(crate) fn restore<'c>(
         &self,
         request: &CompileRequest<'_>,
-        code: &[u8],
+        bytes: &[u8],
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        let made = self.translate(request)?;
+        let entry = match request.source {
+            CompileSource::Portable(entry) => entry,
+            CompileSource::Native { source, interface } => return self.restore_native(source, interface, bytes, enter),
+        };
+        let made = self.translate(entry, request)?;
+        let code = artifact::open(&made.digest(), bytes)?;
         self.load(&enter()?, code, made.loading(), |_| Ok(()))
     }
 
-    /// What machine code depends on besides the kernel: the compiler, what it is told, and the driver. `None` without a compiler.
-    pub(crate) fn identity(&self) -> Option<String> {
-        let options = (self.api.vendor.compile_options)(self.target).ok()?.join(" ");
-        let (mut driver, mut major, mut minor) = (0, 0, 0);
-        // SAFETY: the places are ours.
-        unsafe {
-            self.api.calls.driver_version(&mut driver).ok()?;
-            self.api.compiler.as_ref().ok()?.version(&mut major, &mut minor).ok()?;
-        }
-        let (name, subgroup) = (self.api.vendor.name, self.subgroup);
-        Some(format!("{name} {driver}, compiler {major}.{minor}, subgroups of {subgroup}, {options}"))
-    }
-
-    fn translate(&self, request: &CompileRequest<'_>) -> Result<Translated, DeviceError> {
-        let CompileSource::Portable(entry) = request.source else {
-            return Err(DeviceError::Unsupported("native kernels that were compiled earlier"));
-        };
+    fn translate(&self, entry: &Arc<EntryPoint>, request: &CompileRequest<'_>) -> Result<Translated, DeviceError> {
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: true, print_room, names: None };
         let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
         let options = Options {
             dialect: self.api.vendor.dialect,
             checked: request.bounds != Bounds::Unchecked,
-            strict: false,
+            strict: request.strict,
             cancellable: request.cancellable,
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
-        let reports = Arc::clone(lowered.reports());
-        Ok(Translated { text, name: lowered.reflection().entry.clone(), cancellable: request.cancellable, reports })
+        let mut options = self.options()?;
+        options.extend(text.options.iter().map(|option| (*option).to_owned()));
+        let (name, reports) = (lowered.reflection().entry.clone(), Arc::clone(lowered.reports()));
+        Ok(Translated { text, options, name, cancellable: request.cancellable, reports })
+    }
+
+    /// What the runtime compiler is told for this device.
+    pub(crate) fn options(&self) -> Result<Vec<String>, DeviceError> {
+        (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
-    fn machine_code(&self, text: &Text, label: &str) -> Result<Arc<[u8]>, DeviceError> {
-        let mut options = (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))?;
-        options.extend(text.options.iter().map(|option| (*option).to_owned()));
+    fn machine_code(&self, made: &Translated, label: &str) -> Result<Arc<[u8]>, DeviceError> {
+        let Translated { text, options, .. } = made;
         let mut hasher = DefaultHasher::new();
-        (&text.source, &options).hash(&mut hasher);
+        (&text.source, options).hash(&mut hasher);
         let hash = hasher.finish();
         {
             let mut kept = self.api.compiled.kept.lock();
@@ -210,7 +218,7 @@ impl Compiler<'_> {
             .compiler
             .as_ref()
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
-        let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options: &options };
+        let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options };
         let code: Arc<[u8]> = compile_text(calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
         let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));

@@ -352,6 +352,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         indirect_reports: true,
         validate: true,
         time_limit: portable,
+        strict: portable,
         fails_late: false,
         host_visible: false,
         pitched: true,

@@ -3,13 +3,24 @@
 use blake3::Hasher;
 
 use super::kernel::reflection::Bounds;
-use super::{CompileRequest, CompileSource, NativeInterface, NativeParameter, NativeSource};
+use super::{CompileRequest, CompileSource, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 
 impl CompileRequest<'_> {
+    /// Whether a device may have something to keep of the kernel, and equal requests have equal ones.
+    pub fn can_be_kept(&self) -> bool {
+        let CompileSource::Native { source, .. } = &self.source else { return true };
+        match source.language {
+            NativeLanguage::CudaCpp | NativeLanguage::HipCpp | NativeLanguage::SpirV => source.is_closed(),
+            // Code, and text of which drivers tell nobody what they made.
+            NativeLanguage::Cubin | NativeLanguage::CodeObject | NativeLanguage::Ptx => false,
+            NativeLanguage::Msl | NativeLanguage::Hlsl => false,
+        }
+    }
+
     /// A digest of all that the compiled kernel depends on, besides the library and what the device says in [`super::Device::artifact_identity`].
     pub fn digest(&self) -> [u8; 32] {
         // Without `..`, so that a new field cannot be forgotten here. The label is for messages only.
-        let Self { source, bounds, cancellable, print_room, label: _ } = self;
+        let Self { source, bounds, cancellable, print_room, strict, label: _ } = self;
         let mut parts = Parts(Hasher::new());
         parts.source(source);
         parts.number(match bounds {
@@ -19,6 +30,7 @@ impl CompileRequest<'_> {
         });
         parts.number((*cancellable).into());
         parts.number((*print_room).into());
+        parts.number((*strict).into());
         *parts.0.finalize().as_bytes()
     }
 }
@@ -91,7 +103,7 @@ mod tests {
     use compute_kernel::{EntryPoint, Module, Source};
 
     use super::*;
-    use crate::{NativeHeader, NativeLanguage};
+    use crate::NativeHeader;
 
     #[test]
     fn l7_every_part_of_a_request_but_its_label_is_in_its_digest() {
@@ -101,7 +113,7 @@ mod tests {
         let (a, b, other) = (entry(two, "a"), entry(two, "b"), entry(&format!("{two} "), "a"));
         let request = |entry: &Arc<EntryPoint>, bounds, cancellable, print_room, label: &str| {
             let source = CompileSource::Portable(entry);
-            CompileRequest { source, bounds, cancellable, print_room, label }.digest()
+            CompileRequest { source, bounds, cancellable, print_room, strict: false, label }.digest()
         };
         let portable = |entry: &Arc<EntryPoint>, label: &str| request(entry, Bounds::Checked, false, 0, label);
         let source = NativeSource {
@@ -118,9 +130,15 @@ mod tests {
             let (mut source, mut interface) = (source.clone(), interface.clone());
             change(&mut source, &mut interface);
             let source = CompileSource::Native { source: &source, interface: &interface };
-            CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" }.digest()
+            CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "" }
+                .digest()
         };
         assert_eq!(portable(&a, "one"), portable(&a, "two"));
+        let strict = {
+            let source = CompileSource::Portable(&a);
+            CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: true, label: "" }
+                .digest()
+        };
         let all = [
             portable(&a, ""),
             portable(&b, ""),
@@ -129,6 +147,7 @@ mod tests {
             request(&a, Bounds::Validate, false, 0, ""),
             request(&a, Bounds::Checked, true, 0, ""),
             request(&a, Bounds::Checked, false, 1, ""),
+            strict,
             native(&|_, _| {}),
             native(&|source, _| source.language = NativeLanguage::HipCpp),
             native(&|source, _| source.code = b"xe".to_vec()),
@@ -144,5 +163,22 @@ mod tests {
             native(&|_, interface| interface.workgroup_memory = 1),
         ];
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn l7_only_what_a_compiler_makes_is_worth_keeping() {
+        use NativeLanguage as L;
+        let kept = |language, code: &str| {
+            let (code, headers) = (code.into(), Vec::new());
+            let source =
+                NativeSource { language, code, entry: String::new(), options: Vec::new(), headers, target: String::new() };
+            let interface = NativeInterface { parameters: Vec::new(), workgroup_size: [1; 3], workgroup_memory: 0 };
+            let source = CompileSource::Native { source: &source, interface: &interface };
+            let (bounds, cancellable, print_room, strict) = (Bounds::Checked, false, 0, false);
+            CompileRequest { source, bounds, cancellable, print_room, strict, label: "" }.can_be_kept()
+        };
+        assert!([L::CudaCpp, L::HipCpp, L::SpirV].into_iter().all(|language| kept(language, "")));
+        assert!(![L::CudaCpp, L::HipCpp].into_iter().any(|language| kept(language, "#include \"x\"")));
+        assert!(![L::Ptx, L::Cubin, L::CodeObject, L::Msl, L::Hlsl].into_iter().any(|language| kept(language, "")));
     }
 }

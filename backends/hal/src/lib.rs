@@ -17,6 +17,7 @@
 //! `docs/device-interface.md` holds the answer of each of the four devices to every method.
 
 mod artifact;
+mod closed;
 mod error;
 pub mod exit;
 mod graph;
@@ -172,6 +173,8 @@ pub struct Capabilities {
     pub validate: bool,
     /// A running kernel can be cancelled by a time limit.
     pub time_limit: bool,
+    /// [`CompileRequest::strict`] works.
+    pub strict: bool,
     /// Accepted work may fail late even without validate mode and time limits (batched submission, delayed driver errors), so
     /// everything is journaled (T13).
     pub fails_late: bool,
@@ -227,6 +230,8 @@ pub struct CompileRequest<'a> {
     pub cancellable: bool,
     /// Bytes of room for what a launch prints; 0: nobody listens. See [`kernel::lower::Lowering`].
     pub print_room: u32,
+    /// Whether its results have the same bits on every device that can do that ([`Capabilities::strict`]).
+    pub strict: bool,
     /// The caller's label, for messages.
     pub label: &'a str,
 }
@@ -235,7 +240,7 @@ pub struct CompileRequest<'a> {
 pub enum CompileSource<'a> {
     /// A portable kernel, meaning fixed.
     Portable(&'a Arc<kernel::EntryPoint>),
-    /// A source that the device has said suits it ([`Device::fit`]), and what is declared of it. Nothing of what the request says of bounds and prints is meant for it.
+    /// A source that the device has said suits it ([`Device::fit`]), and what is declared of it. Nothing of what the request says of bounds, prints and bits is meant for it.
     Native {
         /// The source.
         source: &'a NativeSource,

@@ -82,6 +82,9 @@ impl Kernel {
                 return passthrough::compile(compiler, id, request.label, source, interface);
             }
         };
+        if request.strict {
+            return Err(DeviceError::Unsupported("kernels with the same bits on every device"));
+        }
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: false, print_room, names: None };
         let internal = |found: compute_hal::kernel::Diagnostics| DeviceError::Internal(found.text);

@@ -90,7 +90,7 @@ fn sliced(source: &str, bounds: Bounds, slice_groups: u64, test: impl Fn(&WgpuDe
     let queue = device.open_queue().unwrap();
     let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
     let source = CompileSource::Portable(&entry);
-    let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "" };
+    let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "" };
     test(&device, &queue, device.compile(&request).unwrap());
 }
 
@@ -107,7 +107,8 @@ fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
         let queue = device.open_queue().unwrap();
         let block = Region { memory: device.allocate(40).unwrap(), offset: 0, size: 40 };
         let source = CompileSource::Portable(&entry);
-        let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+        let request =
+            CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "" };
         let kernel = device.compile(&request).unwrap();
         let before = device.submitted_for_test();
         let (grid, bindings) = (Grid::Direct([10, 1, 1]), [Binding::Buffer(block)]);

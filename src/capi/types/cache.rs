@@ -9,12 +9,16 @@ pub const COMPUTE_CACHE_ON: u32 = 1;
 /// A folder was given and is not used; `reason` says why.
 pub const COMPUTE_CACHE_REFUSED: u32 = 2;
 
-/// Chained to `compute_device_desc`: compiled portable kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
+/// Chained to `compute_device_desc`: compiled kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
 /// the same kernel, options, device, driver, compiler and version of this library to the letter; otherwise the kernel is compiled and the file replaced. Nothing about the
 /// folder is ever an error of a call: what is wrong is logged and counted (`compute_device_cache_info`). Any number of devices and processes may share one.
 ///
-/// **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, below folders
-/// that nobody else can replace; where the first two do not hold, it is not used. On systems without Unix's permissions that is for the caller to see to.
+/// Native sources are kept where they are compiled and are all that is read for that: C++ of vendors that includes nothing but its own headers, with options that name no
+/// files, and SPIR-V. Code needs no compiler, and what a driver makes of PTX it keeps itself.
+///
+/// **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, and so must
+/// all folders above it and links to it, but for those where everybody may only rename what is theirs (`/tmp`); a group with its owner's number is that owner. Otherwise it
+/// is not used. On systems without Unix's permissions that is for the caller to see to.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct compute_cache_desc {
@@ -28,7 +32,7 @@ pub struct compute_cache_desc {
     pub folder: *const c_char,
     /// Its length.
     pub folder_length: usize,
-    /// Bytes of kernels in the folder, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
+    /// Bytes that kernels may take in the folder, in blocks of 4096, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
     /// it by that for a while.
     pub max_bytes: u64,
 }
@@ -57,7 +61,7 @@ pub struct compute_cache_info {
     pub bytes_read: u64,
     /// Bytes that were written.
     pub bytes_written: u64,
-    /// Bytes of kernels that the folder may have.
+    /// Bytes that kernels may take in the folder.
     pub max_bytes: u64,
     /// Why the folder is not used, NUL-terminated, cut to fit; else empty.
     pub reason: [c_char; 256],

@@ -23,17 +23,16 @@ pub(super) const HEAD: usize = DIGEST + 32;
 /// A larger artifact is not kept, and a larger file is none of ours.
 pub(super) const MOST: u64 = 64 << 20;
 
-/// The file for an artifact.
-pub(super) fn seal(key: &Key, artifact: &[u8]) -> Vec<u8> {
-    let mut file = Vec::with_capacity(HEAD + artifact.len());
-    file.extend(MAGIC);
-    file.extend(VERSION.to_le_bytes());
-    file.extend([0; 4]);
-    file.extend(key);
-    file.extend((artifact.len() as u64).to_le_bytes());
-    file.extend(digest(&file, artifact));
-    file.extend(artifact);
-    file
+/// What goes before an artifact in its file. Apart from it, as an artifact may be large and need not be copied.
+pub(super) fn seal(key: &Key, artifact: &[u8]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    let length = (artifact.len() as u64).to_le_bytes();
+    let parts = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; 4], key, &length];
+    let places = head.iter_mut().zip(parts.into_iter().flatten());
+    places.for_each(|(place, byte)| *place = *byte);
+    let (said, digest_place) = head.split_at_mut(DIGEST);
+    digest_place.copy_from_slice(&digest(said, artifact));
+    head
 }
 
 /// The artifact in a file, or what is wrong with it.
@@ -68,16 +67,20 @@ fn digest(head: &[u8], artifact: &[u8]) -> [u8; 32] {
 mod tests {
     use super::*;
 
+    fn file(key: &Key, artifact: &[u8]) -> Vec<u8> {
+        [&seal(key, artifact), artifact].concat()
+    }
+
     #[test]
     fn l7_an_entry_gives_back_what_went_in() {
         for artifact in [&b""[..], b"x", &[7; 1000]] {
-            assert_eq!(open(&[1; 32], &seal(&[1; 32], artifact)), Ok(artifact));
+            assert_eq!(open(&[1; 32], &file(&[1; 32], artifact)), Ok(artifact));
         }
     }
 
     #[test]
     fn l7_any_other_byte_anywhere_is_noticed() {
-        let file = seal(&[1; 32], b"some code");
+        let file = file(&[1; 32], b"some code");
         for at in 0..file.len() {
             for change in [1, 0x80, 0xff] {
                 let mut changed = file.clone();

@@ -1,12 +1,13 @@
 //! The folder of the cache: who may own it, and reading, replacing and removing files in it. Knows nothing of kernels.
 //!
-//! Whoever can write to the folder can have this process run code of theirs. So a folder that others may write to is not used. What is there is still not
-//! believed: a name may lead to anything.
+//! Whoever can write to the folder can have this process run code of theirs. So a folder that others may write to, or put another in place of, is not used. What is
+//! there is still not believed: a name may lead to anything.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::Process;
@@ -20,6 +21,8 @@ const UNFINISHED: &str = ".tmp";
 const LETTERS: usize = 64;
 /// After that an unfinished file is one that its process left.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
+/// What a file takes on disk is a multiple of this on most systems; small files would otherwise count for next to nothing.
+const BLOCK: u64 = 4096;
 
 /// A folder that may be used.
 pub(super) struct Folder {
@@ -35,6 +38,11 @@ pub(super) enum Found {
     Bytes(Vec<u8>, File),
 }
 
+/// Bytes that a file of this size takes on disk.
+pub(super) fn taken(size: u64) -> u64 {
+    size.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX)
+}
+
 /// What went out of a folder, and what is left in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
@@ -45,12 +53,20 @@ pub(super) struct Swept {
 impl Folder {
     /// Makes it unless it is there, for this user alone. `Err`: why it is not used.
     pub(super) fn open(path: &Path, process: Process) -> Result<Self, String> {
+        let path = std::path::absolute(path).map_err(|why| format!("it cannot be found: {why}"))?;
         if !path.is_dir() {
-            make(path).map_err(|why| format!("it cannot be made: {why}"))?;
+            make(&path).map_err(|why| format!("it cannot be made: {why}"))?;
         }
+        // Who can change where links lead on the way, and then what is there.
+        check_way(&path, &process)?;
         // From here on what it is now, wherever links lead later.
         let path = fs::canonicalize(path).map_err(|why| format!("it cannot be found: {why}"))?;
-        check(&path, &process)?;
+        check_way(&path, &process)?;
+        let facts = fs::metadata(&path).map_err(|why| why.to_string())?;
+        if !facts.is_dir() {
+            return Err("it is no folder".into());
+        }
+        owned(&facts, &process)?;
         Ok(Self { path, process })
     }
 
@@ -84,20 +100,19 @@ impl Folder {
     }
 
     /// Puts a file in place of what is there, as a whole: others see the one before or this one.
-    pub(super) fn replace(&self, key: &str, bytes: &[u8]) -> Result<(), String> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        if bytes.len() as u64 > self.process.largest_file {
-            return Err(format!(
-                "it has {} bytes, and files of this process may have {}",
-                bytes.len(),
-                self.process.largest_file
-            ));
+    pub(super) fn replace(&self, key: &str, head: &[u8], artifact: &[u8]) -> Result<(), String> {
+        let (size, most) = (head.len().saturating_add(artifact.len()), self.process.largest_file);
+        if size as u64 > most {
+            return Err(format!("it has {size} bytes, and files of this process may have {most}"));
         }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let unfinished = self.path.join(format!("{key}.{}.{number}{UNFINISHED}", std::process::id()));
-        // Not synced: what a crash of the system leaves is noticed by its digest.
-        let written = create_plain(&unfinished)
-            .and_then(|mut file| file.write_all(bytes))
+        // A number of the process's would not do: processes that share a folder may be in namespaces where their numbers are the same.
+        let random = RandomState::new().build_hasher().finish();
+        let unfinished = self.path.join(format!("{key}.{random:016x}{UNFINISHED}"));
+        let mut file = create_plain(&unfinished).map_err(|why| why.to_string())?;
+        // Not synced: what a crash of the system leaves is noticed by its digest, and a kernel is soon compiled.
+        let written = file
+            .write_all(head)
+            .and_then(|()| file.write_all(artifact))
             .and_then(|()| fs::rename(&unfinished, self.path.join(format!("{key}{SUFFIX}"))));
         written.map_err(|why| {
             let _ = fs::remove_file(&unfinished);
@@ -116,8 +131,9 @@ impl Folder {
             let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             match kind {
                 Kind::Whole if !facts.is_dir() => {
-                    swept.bytes = swept.bytes.saturating_add(facts.len());
-                    files.push((used, facts.len(), entry.path()));
+                    let size = taken(facts.len());
+                    swept.bytes = swept.bytes.saturating_add(size);
+                    files.push((used, size, entry.path()));
                 }
                 Kind::Unfinished if used.elapsed().is_ok_and(|age| age > LEFT_AFTER) => drop(fs::remove_file(entry.path())),
                 Kind::Whole | Kind::Unfinished => {}
@@ -133,7 +149,7 @@ impl Folder {
                 if fs::remove_file(path).is_ok() {
                     swept.removed += 1;
                 }
-                swept.bytes -= size;
+                swept.bytes = swept.bytes.saturating_sub(size);
             }
         }
         swept
@@ -168,9 +184,12 @@ mod system {
 
     /// Others may write.
     const OTHERS_WRITE: u32 = 0o022;
-    const ALL_WRITE: u32 = 0o002;
+    const GROUP_WRITES: u32 = 0o020;
     /// In such a folder one may only rename what is one's own.
     const STICKY: u32 = 0o1000;
+    /// Whoever has no number in the namespace that this process is in: there it is the user of all that the namespace's makers left outside, the system's folders among
+    /// them. Who that is cannot be told, so it counts as root, above the folder only.
+    const UNKNOWN: u32 = 65534;
 
     pub(super) fn make(path: &Path) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -195,12 +214,23 @@ mod system {
         Ok(())
     }
 
-    pub(super) fn check(path: &Path, process: &Process) -> Result<(), String> {
-        owned(&fs::metadata(path).map_err(|why| why.to_string())?, process)?;
-        for above in path.ancestors().skip(1) {
-            let mode = fs::metadata(above).map_err(|why| why.to_string())?.mode();
-            if mode & ALL_WRITE != 0 && mode & STICKY == 0 {
-                return Err(format!("anybody may replace it: {} has mode {:04o}", above.display(), mode & 0o7777));
+    /// Whether somebody else can put another folder in place of one, at whatever step of its path.
+    pub(super) fn check_way(path: &Path, process: &Process) -> Result<(), String> {
+        for step in path.ancestors() {
+            // Of a link itself: whose it is says who can make it lead elsewhere.
+            let facts = fs::symlink_metadata(step).map_err(|why| format!("{}: {why}", step.display()))?;
+            let (owner, mode) = (facts.uid(), facts.mode());
+            let at = step.display();
+            if step == path && !facts.is_symlink() {
+                continue;
+            }
+            if ![process.user, 0, UNKNOWN].contains(&owner) {
+                return Err(format!("somebody may replace it: {at} belongs to user {owner}"));
+            }
+            // A group with the number of its only user is that user.
+            let others = if facts.gid() == owner { OTHERS_WRITE & !GROUP_WRITES } else { OTHERS_WRITE };
+            if facts.is_dir() && mode & others != 0 && mode & STICKY == 0 {
+                return Err(format!("somebody may replace it: {at} has mode {:04o}", mode & 0o7777));
             }
         }
         Ok(())
@@ -228,9 +258,9 @@ mod system {
         Ok(())
     }
 
-    pub(super) fn check(_: &Path, _: &Process) -> Result<(), String> {
+    pub(super) fn check_way(_: &Path, _: &Process) -> Result<(), String> {
         Ok(())
     }
 }
 
-use system::{check, create_plain, make, open_plain, owned};
+use system::{check_way, create_plain, make, open_plain, owned};

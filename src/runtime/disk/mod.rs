@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use compute_hal as hal;
-use hal::{CompileRequest, CompileSource, DeviceError, KernelId};
+use hal::{CompileRequest, DeviceError, KernelId};
 
 use super::log;
 use entry::Key;
-use folder::{Folder, Found};
+use folder::{Folder, Found, taken};
 
 /// Bytes that a folder holds when nothing else is said.
 pub const DEFAULT_LIMIT: u64 = 256 << 20;
@@ -39,7 +39,7 @@ pub struct Process {
 pub struct DiskOptions {
     /// The folder; made if it is not there.
     pub folder: PathBuf,
-    /// Bytes of files in it; 0: [`DEFAULT_LIMIT`].
+    /// Bytes of files in it, each a multiple of 4096; 0: [`DEFAULT_LIMIT`].
     pub limit: u64,
     /// Who asks.
     pub process: Process,
@@ -134,8 +134,10 @@ impl Disk {
 
     /// The kernel from disk if it is there and good; else compiled, and kept.
     pub(crate) fn compile(&self, native: &dyn hal::Device, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
-        // A native source may include files that are no part of the request, and what is code already needs no compiler.
-        let (CompileSource::Portable(_), Ok(folder)) = (&request.source, &self.folder) else { return native.compile(request) };
+        let folder = match &self.folder {
+            Ok(folder) if request.can_be_kept() => folder,
+            _ => return native.compile(request),
+        };
         let key = self.key(request);
         let name = blake3::Hash::from_bytes(key).to_hex();
         if let Some(kernel) = self.fetch(folder, native, request, (&key, &name))? {
@@ -182,17 +184,18 @@ impl Disk {
     }
 
     fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8]) {
-        let size = artifact.len() as u64;
-        let kept = match size.saturating_add(entry::HEAD as u64) {
-            all if size > entry::MOST || all > self.limit => Err(format!("it has {size} bytes, which is too large")),
-            _ => folder.replace(name, &entry::seal(key, artifact)),
+        let size = (artifact.len() as u64).saturating_add(entry::HEAD as u64);
+        let kept = match taken(size) {
+            all if size > entry::MOST || all > self.limit => {
+                Err(format!("{size} bytes are too large for the folder's {}", self.limit))
+            }
+            _ => folder.replace(name, &entry::seal(key, artifact), artifact),
         };
         match kept {
             Ok(()) => {
-                let size = size + entry::HEAD as u64;
                 add(&self.counts.stored, 1);
                 add(&self.counts.bytes_written, size);
-                self.bound(folder, size);
+                self.bound(folder, taken(size));
             }
             Err(why) => {
                 add(&self.counts.failed, 1);
