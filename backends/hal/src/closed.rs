@@ -63,6 +63,8 @@ const BEGINNINGS: &[&str] = &[
 ];
 /// What directives that read files, or ask whether there is one, have in them.
 const WORDS: &[&str] = &["include", "embed", "import"];
+/// Wherever they stand, an assembler's directives that read files, and what differs each time.
+const ANYWHERE: &[&str] = &[".incbin", ".include", "__DATE__", "__TIME__", "__TIMESTAMP__"];
 
 impl NativeSource {
     /// Whether it is compiled from nothing but itself and its headers.
@@ -79,10 +81,9 @@ impl NativeSource {
         let text = String::from_utf8_lossy(text);
         // Lines that end so go on.
         let text = text.replace('\r', "").replace("\\\n", "");
-        text.lines().filter(|line| may_read(line)).all(|line| {
-            let file = included(line);
-            file.is_some_and(|file| self.headers.iter().any(|header| header.name == file))
-        })
+        let is_there = |file: &str| self.headers.iter().any(|header| header.name == file);
+        !ANYWHERE.iter().any(|word| text.contains(word))
+            && text.lines().filter(|line| may_read(line)).all(|line| included(line).is_some_and(is_there))
     }
 }
 
@@ -169,6 +170,8 @@ mod tests {
             "#include_next <mine.h>",
             "#import \"mine.h\"",
             "#embed \"mine.h\"",
+            "asm(\".incbin \\\"x\\\"\");",
+            "const char* when = __TIME__;",
             "_Pragma(\"include_alias(a, b)\")",
             "\n#include \"mine.h\"\n#include \"beside.h\"\n",
         ] {
