@@ -1,4 +1,5 @@
-//! What compiling kernels costs, by stage and by length of the source, and how fast the compiled code is on the cpu device: `cargo bench --bench kernels`.
+//! What compiling kernels costs, by stage and by length of the source, and how fast the compiled code is on the cpu device: `cargo bench --bench kernels`; with
+//! `-- disk` only what the cache on disk saves (L7).
 //!
 //! Speed is processor time of the whole process over the work, so neighbours do not count and threads do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
@@ -13,7 +14,7 @@ use compute::runtime::{
     self, Binding, Buffer, BufferOptions, Compile, Device, DeviceOptions, Grid, Input, Kernel, KernelOptions, Launch, Mode,
     Place, Stream,
 };
-use compute_hal::{CompileRequest, CompileSource};
+use compute_hal::{CompileRequest, CompileSource, OpenOptions};
 use compute_kernel::reflection::Bounds;
 use compute_kernel::{Language, Module, Source};
 
@@ -110,6 +111,7 @@ fn options(source: &str, bounds: Bounds) -> KernelOptions {
         bounds,
         compile: Compile::Now,
         print_size: 0,
+        strict: false,
         time_limit: 0,
     }
 }
@@ -127,6 +129,7 @@ fn stages(source: &str) -> [Duration; 3] {
             bounds: Bounds::Checked,
             cancellable: false,
             print_room: 0,
+            strict: false,
             label: "",
         };
         let mut made = None;
@@ -206,6 +209,78 @@ fn compilation() {
     }
 }
 
+/// What it takes to compile a kernel for the device, and to restore it from bytes; the bytes.
+fn kept(backend: &str, source: &str) -> Option<(Duration, Duration, usize)> {
+    let options = OpenOptions { artifacts: true, ..OpenOptions::default() };
+    let (native, _) = registry::open(Some(backend), 0, &options)?.ok()?;
+    native.artifact_identity()?;
+    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+    let source = CompileSource::Portable(&entry);
+    let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "" };
+    let mut artifact = Vec::new();
+    let compile = median(15, || {
+        let mut made = None;
+        let time = took(|| made = Some(native.compile(&request).unwrap()));
+        artifact = native.artifact(made.unwrap()).unwrap();
+        native.drop_kernel(made.unwrap());
+        time
+    });
+    let restore = median(15, || {
+        let mut made = None;
+        let time = took(|| made = Some(native.restore(&request, &artifact).unwrap()));
+        native.drop_kernel(made.unwrap());
+        time
+    });
+    Some((compile, restore, artifact.len()))
+}
+
+/// Kernels made by a new device, with nothing in the folder and then with all of them.
+fn cold_and_warm(backend: &str, sources: &[String]) -> Option<[Duration; 3]> {
+    let folder = std::env::temp_dir().join(format!("libcompute-bench-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    // SAFETY: it has no conditions.
+    let process = runtime::Process { user: unsafe { libc::geteuid() }, largest_file: u64::MAX };
+    let disk = runtime::DiskOptions { folder: folder.clone(), limit: 0, process };
+    let make = |disk: Option<runtime::DiskOptions>| {
+        let open = OpenOptions { artifacts: disk.is_some(), ..OpenOptions::default() };
+        let (native, _) = registry::open(Some(backend), 0, &open)?.ok()?;
+        let device = Device::new(native, &DeviceOptions { disk, open, ..DeviceOptions::default() }).unwrap();
+        let start = Instant::now();
+        let kernels: Vec<_> =
+            sources.iter().map(|source| Kernel::new(&device, &options(source, Bounds::Checked)).unwrap()).collect();
+        let time = start.elapsed();
+        drop(kernels);
+        Some(time)
+    };
+    let times = [make(None), make(Some(disk.clone())), make(Some(disk))];
+    std::fs::remove_dir_all(folder).unwrap();
+    let [without, cold, warm] = times;
+    Some([without?, cold?, warm?])
+}
+
+fn disk() {
+    println!("from disk, ms: compiled, restored, their ratio, bytes (processor time, medians of 15)");
+    for backend in ["cpu", "wgpu"] {
+        let long = [100, 1000, 4000].map(long_source);
+        let named = CASES.iter().map(|case| (case.name.to_owned(), case.source));
+        for (name, source) in
+            named.chain(long.iter().map(|source| (format!("{} lines", source.lines().count()), source.as_str())))
+        {
+            let Some((compile, restore, size)) = kept(backend, source) else { continue };
+            let [compile, restore] = [compile, restore].map(milliseconds);
+            println!("{backend:5} {name:12} {compile:.3} {restore:.3} {:.1} {size}", compile / restore);
+        }
+        let sources: Vec<_> = (0..200).map(|i| CASES[2].source.replace("sum = 0.0", &format!("sum = {i}.0"))).collect();
+        if let Some(times) = cold_and_warm(backend, &sources) {
+            let [without, cold, warm] = times.map(milliseconds);
+            println!(
+                "{backend:5} 200 kernels, ms on the clock: {without:.0} without a folder, {cold:.0} into an empty one, {warm:.0} from it"
+            );
+        }
+    }
+}
+
 /// A software Vulkan driver, to compare with; processor time counts for both.
 fn lavapipe() -> Option<u32> {
     let found: Vec<_> = registry::probe(Some("wgpu")).into_iter().flat_map(|found| found.probe.devices).collect();
@@ -260,7 +335,11 @@ fn speed(case: &Case, bounds: Bounds, (backend, index): (&str, u32)) -> f64 {
 }
 
 fn main() {
+    if std::env::args().any(|argument| argument == "disk") {
+        return disk();
+    }
     compilation();
+    disk();
     println!(
         "speed on the cpu device, ns of processor time per unit of work (medians of 9): checked, unchecked, validate, and a software Vulkan driver's to checked"
     );

@@ -64,6 +64,7 @@ fn main() {
     let device = Device::new(native, &DeviceOptions::default()).unwrap();
     let options = KernelOptions {
         print_size: 0,
+        strict: false,
         language: Some(Language::Wgsl),
         source: SOURCE.into(),
         native: None,

@@ -85,6 +85,8 @@ static void bad_devices(void)
     EACH_BAD(compute_device, compute_device_retain(h, E));
     EACH_BAD(compute_device, compute_device_destroy(h, E));
     EACH_BAD(compute_device, compute_device_get_info(h, &info, E));
+    compute_cache_info cached = COMPUTE_CACHE_INFO_INIT;
+    EACH_BAD(compute_device, compute_device_cache_info(h, &cached, E));
     EACH_BAD(compute_device, compute_device_status(h, E));
     EACH_BAD(compute_device, compute_device_set_queues(h, 1, E));
     EACH_BAD(compute_device, compute_device_lock(h, E));
@@ -426,6 +428,7 @@ static void bad_device_calls(void)
     CHECK(out == NULL);
 
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_get_info(device, NULL, E));
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_cache_info(device, NULL, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_memory_usage(device, NULL, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_set_queues(device, 0, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_set_queues(device, UINT32_MAX, E));
@@ -763,6 +766,7 @@ TEST(ffi_01_bad_calls_without_an_error_pointer_answer_the_same)
     compute_list_desc_init(NULL);
     compute_device_desc_init(NULL);
     compute_fault_desc_init(NULL);
+    compute_cache_desc_init(NULL);
     compute_stream_desc_init(NULL);
     compute_buffer_desc_init(NULL);
     compute_kernel_desc_init(NULL);

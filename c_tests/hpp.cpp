@@ -44,6 +44,10 @@ void work_goes_through_and_comes_back() {
     CHECK(add.binding("amount").kind == COMPUTE_BINDING_UNIFORM && add.info().workgroup_size[0] == 64);
     CHECK(device.info().kind == COMPUTE_DEVICE_CPU && device.memory_usage().buffers == 2);
     CHECK(!compute::devices().empty());
+    CHECK(device.cache_info().state == COMPUTE_CACHE_NONE);
+    // Anybody may write to that folder, so it is not used.
+    compute::device cached(compute_device_desc COMPUTE_DEVICE_DESC_INIT, "/tmp");
+    CHECK(cached.cache_info().state == COMPUTE_CACHE_REFUSED && std::strstr(cached.cache_info().reason, "others may write"));
     compute::exclusive held(device);
 }
 

@@ -59,10 +59,10 @@ static compute_status open_one(const void *desc)
     compute_device_release(made);
     return status;
 }
-static compute_status open_faulty_one(const void *fault)
+static compute_status open_chained(const void *next)
 {
     compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
-    desc.next = fault;
+    desc.next = next;
     return open_one(&desc);
 }
 static compute_status create_builder(const void *desc)
@@ -205,7 +205,12 @@ TEST(ffi_02_input_structs_may_be_older_or_newer_and_nothing_past_them_is_read)
     check_reader("strided", &word, sizeof word, UP_TO(compute_strided_desc, to_strides), write_strided);
     check_reader("tensor", &tensor, sizeof tensor, UP_TO(compute_tensor_desc, element_size), lay_out);
     check_reader("device", &open, sizeof open, UP_TO(compute_device_desc, index), open_one);
-    check_reader("fault", &fault, sizeof fault, UP_TO(compute_fault_desc, how), open_faulty_one);
+    check_reader("fault", &fault, sizeof fault, UP_TO(compute_fault_desc, how), open_chained);
+    /* Not used, as anybody may write to it; the struct is read all the same. */
+    compute_cache_desc cache = COMPUTE_CACHE_DESC_INIT;
+    cache.folder = "/tmp";
+    cache.folder_length = 4;
+    check_reader("cache", &cache, sizeof cache, UP_TO(compute_cache_desc, folder_length), open_chained);
 }
 
 /* ---- structs that the library fills ---- */
@@ -214,6 +219,7 @@ typedef compute_status (*writer)(void *info);
 static compute_error example;
 
 static compute_status get_device(void *info) { return compute_device_get_info(device, (compute_device_info *)info, E); }
+static compute_status get_cache(void *info) { return compute_device_cache_info(device, (compute_cache_info *)info, E); }
 static compute_status get_listed(void *info)
 {
     size_t count = 0, size = 0;
@@ -321,6 +327,7 @@ TEST(ffi_02_output_structs_may_be_older_or_newer_and_nothing_past_them_is_writte
     check_writer("compaction info", sizeof(compute_compaction_info), UP_TO(compute_compaction_info, reserved), get_compaction);
     check_writer("tensor place", sizeof(compute_tensor_place), UP_TO(compute_tensor_place, rank), get_place);
     check_writer("native info", sizeof(compute_native_info), UP_TO(compute_native_info, size), get_native);
+    check_writer("cache info", sizeof(compute_cache_info), UP_TO(compute_cache_info, hits), get_cache);
     check_writer("kernel info", sizeof(compute_kernel_info), UP_TO(compute_kernel_info, binding_count), get_kernel);
     check_writer("binding info", sizeof(compute_binding_info), UP_TO(compute_binding_info, group), get_binding);
     check_writer("override info", sizeof(compute_override_info), UP_TO(compute_override_info, id), get_override);

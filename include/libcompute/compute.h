@@ -70,6 +70,9 @@
 /* Memory can be host-visible. */
 #define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
 
+/* `COMPUTE_KERNEL_FLAG_STRICT`. */
+#define COMPUTE_CAPABILITY_STRICT (UINT64_C(1) << 8)
+
 /* What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats. */
 #define COMPUTE_FEATURE_F16 (UINT64_C(1) << 0)
 
@@ -102,6 +105,9 @@
 
 /* `compute_vulkan_desc` */
 #define COMPUTE_CHAINED_VULKAN 3
+
+/* `compute_cache_desc` */
+#define COMPUTE_CHAINED_CACHE 5
 
 /* `compute_native_desc` */
 #define COMPUTE_CHAINED_NATIVE 4
@@ -195,6 +201,15 @@
 /* A pool whose pages hold one allocation each. */
 #define COMPUTE_POOL_EXCLUSIVE 2
 
+/* In `compute_cache_info.state`: the device was opened without a folder. */
+#define COMPUTE_CACHE_NONE 0
+
+/* Kernels are looked for in the folder, and kept there. */
+#define COMPUTE_CACHE_ON 1
+
+/* A folder was given and is not used; `reason` says why. */
+#define COMPUTE_CACHE_REFUSED 2
+
 /* What the source is: SPIR-V begins with its magic number, GLSL with `#version` (after comments and blanks); the rest is WGSL. */
 #define COMPUTE_LANGUAGE_AUTO 0
 
@@ -233,6 +248,10 @@
 
 /* The value of the constant is its `integer`. */
 #define COMPUTE_CONSTANT_U64 2
+
+/* The portable source gives the same bits on every device with `COMPUTE_CAPABILITY_STRICT`: nothing is contracted, and functions are those of the cpu device. What that
+ * excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them. */
+#define COMPUTE_KERNEL_FLAG_STRICT (UINT64_C(1) << 0)
 
 /* `#include "path"` */
 #define COMPUTE_INCLUDE_QUOTE 0
@@ -431,6 +450,37 @@ typedef struct compute_stream_s compute_stream_s;
  * -4xx the kernel, -5xx bytes that cannot be trusted, -6xx a bug of the library. */
 typedef int32_t compute_status;
 
+/* A device: owns memory and streams. Not an address; NULL is none. */
+typedef struct compute_device_s *compute_device;
+
+/* What a device's cache on disk has done. Filled by `compute_device_cache_info`. */
+typedef struct compute_cache_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CACHE_...` */
+    uint32_t state;
+    /* Kernels that came from the folder. */
+    uint64_t hits;
+    /* Kernels that were not there. */
+    uint64_t misses;
+    /* Files that were there and not taken: damaged, of something else, or unreadable. */
+    uint64_t rejected;
+    /* Kernels that were put there. */
+    uint64_t stored;
+    /* Kernels that could not be put there. */
+    uint64_t failed;
+    /* Files that this device removed because there were too many bytes. */
+    uint64_t evicted;
+    /* Bytes that hits have read. */
+    uint64_t bytes_read;
+    /* Bytes that were written. */
+    uint64_t bytes_written;
+    /* Bytes that kernels may take in the folder. */
+    uint64_t max_bytes;
+    /* Why the folder is not used, NUL-terminated, cut to fit; else empty. */
+    char reason[256];
+} compute_cache_info;
+
 /* What went wrong: immutable, usable from any thread, released by the caller. */
 typedef struct compute_error_s *compute_error;
 
@@ -475,7 +525,8 @@ typedef struct compute_device_desc {
     uint32_t queues;
     /* `COMPUTE_DEVICE_FLAG_...` */
     uint64_t flags;
-    /* Fault injection for tests of error paths: `compute_fault_desc`; else NULL. */
+    /* Compiled kernels on disk: `compute_cache_desc`; the host's own GPU: `compute_vulkan_desc`; fault injection for tests of error paths: `compute_fault_desc`;
+     * else NULL. */
     const void *next;
     /* Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB). */
     uint64_t idle_bytes;
@@ -575,6 +626,32 @@ typedef struct compute_vulkan_desc {
     void *user;
 } compute_vulkan_desc;
 
+/* Chained to `compute_device_desc`: compiled kernels are kept in a folder, where later devices and processes find them (L7). What is there is taken only if it is whole, and of
+ * the same kernel, options, device, driver, compiler and version of this library to the letter; otherwise the kernel is compiled and the file replaced. Nothing about the
+ * folder is ever an error of a call: what is wrong is logged and counted (`compute_device_cache_info`). Any number of devices and processes may share one.
+ *
+ * Native sources are kept where they are compiled and are all that is read for that: C++ of vendors that includes nothing but its own headers, with options that name no
+ * files, and SPIR-V. Code needs no compiler, and what a driver makes of PTX it keeps itself.
+ *
+ * **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, and so must
+ * all folders above it and links to it, but for those where everybody may only rename what is theirs (`/tmp`); a group with its owner's number is that owner. Otherwise it
+ * is not used. On systems without Unix's permissions that is for the caller to see to. */
+typedef struct compute_cache_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CHAINED_CACHE` */
+    uint32_t kind;
+    /* The next one, or NULL. */
+    const void *next;
+    /* Path of the folder; made, for this user alone, if it is not there. */
+    const char *folder;
+    /* Its length. */
+    size_t folder_length;
+    /* Bytes that kernels may take in the folder, in blocks of 4096, beyond which those used longest ago are removed; 0: 256 MiB. Each process looks when it has written an eighth of it, so several may exceed
+     * it by that for a while. */
+    uint64_t max_bytes;
+} compute_cache_desc;
+
 /* How to make a stream. */
 typedef struct compute_stream_desc {
     /* Size of the caller's struct. */
@@ -661,6 +738,8 @@ typedef struct compute_kernel_desc {
     const void *next;
     /* Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number. */
     uint64_t print_size;
+    /* `COMPUTE_KERNEL_FLAG_...` */
+    uint64_t flags;
 } compute_kernel_desc;
 
 /* What an `#include` asks for. The strings end in a NUL byte and live for the call. */
@@ -966,9 +1045,6 @@ typedef struct compute_device_info {
     /* `COMPUTE_FEATURE_...` */
     uint64_t features;
 } compute_device_info;
-
-/* A device: owns memory and streams. Not an address; NULL is none. */
-typedef struct compute_device_s *compute_device;
 
 /* A moment in a stream's work, or the completion of an asynchronous read. */
 typedef struct compute_event_s *compute_event;
@@ -1803,24 +1879,10 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
-    /* `compute_graph_builder_add_copy_strided` */
-    compute_status (*graph_builder_add_copy_strided)(compute_graph_builder builder,
-                                                     const struct compute_view *from,
-                                                     const struct compute_view *to,
-                                                     const struct compute_strided_desc *desc,
-                                                     const char *label,
-                                                     size_t label_length,
-                                                     const compute_node *after,
-                                                     size_t after_count,
-                                                     compute_node *out_node,
-                                                     compute_error *out_error);
-    /* `compute_graph_update_copy_strided` */
-    compute_status (*graph_update_copy_strided)(compute_graph graph,
-                                                compute_node node,
-                                                const struct compute_view *from,
-                                                const struct compute_view *to,
-                                                const struct compute_strided_desc *desc,
-                                                compute_error *out_error);
+    /* `compute_cache_desc_init` */
+    void (*cache_desc_init)(struct compute_cache_desc *desc);
+    /* `compute_device_cache_info` */
+    compute_status (*device_cache_info)(compute_device device, struct compute_cache_info *info, compute_error *out_error);
 } compute_table;
 
 /* Success. */
@@ -1977,7 +2039,9 @@ typedef struct compute_table {
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0 }
+#define COMPUTE_CACHE_DESC_INIT { sizeof(struct compute_cache_desc), COMPUTE_CHAINED_CACHE, NULL, NULL, 0, 0 }
+#define COMPUTE_CACHE_INFO_INIT { sizeof(struct compute_cache_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
+#define COMPUTE_KERNEL_DESC_INIT { sizeof(struct compute_kernel_desc), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_INCLUDE_REQUEST_INIT { sizeof(struct compute_include_request), 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_ANSWER_INIT { sizeof(struct compute_include_answer), 0, NULL, 0, NULL, 0, NULL, 0 }
 #define COMPUTE_INCLUDE_DESC_INIT { sizeof(struct compute_include_desc), COMPUTE_CHAINED_INCLUDE, NULL, NULL, NULL }
@@ -1995,6 +2059,13 @@ typedef struct compute_table {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/* What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_cache_info(compute_device device,
+                                         struct compute_cache_info *info,
+                                         compute_error *out_error);
 
 /* The version of the library, "major.minor.patch". Never NULL; never freed. From any thread, and in a forked child too. */
 const char *compute_version(void);
@@ -2042,6 +2113,11 @@ void compute_fault_desc_init(struct compute_fault_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_vulkan_desc_init(struct compute_vulkan_desc *desc);
+
+/* Makes `*desc` a `compute_cache_desc` of its kind that names no folder.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_cache_desc_init(struct compute_cache_desc *desc);
 
 /* Makes `*desc` a `compute_stream_desc` with every default.
  *
@@ -2215,6 +2291,13 @@ compute_status compute_device_inject_fault(compute_device device,
  *
  * Pointers: `calls` is writable; `out_error` is writable, or NULL. */
 compute_status compute_device_fault_calls(compute_device device, uint64_t *calls, compute_error *out_error);
+
+/* What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.
+ *
+ * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
+compute_status compute_device_cache_info(compute_device device,
+                                         struct compute_cache_info *info,
+                                         compute_error *out_error);
 
 /* Makes a stream. The caller releases it. `desc` may be NULL.
  *
@@ -2719,8 +2802,8 @@ compute_status compute_stream_prepare_capture(compute_stream stream,
  * `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
  * `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
  *
- * Until it ends, launches, copies (with strides, too) and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
- * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, buffers that the memory at hand
+ * Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+ * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
  * has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
  * gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
  *
@@ -2793,23 +2876,6 @@ compute_status compute_graph_builder_add_copy(compute_graph_builder builder,
                                               size_t after_count,
                                               compute_node *out_node,
                                               compute_error *out_error);
-
-/* Adds a copy of the elements of a tensor, as `compute_stream_copy_strided` does it: up to some hundred rows it touches the bytes of these and no others. Of more, it counts as
- * reading all of the bytes from the first row of the source to the last, and as writing a part of those of the destination. As
- * `compute_graph_builder_add_launch`. `label` may be NULL.
- *
- * Pointers: `from`, `to` and `desc` and what it points to are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are
- * writable, or NULL. */
-compute_status compute_graph_builder_add_copy_strided(compute_graph_builder builder,
-                                                      const struct compute_view *from,
-                                                      const struct compute_view *to,
-                                                      const struct compute_strided_desc *desc,
-                                                      const char *label,
-                                                      size_t label_length,
-                                                      const compute_node *after,
-                                                      size_t after_count,
-                                                      compute_node *out_node,
-                                                      compute_error *out_error);
 
 /* Adds a fill with a pattern of 1, 2, 4, 8 or 16 bytes. As `compute_graph_builder_add_launch`. `label` may be NULL.
  *
@@ -2888,16 +2954,6 @@ compute_status compute_graph_update_copy(compute_graph graph,
                                          const struct compute_view *from,
                                          const struct compute_view *to,
                                          compute_error *out_error);
-
-/* Gives a copy other views and another tensor, as `compute_graph_update_launch`. Copies with strides and without may take each other's place.
- *
- * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
-compute_status compute_graph_update_copy_strided(compute_graph graph,
-                                                 compute_node node,
-                                                 const struct compute_view *from,
-                                                 const struct compute_view *to,
-                                                 const struct compute_strided_desc *desc,
-                                                 compute_error *out_error);
 
 /* Gives a fill another view or pattern, as `compute_graph_update_launch`.
  *

@@ -195,6 +195,16 @@ public:
         open(desc);
     }
     explicit device(const compute_device_desc &desc) { open(desc); }
+    /// With compiled kernels kept in a folder, which must be this user's own: see `compute_cache_desc`.
+    device(compute_device_desc desc, std::string_view cache_folder, std::uint64_t max_bytes = 0) {
+        compute_cache_desc cache = COMPUTE_CACHE_DESC_INIT;
+        cache.next = desc.next;
+        cache.folder = cache_folder.data();
+        cache.folder_length = cache_folder.size();
+        cache.max_bytes = max_bytes;
+        desc.next = &cache;
+        open(desc);
+    }
     /// Takes a reference over.
     explicit device(compute_device handle) noexcept : owned(handle) {}
 
@@ -211,6 +221,12 @@ public:
         compute_memory_usage usage = COMPUTE_MEMORY_USAGE_INIT;
         detail::run([&](compute_error *failed) { return compute_device_memory_usage(handle_, &usage, failed); });
         return usage;
+    }
+    /// What the cache of compiled kernels on disk has done.
+    compute_cache_info cache_info() const {
+        compute_cache_info info = COMPUTE_CACHE_INFO_INIT;
+        detail::run([&](compute_error *failed) { return compute_device_cache_info(handle_, &info, failed); });
+        return info;
     }
     /// Gives every page back to the driver that holds nothing, over all streams.
     void cleanup() const {
@@ -472,8 +488,10 @@ class kernel : public detail::owned<compute_kernel, compute_kernel_release, comp
 public:
     kernel() noexcept = default;
     /// From WGSL, GLSL or SPIR-V, which is found from what it is. `entry` may be empty when there is just one.
-    kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}) {
+    /// `flags`: `COMPUTE_KERNEL_FLAG_...`.
+    kernel(const device &on, std::string_view source, std::string_view entry = {}, std::string_view label = {}, std::uint64_t flags = 0) {
         compute_kernel_desc desc = COMPUTE_KERNEL_DESC_INIT;
+        desc.flags = flags;
         desc.language = COMPUTE_LANGUAGE_AUTO;
         desc.source = source.data();
         desc.source_length = source.size();

@@ -26,6 +26,8 @@ sized! {
     compute_chained up to next: *const u8;
     compute_fault_desc up to how: u32;
     compute_vulkan_desc up to user: *mut u8;
+    compute_cache_desc up to folder_length: usize;
+    compute_cache_info up to hits: u64;
     compute_native_info up to size: u64;
     compute_stream_desc up to reserved: u32;
     compute_buffer_desc up to size: u64;
@@ -111,6 +113,22 @@ pub unsafe extern "C" fn compute_vulkan_desc_init(desc: *mut compute_vulkan_desc
         if !desc.is_null() {
             // SAFETY: as above; the place need not be aligned.
             unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_VULKAN) };
+        }
+    });
+}
+
+/// Makes `*desc` a `compute_cache_desc` of its kind that names no folder.
+///
+/// # Safety
+/// `desc` is writable, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn compute_cache_desc_init(desc: *mut compute_cache_desc) {
+    guard_void(|| {
+        // SAFETY: as our own caller says.
+        unsafe { init_struct(desc) };
+        if !desc.is_null() {
+            // SAFETY: as above; the place need not be aligned.
+            unsafe { (&raw mut (*desc).kind).write_unaligned(COMPUTE_CHAINED_CACHE) };
         }
     });
 }

@@ -8,6 +8,7 @@ use compute_hal::{Capabilities, DeviceKind, Features, Limits, OpenOptions, Prope
 use serde_json::json;
 
 use super::boundary::*;
+use super::cache::read_cache;
 use super::native::{Host, read_vulkan};
 use super::objects::{Opened, add, destroy, find, release, retain};
 use super::status::*;
@@ -63,6 +64,7 @@ fn capability_bits(can: &Capabilities) -> u64 {
         (can.timestamps, COMPUTE_CAPABILITY_TIMESTAMPS),
         (can.host_visible, COMPUTE_CAPABILITY_HOST_VISIBLE),
         (can.tensor_maps, COMPUTE_CAPABILITY_TENSOR_MAPS),
+        (can.strict, COMPUTE_CAPABILITY_STRICT),
     ];
     bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
 }
@@ -181,6 +183,7 @@ pub unsafe extern "C" fn compute_drivers_report(
 struct Chain {
     fault: Option<compute_fault_desc>,
     vulkan: Option<compute_vulkan_desc>,
+    cache: Option<compute_cache_desc>,
 }
 
 /// Reads it.
@@ -190,7 +193,7 @@ struct Chain {
 unsafe fn read_chain(mut next: *const c_void) -> Result<Chain, Complaint> {
     /// A longer chain goes in circles.
     const LONGEST: u32 = 16;
-    let mut chain = Chain { fault: None, vulkan: None };
+    let mut chain = Chain { fault: None, vulkan: None, cache: None };
     for _ in 0..LONGEST {
         if next.is_null() {
             return Ok(chain);
@@ -206,7 +209,11 @@ unsafe fn read_chain(mut next: *const c_void) -> Result<Chain, Complaint> {
                 // SAFETY: as above.
                 chain.vulkan = Some(unsafe { read_struct(next.cast::<compute_vulkan_desc>()) }?);
             }
-            COMPUTE_CHAINED_FAULT | COMPUTE_CHAINED_VULKAN => {
+            COMPUTE_CHAINED_CACHE if chain.cache.is_none() => {
+                // SAFETY: as above.
+                chain.cache = Some(unsafe { read_struct(next.cast::<compute_cache_desc>()) }?);
+            }
+            COMPUTE_CHAINED_FAULT | COMPUTE_CHAINED_VULKAN | COMPUTE_CHAINED_CACHE => {
                 return refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the chain has two structs of kind {}", head.kind);
             }
             kind => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "the chain has a struct of unknown kind {kind}"),
@@ -267,6 +274,8 @@ unsafe fn open(desc: &compute_device_desc) -> Result<(Opened, Option<Arc<Host>>)
     // SAFETY: as our own caller says.
     let host = chain.vulkan.map(|vulkan| unsafe { read_vulkan(&vulkan) }).transpose()?;
     let (vulkan, host) = host.unzip();
+    // SAFETY: as our own caller says.
+    let disk = chain.cache.map(|cache| unsafe { read_cache(&cache) }).transpose()?;
     let options = DeviceOptions {
         label: label.unwrap_or_default().to_owned(),
         strict_unwritten: desc.flags & COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN != 0,
@@ -274,11 +283,13 @@ unsafe fn open(desc: &compute_device_desc) -> Result<(Opened, Option<Arc<Host>>)
         queues: desc.queues,
         idle_bytes: desc.idle_bytes,
         open: OpenOptions {
+            artifacts: disk.is_some(),
             threads: desc.threads,
             timestamps: desc.flags & COMPUTE_DEVICE_FLAG_TIMESTAMPS != 0,
             slice_groups: desc.slice_groups,
             vulkan,
         },
+        disk,
     };
     prepare_process()?;
     let (mut native, backend) = match &host {

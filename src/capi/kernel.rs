@@ -57,6 +57,7 @@ pub unsafe extern "C" fn compute_kernel_create(
 /// # Safety
 /// What `desc` and the structs in its chain point to is valid.
 unsafe fn read_options(desc: &compute_kernel_desc, chain: &sources::Chain) -> Result<KernelOptions, Complaint> {
+    check_flags(desc.flags, COMPUTE_KERNEL_FLAG_STRICT, "kernel")?;
     let language = match desc.language {
         COMPUTE_LANGUAGE_AUTO => None,
         COMPUTE_LANGUAGE_WGSL => Some(Language::Wgsl),
@@ -102,6 +103,7 @@ unsafe fn read_options(desc: &compute_kernel_desc, chain: &sources::Chain) -> Re
         time_limit: desc.time_limit,
         // What is too large is told with the limit.
         print_size: u32::try_from(desc.print_size).unwrap_or(u32::MAX),
+        strict: desc.flags & COMPUTE_KERNEL_FLAG_STRICT != 0,
     })
 }
 

@@ -5,6 +5,7 @@
 mod boundary;
 pub mod budget;
 pub mod buffer;
+pub mod cache;
 pub mod capture;
 pub mod descriptors;
 pub mod device;

@@ -11,8 +11,8 @@ use super::graph_types::*;
 use super::status::*;
 use super::types::*;
 use super::{
-    budget, buffer, capture, descriptors, device, error, event, graph, import, kernel, library, memory, native, plan, shared,
-    stream, tensor,
+    budget, buffer, cache, capture, descriptors, device, error, event, graph, import, kernel, library, memory, native, plan,
+    shared, stream, tensor,
 };
 
 /// Every function of the library. Filled by `compute_get_table`; new ones are added at the end, and one that the library lacks is NULL.
@@ -780,6 +780,14 @@ pub struct compute_table {
         desc: *const compute_strided_desc,
         out_error: *mut compute_error,
     ) -> compute_status,
+    /// `compute_cache_desc_init`
+    pub cache_desc_init: unsafe extern "C" fn(desc: *mut compute_cache_desc),
+    /// `compute_device_cache_info`
+    pub device_cache_info: unsafe extern "C" fn(
+        device: compute_device,
+        info: *mut compute_cache_info,
+        out_error: *mut compute_error,
+    ) -> compute_status,
 }
 
 static TABLE: compute_table = compute_table {
@@ -945,6 +953,8 @@ static TABLE: compute_table = compute_table {
     device_reaches: device::compute_device_reaches,
     graph_builder_add_copy_strided: graph::compute_graph_builder_add_copy_strided,
     graph_update_copy_strided: graph::compute_graph_update_copy_strided,
+    cache_desc_init: descriptors::compute_cache_desc_init,
+    device_cache_info: cache::compute_device_cache_info,
 };
 
 /// Gives the functions of the library: fills a `compute_table` of `table_size` bytes as far as both sides know it, and what only the caller

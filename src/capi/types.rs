@@ -14,12 +14,14 @@ use std::ffi::{c_char, c_void};
 use super::status::compute_status;
 
 mod buffers;
+mod cache;
 mod errors;
 mod kernels;
 mod natives;
 mod tensor_maps;
 
 pub use buffers::*;
+pub use cache::*;
 pub use errors::*;
 pub use kernels::*;
 pub use natives::*;
@@ -123,6 +125,8 @@ pub const COMPUTE_CAPABILITY_TIMESTAMPS: u64 = 1 << 5;
 pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
 /// Native kernels can take tensor maps (L13).
 pub const COMPUTE_CAPABILITY_TENSOR_MAPS: u64 = 1 << 7;
+/// `COMPUTE_KERNEL_FLAG_STRICT`.
+pub const COMPUTE_CAPABILITY_STRICT: u64 = 1 << 8;
 
 /// What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats.
 pub const COMPUTE_FEATURE_F16: u64 = 1 << 0;
@@ -239,7 +243,8 @@ pub struct compute_device_desc {
     pub queues: u32,
     /// `COMPUTE_DEVICE_FLAG_...`
     pub flags: u64,
-    /// Fault injection for tests of error paths: `compute_fault_desc`; else NULL.
+    /// Compiled kernels on disk: `compute_cache_desc`; the host's own GPU: `compute_vulkan_desc`; fault injection for tests of error paths: `compute_fault_desc`;
+    /// else NULL.
     pub next: *const c_void,
     /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
     pub idle_bytes: u64,
@@ -261,6 +266,8 @@ pub const COMPUTE_CHAINED_INCLUDE: u32 = 2;
 
 /// `compute_vulkan_desc`
 pub const COMPUTE_CHAINED_VULKAN: u32 = 3;
+/// `compute_cache_desc`
+pub const COMPUTE_CHAINED_CACHE: u32 = 5;
 
 /// `compute_native_desc`
 pub const COMPUTE_CHAINED_NATIVE: u32 = 4;

@@ -26,6 +26,7 @@ pub(super) struct Key {
     pub(super) bounds: Bounds,
     pub(super) cancellable: bool,
     pub(super) print_room: u32,
+    pub(super) strict: bool,
 }
 
 /// A place for one compiled kernel: filled by whoever needs it first, while others who need it wait.
@@ -54,6 +55,7 @@ pub(super) struct Job {
     pub(super) bounds: Bounds,
     pub(super) cancellable: bool,
     pub(super) print_room: u32,
+    pub(super) strict: bool,
 }
 
 /// The kernels of a device: those compiled, by content, and those queued to be.
@@ -227,11 +229,15 @@ impl Job {
                 bounds: self.bounds,
                 cancellable: self.cancellable,
                 print_room: self.print_room,
+                strict: self.strict,
                 label: &self.label,
             };
             fresh = true;
             device.expect_one()?;
-            let made = device.native.compile(&request);
+            let made = match &device.disk {
+                Some(disk) => disk.compile(&*device.native, &request),
+                None => device.native.compile(&request),
+            };
             if made.is_err() {
                 device.none_made();
             }

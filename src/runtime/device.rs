@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 
 use super::compile::Cache;
+use super::disk::{Disk, DiskOptions, DiskReport};
 use super::error::{Failed, Result, error, fail, from_device, poisoned};
 use super::exclusive::Exclusive;
 use super::memory::Store;
@@ -31,7 +32,9 @@ pub struct DeviceOptions {
     pub queues: u32,
     /// Bytes of idle pages that each stream's pools keep, and the device's own; 0: the library's choice.
     pub idle_bytes: u64,
-    /// Passed on to the driver.
+    /// Where compiled kernels are kept (L7); `None`: in the process only.
+    pub disk: Option<DiskOptions>,
+    /// Passed on to the driver; with `artifacts` where there is `disk`.
     pub open: hal::OpenOptions,
 }
 
@@ -47,6 +50,7 @@ pub struct Device {
     pub(crate) gate: Gate,
     pub(crate) exclusive: Exclusive,
     pub(crate) kernels: Cache,
+    pub(crate) disk: Option<Disk>,
     pub(crate) callbacks: event::Callbacks,
     queues: RwLock<Vec<Arc<Queue>>>,
     policy: Mutex<Policy>,
@@ -101,6 +105,7 @@ impl Device {
         let device = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             label: options.label.as_str().into(),
+            disk: options.disk.as_ref().map(|disk| Disk::new(disk, &*native)),
             memory: Store::new(native.limits(), native.capabilities(), options.idle_bytes),
             limits: native.limits().clone(),
             capabilities: native.capabilities().clone(),
@@ -134,6 +139,11 @@ impl Device {
     /// What it can do.
     pub fn capabilities(&self) -> &hal::Capabilities {
         &self.capabilities
+    }
+
+    /// What its cache on disk has done (L7); `None`: it has none.
+    pub fn disk_report(&self) -> Option<DiskReport> {
+        self.disk.as_ref().map(Disk::report)
     }
 
     /// The caller's name for it.

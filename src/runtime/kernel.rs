@@ -40,6 +40,8 @@ pub struct KernelOptions {
     pub time_limit: u64,
     /// Bytes of room for what one launch prints; 0: [`PRINT_ROOM`].
     pub print_size: u32,
+    /// Whether its portable source gives the same bits on every device that has the capability.
+    pub strict: bool,
 }
 
 /// When a kernel is compiled for its device (L6). It is parsed and checked against the device's limits at creation in any case.
@@ -104,10 +106,11 @@ impl Kernel {
         check_limits(device, reflection).map_err(|made| Failed::of(*made))?;
         let cancellable = options.time_limit != 0;
         let print_room = print_room(options, &code)?;
-        let key = Key { content: code.content(), bounds: options.bounds, cancellable, print_room };
+        let (bounds, strict) = (options.bounds, options.strict);
+        let key = Key { content: code.content(), bounds, cancellable, print_room, strict };
         let label: Arc<str> = options.label.as_str().into();
         let slot = device.kernels.slot(key, device);
-        let job = Job { slot, code, label: Arc::clone(&label), bounds: options.bounds, cancellable, print_room };
+        let job = Job { slot, code, label: Arc::clone(&label), bounds, cancellable, print_room, strict };
         let kernel = Arc::new(Self {
             device: Arc::clone(device),
             name: reflection.entry.as_str().into(),
@@ -238,6 +241,9 @@ fn check_abilities(device: &Device, options: &KernelOptions) -> Result<()> {
     }
     if options.bounds == Bounds::Validate && !can.validate {
         return fail(code::UNSUPPORTED, "this device cannot validate bounds; its capabilities say so");
+    }
+    if options.strict && !can.strict {
+        return fail(code::UNSUPPORTED, "this device cannot promise the same bits as others; its capabilities say so");
     }
     if options.time_limit != 0 && !can.time_limit {
         return fail(code::UNSUPPORTED, "this device cannot stop a kernel after a time limit; its capabilities say so");

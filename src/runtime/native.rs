@@ -108,19 +108,9 @@ pub(super) struct NativeCode {
 impl NativeCode {
     fn new(source: &Arc<NativeSource>, interface: NativeInterface) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let alone = if sees_files(source) { NEXT.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let alone = if !source.is_closed() { NEXT.fetch_add(1, Ordering::Relaxed) } else { 0 };
         Self { source: Arc::clone(source), interface, alone }
     }
-}
-
-/// Whether a compiler may look into folders: with any option that is not known to be about other things.
-fn sees_files(source: &NativeSource) -> bool {
-    let about_text = |option: &String| {
-        ["-D", "-U", "-O", "-std=", "--std=", "--define-macro=", "--use_fast_math", "-ffast-math", "--maxrregcount=", "-w"]
-            .iter()
-            .any(|start| option.starts_with(start) && option.len() > 1)
-    };
-    source.language.is_text() && !source.options.iter().all(about_text)
 }
 
 impl Code {
@@ -350,11 +340,13 @@ fn choose(device: &Device, options: &KernelOptions, native: &NativeOptions, port
     let mut reasons = Vec::new();
     let interface = interface(native);
     for (index, source) in native.sources.iter().enumerate() {
-        // Neither is possible in code that nobody can look into, so the portable source is what then runs.
+        // None of these is possible in code that nobody can look into, so the portable source is what then runs.
         let found = if options.bounds == Bounds::Validate {
             Err(format!("{}: bounds of native code cannot be validated", source.language.name()))
         } else if options.time_limit != 0 {
             Err(format!("{}: native code cannot be stopped after a time limit", source.language.name()))
+        } else if options.strict {
+            Err(format!("{}: nothing can be promised of the bits of native code", source.language.name()))
         } else {
             device.native.fit(source, &interface)
         };
@@ -487,5 +479,10 @@ mod tests {
         for option in ["-DA=1", "--use_fast_math", "-O1"] {
             assert_eq!(content(option), content(option), "{option}");
         }
+        let beside = || {
+            let source = NativeSource { code: b"#include \"beside.h\"".to_vec(), ..source() };
+            Code::Native(Arc::new(NativeCode::new(&Arc::new(source), interface(&native(Vec::new()))))).content()
+        };
+        assert_ne!(beside(), beside());
     }
 }

@@ -58,6 +58,7 @@ pub(crate) fn read(stream: &Stream, place: Place<'_>, size: usize) -> runtime::R
 pub(crate) fn options(source: &str) -> KernelOptions {
     KernelOptions {
         print_size: 0,
+        strict: false,
         language: Some(Language::Wgsl),
         source: source.into(),
         native: None,

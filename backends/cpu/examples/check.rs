@@ -45,6 +45,7 @@ fn check(device: &dyn Device, path: &str, folders: &[PathBuf]) -> Result<(), Str
             bounds: Bounds::Checked,
             cancellable: false,
             print_room: 0,
+            strict: false,
             label: path,
         };
         let kernel = device.compile(&request).map_err(|wrong| format!("{wrong:?}"))?;

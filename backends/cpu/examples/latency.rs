@@ -36,6 +36,7 @@ fn compile(device: &dyn Device, source: &str) -> KernelId {
         bounds: Bounds::Checked,
         cancellable: false,
         print_room: 0,
+        strict: false,
         label: "",
     };
     device.compile(&request).unwrap_or_else(|error| panic!("{error}"))

@@ -11,6 +11,7 @@ use compute_hal::{
 };
 use parking_lot::Mutex;
 
+use crate::codegen;
 use crate::fifo::Fifo;
 use crate::graph::Graph;
 use crate::kernel::Kernel;
@@ -76,6 +77,8 @@ pub(crate) struct CpuDevice {
     pub(crate) shared: Arc<Shared>,
     properties: Properties,
     capabilities: Capabilities,
+    /// Kernels are asked for as bytes.
+    artifacts: bool,
 }
 
 impl CpuDevice {
@@ -84,6 +87,7 @@ impl CpuDevice {
         properties: Properties,
         limits: Limits,
         capabilities: Capabilities,
+        artifacts: bool,
     ) -> Result<Self, DeviceError> {
         let shared = Arc::new(Shared {
             pool: Pool::start(workers)?,
@@ -99,7 +103,7 @@ impl CpuDevice {
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
         });
-        Ok(Self { shared, properties, capabilities })
+        Ok(Self { shared, properties, capabilities, artifacts })
     }
 
     fn add_block(&self, block: Block) -> Result<MemoryId, DeviceError> {
@@ -165,7 +169,20 @@ impl Device for CpuDevice {
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         self.shared.well()?;
-        self.add_kernel(Kernel::compile(request, &self.shared.scratches)?)
+        self.add_kernel(Kernel::compile(request, &self.shared.scratches, self.artifacts)?)
+    }
+
+    fn artifact_identity(&self) -> Option<String> {
+        codegen::identity()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.shared.kernels.get(kernel.0)?.take_artifact()
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        self.shared.well()?;
+        self.add_kernel(Kernel::restore(request, &self.shared.scratches, artifact)?)
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

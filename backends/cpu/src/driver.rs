@@ -36,7 +36,7 @@ pub(crate) fn open(index: u32, options: &OpenOptions) -> Result<CpuDevice, Devic
     let workers = if options.threads == 0 { system::processors() } else { options.threads }.clamp(1, MOST_WORKERS);
     let properties = properties(workers);
     let limits = limits(properties.memory_size);
-    CpuDevice::open(workers, properties, limits, capabilities())
+    CpuDevice::open(workers, properties, limits, capabilities(), options.artifacts)
 }
 
 fn properties(workers: u32) -> Properties {
@@ -81,6 +81,8 @@ fn capabilities() -> Capabilities {
         indirect: true,
         indirect_reports: true,
         validate: true,
+        // Always: see `codegen`.
+        strict: true,
         time_limit: true,
         fails_late: false,
         host_visible: true,

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compute_hal::kernel::lower::{Lowering, Reports};
+use compute_hal::kernel::EntryPoint;
+use compute_hal::kernel::lower::{Lowered, Lowering, Reports};
 use compute_hal::kernel::reflection::Reflection;
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 
 use crate::codegen::{CompiledKernel, Context};
 use crate::scratch::{Class, Lease, Scratches, Seat};
+use parking_lot::Mutex;
 
 /// What a simple instruction takes at most, in eighths of a nanosecond; measured, see `examples/latency.rs`.
 const INSTRUCTION_EIGHTHS: u64 = 4;
@@ -29,24 +31,45 @@ pub(crate) struct Kernel {
     bound: Option<u64>,
     /// Nanoseconds that a workgroup took lately, 0 before the first launch. A guess for the next launch, never a bound.
     measured: AtomicU64,
+    /// The code as bytes, until somebody asks.
+    artifact: Mutex<Option<Vec<u8>>>,
+}
+
+/// What a request asks for, lowered.
+fn lower<'a>(request: &'a CompileRequest<'_>) -> Result<(&'a Arc<EntryPoint>, Lowered), DeviceError> {
+    let CompileSource::Portable(entry) = &request.source else {
+        return Err(DeviceError::Unsupported("kernels other than portable ones on the cpu device"));
+    };
+    // Violations are reported at once: code that is never reached costs less here than a variable that is looked at in the end.
+    let lowering = Lowering { bounds: request.bounds, deferred: false, print_room: request.print_room, names: None };
+    let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
+    Ok((entry, lowered))
 }
 
 impl Kernel {
-    pub(crate) fn compile(request: &CompileRequest<'_>, scratches: &Scratches) -> Result<Self, DeviceError> {
-        let CompileSource::Portable(entry) = &request.source else {
-            return Err(DeviceError::Unsupported("kernels other than portable ones on the cpu device"));
-        };
-        // Violations are reported at once: code that is never reached costs less here than a variable that is looked at in the end.
-        let lowering = Lowering { bounds: request.bounds, deferred: false, print_room: request.print_room, names: None };
-        let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
-        let code = CompiledKernel::compile(lowered, request.bounds, request.cancellable)?;
+    /// `keep`: somebody will ask for the artifact.
+    pub(crate) fn compile(request: &CompileRequest<'_>, scratches: &Scratches, keep: bool) -> Result<Self, DeviceError> {
+        let (entry, lowered) = lower(request)?;
+        let (code, artifact) = CompiledKernel::compile_to_keep(lowered, request.bounds, request.cancellable, keep)?;
+        let kernel = Self::new(Code::Compiled(code), entry.reflection().clone(), request.cancellable, scratches)?;
+        *kernel.artifact.lock() = artifact;
+        Ok(kernel)
+    }
+
+    pub(crate) fn restore(request: &CompileRequest<'_>, scratches: &Scratches, artifact: &[u8]) -> Result<Self, DeviceError> {
+        let (entry, lowered) = lower(request)?;
+        let code = CompiledKernel::restore(&lowered, artifact)?;
         Self::new(Code::Compiled(code), entry.reflection().clone(), request.cancellable, scratches)
+    }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take()
     }
 
     pub(crate) fn new(code: Code, reflection: Reflection, cancellable: bool, scratches: &Scratches) -> Result<Self, DeviceError> {
         let scratch = scratches.class(code.scratch_size())?;
         let bound = code.cost().map(|cost| (cost.saturating_mul(INSTRUCTION_EIGHTHS) / 8).max(1));
-        Ok(Self { reflection, cancellable, code, scratch, bound, measured: AtomicU64::new(0) })
+        Ok(Self { reflection, cancellable, code, scratch, bound, measured: AtomicU64::new(0), artifact: Mutex::new(None) })
     }
 
     /// An upper bound on one thread's time for `groups` workgroups, in nanoseconds.

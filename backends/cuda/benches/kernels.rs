@@ -195,7 +195,9 @@ enum Who {
 
 fn compile(device: &dyn Device, entry: &Arc<EntryPoint>, bounds: Bounds) -> KernelId {
     let source = CompileSource::Portable(entry);
-    device.compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "benchmark" }).unwrap()
+    device
+        .compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "benchmark" })
+        .unwrap()
 }
 
 impl Bench {

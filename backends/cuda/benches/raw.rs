@@ -66,7 +66,14 @@ impl Tiny {
     fn compile(&self, device: &dyn Device) -> KernelId {
         let source = CompileSource::Portable(&self.entry);
         device
-            .compile(&CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "one" })
+            .compile(&CompileRequest {
+                source,
+                bounds: Bounds::Checked,
+                cancellable: false,
+                print_room: 0,
+                strict: false,
+                label: "one",
+            })
             .unwrap()
     }
 }

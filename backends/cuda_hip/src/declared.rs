@@ -12,6 +12,7 @@ use compute_hal::kernel::reflection::Location;
 use compute_hal::{DeviceError, Fit, NativeHeader, NativeInterface, NativeParameter, NativeSource};
 
 use crate::api::{Inside, Object};
+use crate::artifact;
 use crate::driver::{Places, Status};
 use crate::kernel::{Compiler, Input, Kernel, Loading, Refused, compile_text, refused};
 use crate::source;
@@ -33,9 +34,49 @@ impl Compiler<'_> {
     ) -> Result<Kernel, DeviceError> {
         // A driver reads machine code without knowing where it ends, so it has to be whole, whoever chose it.
         source::fit(self.api, self.target, source, interface).map_err(|why| refused(why, true))?;
-        let Block { parameters, places } = block(interface, self.api.vendor.flags.block_alignment)?;
+        let block = self.block(interface)?;
         let code = self.native_code(source)?;
+        let made_here = self.artifacts && source.is_closed() && source.language == self.api.vendor.forms.text;
+        let artifact = made_here.then(|| Ok(artifact::seal(&self.native_digest(source)?, &code))).transpose()?;
+        Ok(self.load_native(source, interface, block, &code, enter)?.keeping(artifact))
+    }
+
+    /// As [`Self::compile_native`] of a text, from what [`Kernel::take_artifact`] gave for it.
+    pub(crate) fn restore_native<'c>(
+        &self,
+        source: &NativeSource,
+        interface: &NativeInterface,
+        bytes: &[u8],
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let code = artifact::open(&self.native_digest(source)?, bytes)?;
+        self.load_native(source, interface, self.block(interface)?, code, enter)
+    }
+
+    fn block(&self, interface: &NativeInterface) -> Result<Block, DeviceError> {
+        block(interface, self.api.vendor.flags.block_alignment)
+    }
+
+    fn native_digest(&self, source: &NativeSource) -> Result<artifact::Digest, DeviceError> {
+        Ok(artifact::digest(&source.code, &self.native_options(source)?, &source.headers))
+    }
+
+    fn native_options(&self, source: &NativeSource) -> Result<Vec<String>, DeviceError> {
+        let mut options = self.options()?;
+        options.extend(source.options.iter().cloned());
+        Ok(options)
+    }
+
+    fn load_native<'c>(
+        &self,
+        source: &NativeSource,
+        interface: &NativeInterface,
+        block: Block,
+        code: &[u8],
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
         let calls = enter()?;
+        let Block { parameters, places } = block;
         let loading = Loading {
             entry: &source.entry,
             name: &source.entry,
@@ -48,9 +89,9 @@ impl Compiler<'_> {
         };
         let check = |function| {
             check(&calls, function, interface, self)?;
-            check_parameters(&calls, function, &code, &source.entry, interface)
+            check_parameters(&calls, function, code, &source.entry, interface)
         };
-        self.load(&calls, &code, loading, check).map_err(|error| match error {
+        self.load(&calls, code, loading, check).map_err(|error| match error {
             DeviceError::Driver { call, code, name, message } if self.api.vendor.errors.is_image(code) => {
                 let (what, target) = (source.language.name(), self.target);
                 refused(
@@ -72,8 +113,7 @@ impl Compiler<'_> {
         if source.language != forms.text {
             return Ok(Cow::Borrowed(&source.code));
         }
-        let mut options = (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))?;
-        options.extend(source.options.iter().cloned());
+        let options = self.native_options(source)?;
         let calls = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
         // Never the label: what is compiled is found again by its content, of which the label is no part.
         let input = Input { source: &source.code, name: PROGRAM, headers: &source.headers, options: &options };

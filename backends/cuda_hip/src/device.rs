@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     subgroup: u32,
     /// Multiprocessors.
     units: u32,
+    /// Kernels are asked for as bytes.
+    artifacts: bool,
     pub(crate) memory: Memory,
     pub(crate) chunks: Chunks,
     pub(crate) reclaim: Arc<Reclaim>,
@@ -79,6 +81,15 @@ impl Shared {
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
+        let kernel = made.inspect_err(|error| {
+            if let DeviceError::Lost(cause) = error {
+                self.end_by(cause.clone());
+            }
+        })?;
+        Ok(KernelId(self.kernels.insert(Arc::new(kernel))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
@@ -137,6 +148,7 @@ impl Shared {
             subgroup: self.subgroup,
             workgroup_memory: self.limits.workgroup_memory,
             reclaim: &self.reclaim,
+            artifacts: self.artifacts,
         }
     }
 
@@ -155,7 +167,7 @@ impl Shared {
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         kernel.count(|origin| {
-            let made = compiler.compile_portable(origin, true, || self.enter());
+            let made = compiler.compile_counted(origin, || self.enter());
             // Without it the counts go by way of the host. Only an end of the device is more than that.
             made.inspect_err(|error| {
                 if let DeviceError::Lost(cause) = error {
@@ -267,7 +279,7 @@ impl Drop for Staged {
 }
 
 impl GpuDevice {
-    pub(crate) fn open(api: &Arc<Api>, description: Description) -> Result<Self, DeviceError> {
+    pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
@@ -291,6 +303,7 @@ impl GpuDevice {
             target: properties.target.clone(),
             subgroup,
             units: properties.units,
+            artifacts,
             memory: Memory::new(space(api.vendor.native, number), pool),
             chunks: Chunks::default(),
             reclaim,
@@ -376,12 +389,21 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        let kernel = shared.compiler().compile(request, || shared.enter()).inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                shared.end_by(cause.clone());
-            }
-        })?;
-        Ok(KernelId(shared.kernels.insert(Arc::new(kernel))))
+        shared.add_kernel(shared.compiler().compile(request, || shared.enter()))
+    }
+
+    fn artifact_identity(&self) -> Option<String> {
+        self.shared.compiler().identity()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.shared.with_kernel(kernel, |kernel| Ok(kernel.take_artifact())).ok()?
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        let shared = &self.shared;
+        shared.well()?;
+        shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
     }
 
     fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {

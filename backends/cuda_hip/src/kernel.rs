@@ -14,6 +14,7 @@ use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts, Nativ
 use parking_lot::Mutex;
 
 use crate::api::{Api, Garbage, Inside, Object};
+use crate::artifact;
 use crate::driver::{CompilerCalls, Failure, Handle};
 use crate::reclaim::Reclaim;
 
@@ -40,6 +41,8 @@ pub(crate) struct Kernel {
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
     facts: KernelFacts,
+    /// What it can be restored from, until somebody asks for it.
+    artifact: Mutex<Option<Vec<u8>>>,
     reclaim: Arc<Reclaim>,
     /// Of a portable kernel that does not read its number of workgroups.
     origin: Option<Origin>,
@@ -51,9 +54,23 @@ pub(crate) struct Kernel {
 pub(crate) struct Origin {
     entry: Arc<EntryPoint>,
     bounds: Bounds,
+    strict: bool,
     cancellable: bool,
     print_room: u32,
     label: Box<str>,
+}
+
+impl Origin {
+    fn of(entry: &Arc<EntryPoint>, request: &CompileRequest<'_>) -> Self {
+        Self {
+            entry: Arc::clone(entry),
+            bounds: request.bounds,
+            strict: request.strict,
+            cancellable: request.cancellable,
+            print_room: request.print_room.min(MOST_PRINT_ROOM),
+            label: request.label.into(),
+        }
+    }
 }
 
 impl Drop for Kernel {
@@ -76,6 +93,15 @@ impl Kernel {
     pub(crate) fn count(&self, make: impl FnOnce(&Origin) -> Option<Self>) {
         self.counted.get_or_init(|| self.origin.as_ref().and_then(make).map(Arc::new));
     }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take()
+    }
+
+    pub(crate) fn keeping(self, artifact: Option<Vec<u8>>) -> Self {
+        *self.artifact.lock() = artifact;
+        self
+    }
 }
 
 /// Hash, text and code.
@@ -95,6 +121,8 @@ pub(crate) struct Compiler<'a> {
     /// Bytes of workgroup memory at most.
     pub(crate) workgroup_memory: u64,
     pub(crate) reclaim: &'a Arc<Reclaim>,
+    /// Somebody will ask for the machine code.
+    pub(crate) artifacts: bool,
 }
 
 /// What becomes a kernel once its code is loaded.
@@ -110,6 +138,36 @@ pub(crate) struct Loading<'a> {
     /// Whether a launch passes it how long it may take.
     pub(crate) cancellable: bool,
     pub(crate) reports: Arc<Reports>,
+}
+
+/// A portable kernel as text.
+struct Translated {
+    text: Text,
+    /// All that the runtime compiler is told.
+    options: Vec<String>,
+    /// Of the entry point in the source.
+    name: String,
+    cancellable: bool,
+    reports: Arc<Reports>,
+}
+
+impl Translated {
+    fn digest(&self) -> artifact::Digest {
+        artifact::digest(self.text.source.as_bytes(), &self.options, &[])
+    }
+
+    fn loading(&self) -> Loading<'_> {
+        Loading {
+            entry: &self.text.entry,
+            name: &self.name,
+            parameters: self.text.parameters.clone(),
+            places: None,
+            workgroup_size: self.text.workgroup_size,
+            shared: self.text.dynamic_workgroup_memory,
+            cancellable: self.cancellable,
+            reports: Arc::clone(&self.reports),
+        }
+    }
 }
 
 /// What a runtime compiler reads.
@@ -136,59 +194,75 @@ impl Compiler<'_> {
             CompileSource::Portable(entry) => entry,
             CompileSource::Native { source, interface } => return self.compile_native(source, interface, enter),
         };
-        let origin = Origin {
-            entry: Arc::clone(entry),
-            bounds: request.bounds,
-            cancellable: request.cancellable,
-            print_room: request.print_room.min(MOST_PRINT_ROOM),
-            label: request.label.into(),
+        let origin = Origin::of(entry, request);
+        let made = self.translate(&origin, false)?;
+        let code = self.machine_code(&made, request.label)?;
+        let mut kernel = self.load(&enter()?, &code, made.loading(), |_| Ok(()))?;
+        let artifact = self.artifacts.then(|| artifact::seal(&made.digest(), &code));
+        kernel.origin = Some(origin);
+        Ok(kernel.keeping(artifact))
+    }
+
+    /// As [`Self::compile`], from what [`Kernel::take_artifact`] gave for an equal request with the same compiler and target.
+    pub(crate) fn restore<'c>(
+        &self,
+        request: &CompileRequest<'_>,
+        bytes: &[u8],
+        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+    ) -> Result<Kernel, DeviceError> {
+        let entry = match request.source {
+            CompileSource::Portable(entry) => entry,
+            CompileSource::Native { source, interface } => return self.restore_native(source, interface, bytes, enter),
         };
-        let mut kernel = self.compile_portable(&origin, false, enter)?;
+        let origin = Origin::of(entry, request);
+        let made = self.translate(&origin, false)?;
+        let code = artifact::open(&made.digest(), bytes)?;
+        let mut kernel = self.load(&enter()?, code, made.loading(), |_| Ok(()))?;
         kernel.origin = Some(origin);
         Ok(kernel)
     }
 
-    /// Makes a portable kernel. `indirect`: in the form that reads its number of workgroups.
-    pub(crate) fn compile_portable<'c>(
+    /// Makes the form of a portable kernel that reads its number of workgroups.
+    pub(crate) fn compile_counted<'c>(
         &self,
         origin: &Origin,
-        indirect: bool,
         enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        let Origin { entry, bounds, cancellable, print_room, label } = origin;
-        let (bounds, cancellable, print_room) = (*bounds, *cancellable, *print_room);
+        let made = self.translate(origin, true)?;
+        let code = self.machine_code(&made, &origin.label)?;
+        self.load(&enter()?, &code, made.loading(), |_| Ok(()))
+    }
+
+    /// `indirect`: in the form that reads its number of workgroups.
+    fn translate(&self, origin: &Origin, indirect: bool) -> Result<Translated, DeviceError> {
+        let Origin { bounds, strict, cancellable, print_room, .. } = *origin;
         let lowering = Lowering { bounds, deferred: true, print_room, names: None };
-        let lowered = entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
+        let lowered = origin.entry.lower(&lowering).map_err(|found| DeviceError::Internal(found.text))?;
         let options = Options {
             dialect: self.api.vendor.dialect,
             checked: bounds != Bounds::Unchecked,
-            strict: false,
+            strict,
             cancellable,
             indirect,
             subgroup_size: Some(self.subgroup),
         };
         let text = cxx::translate(&lowered, &options).map_err(|found| refused(found.text, true))?;
-        let code = self.machine_code(&text, label)?;
-        let calls = enter()?;
-        let loading = Loading {
-            entry: &text.entry,
-            name: &lowered.reflection().entry,
-            parameters: text.parameters,
-            places: None,
-            workgroup_size: text.workgroup_size,
-            shared: text.dynamic_workgroup_memory,
-            cancellable,
-            reports: Arc::clone(lowered.reports()),
-        };
-        self.load(&calls, &code, loading, |_| Ok(()))
+        let mut options = self.options()?;
+        options.extend(text.options.iter().map(|option| (*option).to_owned()));
+        let (name, reports) = (lowered.reflection().entry.clone(), Arc::clone(lowered.reports()));
+        Ok(Translated { text, options, name, cancellable, reports })
+    }
+
+    /// What the runtime compiler is told for this device.
+    pub(crate) fn options(&self) -> Result<Vec<String>, DeviceError> {
+        (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
-    fn machine_code(&self, text: &Text, label: &str) -> Result<Arc<[u8]>, DeviceError> {
-        let mut options = (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))?;
-        options.extend(text.options.iter().map(|option| (*option).to_owned()));
+    fn machine_code(&self, made: &Translated, label: &str) -> Result<Arc<[u8]>, DeviceError> {
+        let Translated { text, options, .. } = made;
         let mut hasher = DefaultHasher::new();
-        (&text.source, &options).hash(&mut hasher);
+        (&text.source, options).hash(&mut hasher);
         let hash = hasher.finish();
         {
             let mut kept = self.api.compiled.kept.lock();
@@ -204,7 +278,7 @@ impl Compiler<'_> {
             .compiler
             .as_ref()
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
-        let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options: &options };
+        let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options };
         let code: Arc<[u8]> = compile_text(calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
         let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
@@ -234,6 +308,7 @@ impl Compiler<'_> {
             shared: loading.shared,
             reports: loading.reports,
             cancellable: loading.cancellable,
+            artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
             origin: None,

@@ -8,6 +8,7 @@
 //! Locks, in the order in which they may be taken: a queue's `submit`, its `ending`, its `flight`, any other. No lock is held while foreign code is called.
 
 mod api;
+mod artifact;
 mod attendant;
 mod declared;
 mod device;

@@ -131,7 +131,7 @@ impl GpuDriver {
     }
 
     /// Opens a device, which has to be the one that was told under its index without the driver.
-    fn open_told(&self, index: u32, told: Option<&Listing>) -> Result<Arc<dyn Device>, DeviceError> {
+    fn open_told(&self, index: u32, told: Option<&Listing>, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
         let mut tried = Vec::new();
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
@@ -145,7 +145,7 @@ impl GpuDriver {
         if expected.is_some_and(|expected| expected.uuid != description.properties.uuid) {
             return Err(none(&["the driver has other devices than were listed before it was started; list them again".into()]));
         }
-        Ok(Arc::new(GpuDevice::open(&api, description)?))
+        Ok(Arc::new(GpuDevice::open(&api, description, options.artifacts)?))
     }
 
     /// The runtime compiler, in a library of its own or in the driver's.
@@ -294,18 +294,18 @@ impl Driver for GpuDriver {
         probe
     }
 
-    fn open(&self, index: u32, _options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
-        self.open_told(index, self.listing().as_ref())
+    fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
+        self.open_told(index, self.listing().as_ref(), options)
     }
 
-    fn open_if_listed(&self, index: u32, _options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
+    fn open_if_listed(&self, index: u32, options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
         let told = self.listing();
         let count = match &told {
             Some(listing) if new_enough(self.vendor, listing.version).is_ok() => listing.devices.len(),
             Some(_) => 0,
             None => self.probe().devices.len(),
         };
-        if (index as usize) < count { Ok(self.open_told(index, told.as_ref())) } else { Err(count) }
+        if (index as usize) < count { Ok(self.open_told(index, told.as_ref(), options)) } else { Err(count) }
     }
 }
 
@@ -414,6 +414,7 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         indirect_reports: true,
         validate: true,
         time_limit: portable,
+        strict: portable,
         fails_late: false,
         host_visible: false,
         pitched: true,

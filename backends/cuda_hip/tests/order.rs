@@ -43,7 +43,8 @@ fn kernel(device: &dyn Device) -> KernelId {
         @compute @workgroup_size(1) fn main() { o[0] = a; o[1] = b; }";
     let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
     let source = CompileSource::Portable(&entry);
-    let request = CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, label: "order" };
+    let request =
+        CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, strict: false, label: "order" };
     device.compile(&request).unwrap()
 }
 

@@ -181,6 +181,19 @@ impl Device for FaultDevice {
         self.inner.prepare_indirect(kernel)
     }
 
+    fn artifact_identity(&self) -> Option<String> {
+        self.inner.artifact_identity()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.inner.artifact(kernel)
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        self.meet(Calls::COMPILE, "restore")?;
+        self.inner.restore(request, artifact)
+    }
+
     fn drop_kernel(&self, kernel: KernelId) {
         self.inner.drop_kernel(kernel);
     }

@@ -16,6 +16,8 @@
 //!
 //! `docs/device-interface.md` holds the answer of each of the four devices to every method.
 
+mod artifact;
+mod closed;
 mod error;
 pub mod exit;
 mod graph;
@@ -117,6 +119,8 @@ pub struct OpenOptions {
     /// The most workgroups that a device gives its hardware at once, for systems that stop what takes too long; 0: any number. A device without such a
     /// danger does not look at it.
     pub slice_groups: u64,
+    /// [`Device::artifact`] will be asked for each compiled kernel.
+    pub artifacts: bool,
     /// The wgpu device works on this Vulkan device instead of one of its own; the index is of no matter then.
     pub vulkan: Option<HostVulkan>,
 }
@@ -199,6 +203,8 @@ pub struct Capabilities {
     pub validate: bool,
     /// A running kernel can be cancelled by a time limit.
     pub time_limit: bool,
+    /// [`CompileRequest::strict`] works.
+    pub strict: bool,
     /// Accepted work may fail late even without validate mode and time limits (batched submission, delayed driver errors), so
     /// everything is journaled (T13).
     pub fails_late: bool,
@@ -254,6 +260,8 @@ pub struct CompileRequest<'a> {
     pub cancellable: bool,
     /// Bytes of room for what a launch prints; 0: nobody listens. See [`kernel::lower::Lowering`].
     pub print_room: u32,
+    /// Whether its results have the same bits on every device that can do that ([`Capabilities::strict`]).
+    pub strict: bool,
     /// The caller's label, for messages.
     pub label: &'a str,
 }
@@ -262,7 +270,7 @@ pub struct CompileRequest<'a> {
 pub enum CompileSource<'a> {
     /// A portable kernel, meaning fixed.
     Portable(&'a Arc<kernel::EntryPoint>),
-    /// A source that the device has said suits it ([`Device::fit`]), and what is declared of it. Nothing of what the request says of bounds and prints is meant for it.
+    /// A source that the device has said suits it ([`Device::fit`]), and what is declared of it. Nothing of what the request says of bounds, prints and bits is meant for it.
     Native {
         /// The source.
         source: &'a NativeSource,
@@ -354,6 +362,23 @@ pub trait Device: Send + Sync {
     fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
         let _ = kernel;
         Ok(())
+    }
+    /// What compiled kernels depend on besides the request and the version of this library: exact target, features of the processor, versions of driver and compiler,
+    /// options of the device. Kernels of a device with the same identity can be restored here. `None`: this device has no artifacts.
+    fn artifact_identity(&self) -> Option<String> {
+        None
+    }
+    /// A kernel that was just compiled, as bytes for [`Self::restore`]; `None` when it cannot be had. Asked for once, and only of a device that was opened with
+    /// [`OpenOptions::artifacts`].
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        let _ = kernel;
+        None
+    }
+    /// As [`Self::compile`], from bytes that [`Self::artifact`] gave for an equal request on a device of the same identity. Their sender has checked that
+    /// they are those bytes; a device checks their structure all the same, and an error other than a loss has the runtime compile.
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        let _ = (request, artifact);
+        Err(DeviceError::Unsupported("kernels compiled earlier"))
     }
     /// Drops a compiled kernel. The runtime has seen every use of it complete.
     fn drop_kernel(&self, kernel: KernelId);

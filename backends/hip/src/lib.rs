@@ -25,6 +25,13 @@ pub static VENDOR: Vendor = Vendor {
     company: "AMD",
     libraries: hip_sys::RUNTIMES,
     compilers: hip_sys::COMPILERS,
+    environment: &[
+        "HIPRTC_COMPILE_OPTIONS_APPEND",
+        "HIPRTC_LINK_OPTIONS_APPEND",
+        "CPATH",
+        "CPLUS_INCLUDE_PATH",
+        "CCC_OVERRIDE_OPTIONS",
+    ],
     // Both come from one release, or may disagree on what is in the code.
     compiler_fits: |major, driver| major == hip_sys::version(driver).0,
     names: &symbols::RUNTIME,

@@ -44,7 +44,7 @@ var<workgroup> w: array<u32, 64>;
 fn compile(device: &dyn Device, source: &str, bounds: Bounds) -> Result<KernelId, DeviceError> {
     let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
     let source = CompileSource::Portable(&entry);
-    device.compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "failures" })
+    device.compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "failures" })
 }
 
 /// One queue with its positions.

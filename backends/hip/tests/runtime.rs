@@ -113,7 +113,8 @@ fn amds_runtime_takes_the_calls_and_makes_the_packet_that_a_launch_means() {
 
     let entry = Module::parse(&Source::wgsl(KERNEL)).unwrap().entry_point(None, &[]).unwrap();
     let source = CompileSource::Portable(&entry);
-    let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "packet" };
+    let request =
+        CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "packet" };
     let kernel = device.compile(&request).unwrap();
     let (part, bindings) = (Region { offset: 256, size: 400, ..o }, |part| [Binding::Buffer(a), Binding::Buffer(part)]);
     let launch = Launch { kernel, grid: Grid::Direct([5, 3, 2]), bindings: &bindings(part), immediates: &[], time_limit: 0 };

@@ -103,7 +103,8 @@ impl Ours {
         let blocks = [0; 2].map(|_| bench.block(&[0; 256]));
         let entry = Module::parse(&Source::wgsl(KERNEL)).unwrap().entry_point(None, &[]).unwrap();
         let source = CompileSource::Portable(&entry);
-        let request = CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, label: "tiny" };
+        let request =
+            CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, strict: false, label: "tiny" };
         let kernel = bench.device.compile(&request).unwrap();
         let bindings = [[0, 1], [1, 0]].map(|pair| pair.map(|index: usize| Binding::Buffer(blocks[index])));
         let after: Vec<u32> = (0..launches as u32).collect();

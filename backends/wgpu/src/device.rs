@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::gpu::Gpu;
 use crate::graph::Graph;
 use crate::groups::Groups;
-use crate::kernel::{Compiler, Kernel};
+use crate::kernel::{Artifact, Compiler, Kernel};
 use crate::memory::Memory;
 use crate::moves::{Own, OwnKernels};
 use crate::passthrough;
@@ -91,12 +91,12 @@ impl Shared {
     }
 
     pub(crate) fn own(&self, own: Own) -> Result<Arc<Kernel>, DeviceError> {
-        self.own.get(own, |request| self.compile(request, false))
+        self.own.get(own, |request| self.compile(request, false, Artifact::Unwanted))
     }
 
-    fn compile(&self, request: &CompileRequest<'_>, sliced: bool) -> Result<Kernel, DeviceError> {
+    fn compile(&self, request: &CompileRequest<'_>, sliced: bool, artifact: Artifact<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms, sliced }, self.next_id(), request)
+        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, artifact }, self.next_id(), request)
     }
 }
 
@@ -104,6 +104,8 @@ pub(crate) struct WgpuDevice {
     shared: Arc<Shared>,
     properties: Properties,
     capabilities: Capabilities,
+    /// What pipelines depend on, on a device that was opened to keep them and can.
+    identity: Option<String>,
 }
 
 impl WgpuDevice {
@@ -157,7 +159,20 @@ impl WgpuDevice {
                 let _ = shared.lose("UNCAPTURED", crate::errors::chain(&error));
             }
         }));
-        Self { shared, properties, capabilities }
+        Self { shared, properties, capabilities, identity: None }
+    }
+
+    /// Pipelines are kept, and depend on this.
+    pub(crate) fn keeps_pipelines(self, identity: String) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    fn add_kernel(&self, request: &CompileRequest<'_>, artifact: Artifact<'_>) -> Result<KernelId, DeviceError> {
+        self.shared.well()?;
+        let kernel = self.shared.compile(request, self.shared.slice_groups > 0, artifact)?;
+        let id = kernel.id;
+        self.shared.kernels.write().insert(id, Arc::new(kernel));
+        Ok(KernelId(id))
     }
 
     pub(crate) fn open_queue(&self) -> Result<WgpuQueue, DeviceError> {
@@ -264,11 +279,20 @@ impl Device for WgpuDevice {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
-        self.shared.well()?;
-        let kernel = self.shared.compile(request, self.shared.slice_groups > 0)?;
-        let id = kernel.id;
-        self.shared.kernels.write().insert(id, Arc::new(kernel));
-        Ok(KernelId(id))
+        let artifact = if self.identity.is_some() { Artifact::Wanted } else { Artifact::Unwanted };
+        self.add_kernel(request, artifact)
+    }
+
+    fn artifact_identity(&self) -> Option<String> {
+        self.identity.clone()
+    }
+
+    fn artifact(&self, kernel: KernelId) -> Option<Vec<u8>> {
+        self.shared.kernel(kernel).ok()?.take_artifact()
+    }
+
+    fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
+        self.add_kernel(request, Artifact::Given(artifact))
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

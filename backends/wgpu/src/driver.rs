@@ -39,7 +39,9 @@ const CLOCK: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Featur
 
 /// What of an adapter is used.
 fn wanted(options: &OpenOptions) -> wgpu::Features {
-    if options.timestamps { WANTED | CLOCK } else { WANTED }
+    let clock = if options.timestamps { CLOCK } else { wgpu::Features::empty() };
+    let cache = if options.artifacts { wgpu::Features::PIPELINE_CACHE } else { wgpu::Features::empty() };
+    WANTED | clock | cache
 }
 
 /// The backends in the order in which they are listed.
@@ -219,7 +221,28 @@ fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &
     let host_memory = vulkan::shared_memory(adapter).filter(|_| shares);
     let host_visible = host_memory.is_some();
     let capabilities = Capabilities { host_visible, ..capabilities(features, options.slice_groups > 0) };
-    WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, host_memory)
+    let identity = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| identity_of_pipelines(adapter, features, options));
+    let device = WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, host_memory);
+    match identity {
+        Some(identity) => device.keeps_pipelines(identity),
+        None => device,
+    }
+}
+
+/// What a pipeline depends on besides the kernel and the versions of wgpu and of this library. The driver looks at its own data once more.
+fn identity_of_pipelines(adapter: &wgpu::Adapter, features: wgpu::Features, options: &OpenOptions) -> String {
+    let info = adapter.get_info();
+    let uniforms = adapter.limits().max_dynamic_uniform_buffers_per_pipeline_layout;
+    format!(
+        "{:?} {:x}:{:x} {} {} {}, {features:?}, {uniforms} dynamic, sliced: {}",
+        info.backend,
+        info.vendor,
+        info.device,
+        info.name,
+        info.driver,
+        info.driver_info,
+        options.slice_groups > 0
+    )
 }
 
 fn properties(adapter: &wgpu::Adapter) -> Properties {
@@ -330,6 +353,8 @@ fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
         indirect_reports: false,
         validate: true,
         time_limit: false,
+        // No API below has a promise for the bits of divisions, roots and numbers that are nearly zero.
+        strict: false,
         fails_late: true,
         host_visible: false,
         pitched: false,

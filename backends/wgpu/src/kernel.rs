@@ -10,6 +10,7 @@ use compute_hal::kernel::reflection::{BindingKind, Bounds, Reflection};
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
+use parking_lot::Mutex;
 
 use crate::errors::{chain, scoped, survive};
 use crate::passthrough;
@@ -49,6 +50,18 @@ pub(crate) struct Kernel {
     pub(crate) slice: Option<u32>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) workgroup_memory: u64,
+    /// What the driver made, until somebody asks for it.
+    pub(crate) artifact: Mutex<Option<Vec<u8>>>,
+}
+
+/// What a pipeline is to have to do with what the driver makes of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Artifact<'a> {
+    Unwanted,
+    /// It will be asked for.
+    Wanted,
+    /// Is there from an earlier time.
+    Given(&'a [u8]),
 }
 
 /// What compiling needs to know of a device.
@@ -58,6 +71,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dynamic_uniforms: u32,
     /// Whether launches may be sliced.
     pub(crate) sliced: bool,
+    pub(crate) artifact: Artifact<'a>,
 }
 
 impl Kernel {
@@ -68,6 +82,9 @@ impl Kernel {
                 return passthrough::compile(compiler, id, request.label, source, interface);
             }
         };
+        if request.strict {
+            return Err(DeviceError::Unsupported("kernels with the same bits on every device"));
+        }
         let print_room = request.print_room.min(MOST_PRINT_ROOM);
         let lowering = Lowering { bounds: request.bounds, deferred: false, print_room, names: None };
         let internal = |found: compute_hal::kernel::Diagnostics| DeviceError::Internal(found.text);
@@ -101,9 +118,14 @@ impl Kernel {
             // SAFETY: what is turned off is done by code of the kernel (`Lowered::cut`), or the caller vouches that it is not needed (`Unchecked`).
             unsafe { device.create_shader_module_trusted(shader, checks(request.bounds)) }
         };
-        let (pipeline, layout) = build(compiler.device, request.label, shader, &name, &places)?;
+        let Built { pipeline, layout, artifact } = build(compiler, request.label, shader, &name, &places)?;
         let reports = Arc::clone(lowered.reports());
-        Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory: reflection.workgroup_memory })
+        let (artifact, workgroup_memory) = (Mutex::new(artifact), reflection.workgroup_memory);
+        Ok(Self { id, pipeline, layout, slots, record, slice, reports, workgroup_memory, artifact })
+    }
+
+    pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {
+        self.artifact.lock().take()
     }
 
     pub(crate) fn facts(&self) -> KernelFacts {
@@ -209,15 +231,22 @@ pub(crate) struct Places<'a> {
     pub(crate) immediate_size: u32,
 }
 
+/// What was made of a shader.
+pub(crate) struct Built {
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+    pub(crate) artifact: Option<Vec<u8>>,
+}
+
 /// A pipeline of a shader that is made in between.
 pub(crate) fn build(
-    device: &wgpu::Device,
+    compiler: &Compiler<'_>,
     label: &str,
     shader: impl FnOnce(&wgpu::Device) -> wgpu::ShaderModule,
     name: &str,
     places: &Places<'_>,
-) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), DeviceError> {
-    let made = survive(|| build_unguarded(device, Some(label), shader, name, places));
+) -> Result<Built, DeviceError> {
+    let made = survive(|| build_unguarded(compiler, Some(label), shader, name, places));
     let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
     made.map_err(|error| match error {
         wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
@@ -226,12 +255,13 @@ pub(crate) fn build(
 }
 
 fn build_unguarded(
-    device: &wgpu::Device,
+    compiler: &Compiler<'_>,
     label: Option<&str>,
     shader: impl FnOnce(&wgpu::Device) -> wgpu::ShaderModule,
     name: &str,
     places: &Places<'_>,
-) -> Result<(wgpu::ComputePipeline, wgpu::BindGroupLayout), wgpu::Error> {
+) -> Result<Built, wgpu::Error> {
+    let device = compiler.device;
     scoped(device, || {
         let shader = shader(device);
         let entry = |binding, dynamic, storage| wgpu::BindGroupLayoutEntry {
@@ -258,16 +288,31 @@ fn build_unguarded(
             bind_group_layouts: &[Some(&layout)],
             immediate_size: places.immediate_size.next_multiple_of(4),
         });
+        let cache = pipeline_cache(compiler);
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,
             layout: Some(&pipeline_layout),
             module: &shader,
             entry_point: Some(name),
             compilation_options: wgpu::PipelineCompilationOptions { constants: &[], zero_initialize_workgroup_memory: true },
-            cache: None,
+            cache: cache.as_ref(),
         });
-        (pipeline, layout)
+        let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(|cache| cache.get_data());
+        Built { pipeline, layout, artifact }
     })
+}
+
+/// One for each kernel: what is kept of one is then no more than it needs, and nothing has to be written again when another is compiled.
+fn pipeline_cache(compiler: &Compiler<'_>) -> Option<wgpu::PipelineCache> {
+    let data = match compiler.artifact {
+        Artifact::Unwanted => return None,
+        Artifact::Wanted => None,
+        Artifact::Given(data) => Some(data),
+    };
+    // Bytes of another driver are an error, rather than silently of no use: then they are made anew.
+    let descriptor = wgpu::PipelineCacheDescriptor { label: None, data, fallback: false };
+    // SAFETY: the data are what `get_data` gave, as whoever kept them has checked.
+    Some(unsafe { compiler.device.create_pipeline_cache(&descriptor) })
 }
 
 /// What wgpu adds to a kernel. Divisions have their answer in every corner whatever the bounds. That loops end is assumed by some compilers, which then drop checks

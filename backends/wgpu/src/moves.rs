@@ -126,6 +126,7 @@ impl OwnKernels {
             bounds: Bounds::Unchecked,
             cancellable: false,
             print_room: 0,
+            strict: false,
             label: "libcompute",
         })?);
         Ok(Arc::clone(slot.get_or_init(|| kernel)))

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use compute_hal::kernel::lower::Reports;
 use compute_hal::kernel::reflection::BindingKind;
 use compute_hal::{DeviceError, Fit, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
+use parking_lot::Mutex;
 
-use crate::kernel::{Compiler, Kernel, Places, Slot, build, number};
+use crate::kernel::{Built, Compiler, Kernel, Places, Slot, build, number};
 
 const MAGIC: u32 = 0x0723_0203;
 /// Words before the first instruction.
@@ -180,9 +181,10 @@ pub(crate) fn compile(
         // SAFETY: the caller vouches for native code.
         unsafe { device.create_shader_module_passthrough(described) }
     };
-    let (pipeline, layout) = build(compiler.device, label, shader, &source.entry, &places)?;
+    let Built { pipeline, layout, artifact } = build(compiler, label, shader, &source.entry, &places)?;
     let reports = Arc::new(Reports::default());
-    Ok(Kernel { id, pipeline, layout, slots, record: None, slice: None, reports, workgroup_memory: 0 })
+    let artifact = Mutex::new(artifact);
+    Ok(Kernel { id, pipeline, layout, slots, record: None, slice: None, reports, workgroup_memory: 0, artifact })
 }
 
 /// A place for each parameter. Vulkan's bindings are counted by wgpu, so that none may be left out.

@@ -140,7 +140,7 @@ fn sliced(source: &str, bounds: Bounds, slice_groups: u64, test: impl Fn(&WgpuDe
     let queue = device.open_queue().unwrap();
     let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).unwrap();
     let source = CompileSource::Portable(&entry);
-    let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "" };
+    let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "" };
     test(&device, &queue, device.compile(&request).unwrap());
 }
 
@@ -157,7 +157,8 @@ fn no_submission_has_more_workgroups_than_a_sliced_device_allows() {
         let queue = device.open_queue().unwrap();
         let block = Region { memory: device.allocate(40).unwrap(), offset: 0, size: 40 };
         let source = CompileSource::Portable(&entry);
-        let request = CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, label: "" };
+        let request =
+            CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "" };
         let kernel = device.compile(&request).unwrap();
         let before = device.submitted_for_test();
         let (grid, bindings) = (Grid::Direct([10, 1, 1]), [Binding::Buffer(block)]);
@@ -258,7 +259,8 @@ fn g6_updates_of_a_node_find_the_bind_groups_of_what_was_bound_before() {
             @compute @workgroup_size(1) fn more_of_it() { sum[0] = old[0] + more.x; }";
         let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
         let source = CompileSource::Portable(&entry);
-        let request = CompileRequest { source, bounds: Bounds::Checked, label: "more", cancellable: false, print_room: 0 };
+        let request =
+            CompileRequest { source, bounds: Bounds::Checked, label: "more", cancellable: false, print_room: 0, strict: false };
         let kernel = device.compile(&request).unwrap();
         let blocks = [0, 1, 2].map(|_| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
         queue.write(1, blocks[0], &[1; 64]).unwrap();

@@ -90,7 +90,13 @@ pub struct compute_kernel_desc {
     pub next: *const c_void,
     /// Bytes of room for what one launch prints, at most 64 MiB; 0: 65536. A line takes 16 bytes and 4 or 8 for each number.
     pub print_size: u64,
+    /// `COMPUTE_KERNEL_FLAG_...`
+    pub flags: u64,
 }
+
+/// The portable source gives the same bits on every device with `COMPUTE_CAPABILITY_STRICT`: nothing is contracted, and functions are those of the cpu device. What that
+/// excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them.
+pub const COMPUTE_KERNEL_FLAG_STRICT: u64 = 1 << 0;
 
 /// `#include "path"`
 pub const COMPUTE_INCLUDE_QUOTE: u32 = 0;

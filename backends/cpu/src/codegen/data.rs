@@ -11,7 +11,7 @@ use super::program::ValueRef;
 use super::stop::{Result, Stop};
 use super::value::{Pointer, Root};
 
-/// A table's bytes, aligned for every type of the language. The generated code refers to their address.
+/// A table's bytes, aligned for every type of the language. The generated code refers to their address, which stays the same when the box moves.
 pub(super) type Table = Box<[u128]>;
 
 /// Bytes of all tables of a kernel, beyond which it is refused.
@@ -22,7 +22,7 @@ const MAX_TABLES: usize = 16 << 20;
 pub(super) struct Tables {
     pub(super) list: Vec<Table>,
     /// By function and expression, so that inlined copies and constants with a name share theirs.
-    addresses: HashMap<(usize, Handle<Expression>), usize>,
+    numbers: HashMap<(usize, Handle<Expression>), u32>,
     size: usize,
 }
 
@@ -36,18 +36,18 @@ impl Emitter<'_> {
             }
             _ => (Constant::Local(at), (std::ptr::from_ref(self.program.frame(at.frame).function) as usize, at.expr)),
         };
-        let address = match self.tables.addresses.get(&key) {
-            Some(address) => *address,
+        let number = match self.tables.numbers.get(&key) {
+            Some(number) => *number,
             None => {
                 let Some(table) = self.make_table(at, shape)? else { return Ok(None) };
-                // The bytes stay where they are when the box moves.
-                let address = table.as_ptr() as usize;
+                // Their size is bounded, and so is their number.
+                let number = self.tables.list.len() as u32;
                 self.tables.list.push(table);
-                self.tables.addresses.insert(key, address);
-                address
+                self.tables.numbers.insert(key, number);
+                number
             }
         };
-        Ok(Some(Pointer::new(Root::Table(address), shape, true)))
+        Ok(Some(Pointer::new(Root::Table(number), shape, true)))
     }
 
     fn make_table(&mut self, at: Constant, shape: Shape) -> Result<Option<Table>> {

@@ -14,6 +14,7 @@ use super::plan::{Home, Plan};
 use super::program::{LocalId, Program, TargetId, ValueRef};
 use super::shims::FALLBACK_SIZE;
 use super::stop::{Result, Stop};
+use super::symbols::Symbols;
 use super::value::{Parts, Place, Val};
 use super::{BoundRange, Context};
 
@@ -104,6 +105,7 @@ pub(super) struct Emitter<'e> {
     scratch_size: u64,
     /// What the code refers to by address.
     pub(super) tables: Tables,
+    pub(super) symbols: Symbols,
     /// Work so far, in instructions; `None` once a loop of unknown length was met.
     pub(super) cost: Option<u64>,
     /// Work of the current invocation beyond the instructions that have been made: further passes of loops, and calls.
@@ -160,6 +162,7 @@ impl<'e> Emitter<'e> {
             workgroup_end: FALLBACK_SIZE,
             scratch_size: u64::from(FALLBACK_SIZE),
             tables: Tables::default(),
+            symbols: Symbols::default(),
             cost: Some(0),
             extra: 0,
         };
@@ -310,7 +313,7 @@ impl<'e> Emitter<'e> {
         signature.returns.extend(result.map(AbiParam::new));
         let signature = self.b.import_signature(signature);
         self.extra = self.extra.saturating_add(CALL_COST);
-        let address = self.long(function as i64);
+        let address = self.function(function);
         let call = self.b.ins().call_indirect(signature, address, arguments);
         self.b.inst_results(call).first().copied()
     }

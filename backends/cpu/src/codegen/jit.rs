@@ -2,20 +2,26 @@
 
 use compute_kernel::lower::Lowered;
 use compute_kernel::reflection::Reflection;
-use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::binemit::Reloc;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{self, AbiParam, ExternalName, Signature, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{FinalizedMachReloc, FinalizedRelocTarget};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module};
+use cranelift_module::{FuncId, Linkage, Module, ModuleReloc};
 use naga::{Function, GlobalVariable, Handle};
 
 use super::Context;
+use super::artifact::{Artifact, Relocation};
 use super::data::Table;
 use super::emitter::{Emitter, Options};
 use super::layout::Layout;
 use super::plan::Plan;
 use super::program::Program;
 use super::stop::{Result, Stop};
+use super::symbols::Symbol;
 
 /// The generated function: runs the workgroup with these ids.
 pub(super) type Entry = unsafe extern "C" fn(*const Context, u32, u32, u32);
@@ -39,13 +45,6 @@ impl Drop for Code {
             unsafe { module.free_memory() }
         }
     }
-}
-
-/// What a translation gives.
-pub(super) struct Output {
-    pub(super) code: Code,
-    pub(super) scratch_size: u64,
-    pub(super) cost: Option<u64>,
 }
 
 /// What is translated.
@@ -75,35 +74,78 @@ impl<'a> Source<'a> {
     }
 }
 
-pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Output> {
+/// Makes the code, for no place in particular yet.
+pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Artifact> {
     let layout = Layout::new(source.module)?;
     let mut program = Program::build(source, &layout)?;
     let plan = Plan::build(&mut program, &layout, source.index)?;
-    let mut jit = new_module()?;
-    let mut context = jit.make_context();
-    context.func.signature.params.push(AbiParam::new(types::I64));
-    context.func.signature.params.extend([AbiParam::new(types::I32); 3]);
-    let name = &source.reflection.entry;
-    let declared = jit.declare_function(name, Linkage::Export, &context.func.signature);
-    let id = declared.map_err(|e| Stop::bug(format!("declaration: {e}")))?;
+    let isa = isa()?;
+    let mut context = cranelift_codegen::Context::new();
+    context.func.signature = signature(isa.default_call_conv());
     let mut builder_context = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut builder_context);
-    let call_conv = jit.target_config().default_call_conv;
+    let call_conv = isa.default_call_conv();
     let mut emitter = Emitter::new(builder, &program, &plan, &layout, source.reflection, options, call_conv)?;
     emitter.body()?;
     let (scratch_size, cost) = (emitter.scratch_size(), emitter.cost);
-    let Emitter { b, tables, .. } = emitter;
-    b.finalize(jit.target_config());
-    jit.define_function(id, &mut context).map_err(|e| Stop::bug(format!("machine code: {e:?}")))?;
-    let size = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-    jit.finalize_definitions().map_err(|e| Stop::bug(format!("executable memory: {e}")))?;
-    let pointer = jit.get_finalized_function(id);
-    // SAFETY: the function was declared with this very signature and the calling convention of C.
-    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
-    Ok(Output { code: Code { module: Some(Box::new(jit)), entry, size, _tables: tables.list }, scratch_size, cost })
+    let Emitter { b, tables, symbols, .. } = emitter;
+    b.finalize(isa.frontend_config());
+    let compiled = context.compile(&*isa, &mut ControlPlane::default());
+    let compiled = compiled.map_err(|e| Stop::bug(format!("machine code: {:?}", e.inner)))?;
+    let mut artifact = Artifact {
+        code: compiled.code_buffer().to_vec(),
+        alignment: compiled.buffer.alignment,
+        relocations: Vec::new(),
+        tables: tables.list,
+        scratch_size,
+        cost,
+        others: Vec::new(),
+        unnamed: symbols.unnamed,
+    };
+    let compiled = context.take_compiled_code().ok_or_else(|| Stop::bug("no machine code"))?;
+    for relocation in compiled.buffer.relocs() {
+        match ours(relocation, &context.func) {
+            Some(relocation) => artifact.relocations.push(relocation),
+            None => artifact.others.push(ModuleReloc::from_mach_reloc(relocation, &context.func, FuncId::from_u32(0))),
+        }
+    }
+    Ok(artifact)
 }
 
-fn new_module() -> Result<JITModule> {
+/// An address of one of our symbols.
+fn ours(relocation: &FinalizedMachReloc, function: &ir::Function) -> Option<Relocation> {
+    let FinalizedRelocTarget::ExternalName(ExternalName::User(name)) = relocation.target else { return None };
+    let name = function.params.user_named_funcs().get(name)?;
+    let symbol = Symbol::of_name((name.namespace, name.index))?;
+    let whole = matches!(relocation.kind, Reloc::Abs8);
+    whole.then_some(Relocation { offset: relocation.offset, symbol, addend: relocation.addend })
+}
+
+/// Makes code executable.
+pub(super) fn load(artifact: Artifact, name: &str) -> Result<Code> {
+    let mut jit = JITModule::new(JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names()));
+    let signature = signature(jit.isa().default_call_conv());
+    let declared = jit.declare_function(name, Linkage::Export, &signature);
+    let id = declared.map_err(|e| Stop::bug(format!("declaration: {e}")))?;
+    let code = artifact.linked().ok_or_else(|| Stop::bug("code that refers to what is not there"))?;
+    let defined = jit.define_function_bytes(id, artifact.alignment.into(), &code, &artifact.others);
+    defined.map_err(|e| Stop::bug(format!("memory for code: {e:?}")))?;
+    jit.finalize_definitions().map_err(|e| Stop::bug(format!("executable memory: {e}")))?;
+    let pointer = jit.get_finalized_function(id);
+    // SAFETY: the code was made as a function of this very signature, with the calling convention of C.
+    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
+    Ok(Code { module: Some(Box::new(jit)), entry, size: code.len(), _tables: artifact.tables })
+}
+
+/// The one of [`Entry`].
+fn signature(call_conv: CallConv) -> Signature {
+    let mut signature = Signature::new(call_conv);
+    signature.params.push(AbiParam::new(types::I64));
+    signature.params.extend([AbiParam::new(types::I32); 3]);
+    signature
+}
+
+fn isa() -> Result<OwnedTargetIsa> {
     let mut flags = settings::builder();
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
     for (name, value) in [
@@ -116,6 +158,12 @@ fn new_module() -> Result<JITModule> {
         flags.set(name, value).map_err(|e| Stop::bug(format!("the setting {name}: {e}")))?;
     }
     let isa = cranelift_native::builder().map_err(|e| Stop::bug(format!("this processor: {e}")))?;
-    let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| Stop::bug(format!("this processor: {e}")))?;
-    Ok(JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names())))
+    isa.finish(settings::Flags::new(flags)).map_err(|e| Stop::bug(format!("this processor: {e}")))
+}
+
+/// What the code depends on besides the kernel and the version of this library: Cranelift, its settings, the processor. `None` where there is no code.
+pub(crate) fn identity() -> Option<String> {
+    let isa = isa().ok()?;
+    let settings: Vec<String> = isa.flags().iter().chain(isa.isa_flags()).map(|flag| flag.to_string()).collect();
+    Some(format!("cranelift {} {} {}", cranelift_codegen::VERSION, isa.triple(), settings.join(" ")))
 }

@@ -119,6 +119,7 @@ const SIDE: usize = 8;
 ///
 /// # Safety
 /// `values` is valid for reads of `count` elements, `results` for writes of one for each subgroup; they do not overlap.
+#[inline(never)]
 unsafe extern "C" fn reduce<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: by the caller's promise. Plain numbers have no invalid bits.
     let (values, results) = unsafe {
@@ -145,6 +146,7 @@ unsafe extern "C" fn reduce<T: Copy, C: Combine<T>>(values: *const T, results: *
 
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn inclusive<T: Copy, C: Combine<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
@@ -161,6 +163,7 @@ unsafe extern "C" fn inclusive<T: Copy, C: Combine<T>>(values: *const T, results
 
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn exclusive<T: Copy, C: Scan<T>>(values: *const T, results: *mut T, count: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
@@ -235,6 +238,7 @@ where
 ///
 /// # Safety
 /// As [`reduce`].
+#[inline(never)]
 pub(super) unsafe extern "C" fn ballot(predicates: *const u8, results: *mut u32, count: u32) {
     // SAFETY: by the caller's promise.
     let predicates = unsafe { std::slice::from_raw_parts(predicates, count as usize) };
@@ -249,6 +253,7 @@ pub(super) unsafe extern "C" fn ballot(predicates: *const u8, results: *mut u32,
 ///
 /// # Safety
 /// As [`reduce`].
+#[inline(never)]
 unsafe extern "C" fn broadcast<T: Copy + Default>(values: *const T, results: *mut T, count: u32, lane: u32) {
     // SAFETY: by the caller's promise.
     let values = unsafe { std::slice::from_raw_parts(values, count as usize) };
@@ -311,6 +316,7 @@ impl Source for QuadBroadcast {
 ///
 /// # Safety
 /// As [`subgroups`]; `operands` is valid for reads of `count` elements.
+#[inline(never)]
 unsafe extern "C" fn gather<T: Copy + Default, S: Source>(values: *const T, results: *mut T, count: u32, operands: *const u32) {
     // SAFETY: by the caller's promise.
     let operands = unsafe { std::slice::from_raw_parts(operands, count as usize) };
@@ -330,6 +336,7 @@ unsafe extern "C" fn gather<T: Copy + Default, S: Source>(values: *const T, resu
 ///
 /// # Safety
 /// As [`subgroups`].
+#[inline(never)]
 unsafe extern "C" fn gather_by<T: Copy + Default, S: Source>(values: *const T, results: *mut T, count: u32, operand: u32) {
     // SAFETY: the caller's promise is the same.
     unsafe {
@@ -353,4 +360,32 @@ pub(super) fn mover<S: Source>(size: u32, one: bool) -> Option<usize> {
         _ => return None,
     };
     Some(function as usize)
+}
+
+/// Every function of this file. Their order is part of what artifacts of one version of the library mean.
+pub(super) fn all() -> Vec<usize> {
+    use CollectiveOperation::{ExclusiveScan, InclusiveScan, Reduce};
+    use SubgroupOperation as S;
+    let scalars = [
+        [Scalar::F16, Scalar::F32, Scalar::F64, Scalar::I16, Scalar::U16],
+        [Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64, Scalar::Bool],
+    ];
+    let mut all = vec![ballot as *const () as usize];
+    for op in [S::All, S::Any, S::Add, S::Mul, S::Min, S::Max, S::And, S::Or, S::Xor] {
+        for scan in [Reduce, InclusiveScan, ExclusiveScan] {
+            all.extend(scalars.iter().flatten().filter_map(|scalar| collective(op, scan, *scalar)));
+        }
+    }
+    for size in [2, 4, 8] {
+        all.extend(broadcaster(size));
+        for one in [false, true] {
+            all.extend(
+                [mover::<Shuffle>(size, one), mover::<ShuffleXor>(size, one), mover::<ShuffleUp>(size, one)]
+                    .into_iter()
+                    .flatten(),
+            );
+            all.extend([mover::<ShuffleDown>(size, one), mover::<QuadBroadcast>(size, one)].into_iter().flatten());
+        }
+    }
+    all
 }

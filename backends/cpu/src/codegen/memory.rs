@@ -6,8 +6,9 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::emitter::{Emitter, Spill, Storage, constant, trusted};
 use super::layout::{Scalar, Shape};
-use super::shims::{FALLBACK_SIZE, ZEROS};
+use super::shims::FALLBACK_SIZE;
 use super::stop::{Result, Stop};
+use super::symbols::Symbol;
 use super::value::{Parts, Place, Pointer, Root, Val, registers, with_registers};
 
 /// Where an access goes.
@@ -58,7 +59,7 @@ impl Emitter<'_> {
                 (binding.pointer, 0)
             }
             Root::Workgroup(offset) => (self.entry.scratch, offset),
-            Root::Table(address) => (self.long(address as i64), 0),
+            Root::Table(number) => (self.symbol(Symbol::Table(number)), 0),
             Root::Immediates => (self.entry.immediates, 0),
             Root::Copy(place) => (self.place_address(place), place.offset),
             Root::Local(local) => match self.local_storage(local)? {
@@ -81,7 +82,7 @@ impl Emitter<'_> {
         if let Some(ok) = pointer.ok {
             let inside = self.b.ins().iadd_imm_s(base, offset as i64);
             let outside = match purpose {
-                Purpose::Read => self.long(ZEROS.address() as i64),
+                Purpose::Read => self.symbol(Symbol::Zeros),
                 Purpose::Write => self.entry.scratch,
             };
             let base = self.b.ins().select(ok, inside, outside);

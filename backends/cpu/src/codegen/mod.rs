@@ -7,8 +7,9 @@
 //! flow around them (`usage`: what lives across runs; `uniform`: what is computed once; `range`: which indices need no check); an
 //! `emitter` makes code of the plan: `outer` around runs, `nodes` inside them (`control`: the shapes that both share), `expr` and its rooms
 //! (`ops`, `convert`, `math`, `matrix`, `bits`, `numbers`, `atomics`, `data`) for values, `memory` and `bounds` for addresses, `subgroups` (with `lanes`) for what
-//! crosses invocations; `jit` makes it executable.
+//! crosses invocations; `symbols` names what it refers to; `artifact` is the result, also as bytes; `jit` makes it executable.
 
+mod artifact;
 mod atomics;
 mod bits;
 mod bounds;
@@ -33,6 +34,7 @@ mod range;
 mod shims;
 mod stop;
 mod subgroups;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod uniform;
@@ -44,9 +46,10 @@ use std::sync::atomic::AtomicU32;
 
 use compute_hal::DeviceError;
 use compute_kernel::lower::{Lowered, Reports};
-use compute_kernel::reflection::{Bounds, Location};
+use compute_kernel::reflection::Bounds;
 
 use emitter::Options;
+pub(crate) use jit::identity;
 pub(crate) use subgroups::SUBGROUP_SIZE;
 
 /// What the generated code is given besides the workgroup's id. One per (launch, worker).
@@ -89,25 +92,37 @@ const STACK_SIZE: usize = 64 << 20;
 impl CompiledKernel {
     /// Translates. Whatever of WGSL is not done yet is refused with the construct, line and column.
     pub(crate) fn compile(lowered: Lowered, bounds: Bounds, cancellable: bool) -> Result<Self, DeviceError> {
+        Self::compile_to_keep(lowered, bounds, cancellable, false).map(|(kernel, _)| kernel)
+    }
+
+    /// As [`Self::compile`]; if it is to be kept, also as bytes for [`Self::restore`], unless that is impossible.
+    pub(crate) fn compile_to_keep(
+        lowered: Lowered,
+        bounds: Bounds,
+        cancellable: bool,
+        keep: bool,
+    ) -> Result<(Self, Option<Vec<u8>>), DeviceError> {
         on_large_stack(move || {
             let locate = |span| lowered.entry().location(span);
-            Self::translate(jit::Source::new(&lowered), Options { bounds, cancellable }, lowered.reports(), &locate)
+            let source = jit::Source::new(&lowered);
+            let made = jit::translate(source, Options { bounds, cancellable }).map_err(|stop| stop.into_error(locate))?;
+            let bytes = if keep { made.to_bytes() } else { None };
+            Ok((Self::load(made, &source.reflection.entry, lowered.reports()).map_err(|stop| stop.into_error(locate))?, bytes))
         })
     }
 
-    fn translate(
-        source: jit::Source<'_>,
-        options: Options,
-        reports: &Arc<Reports>,
-        locate: &dyn Fn(naga::Span) -> Location,
-    ) -> Result<Self, DeviceError> {
-        let output = jit::translate(source, options).map_err(|stop| stop.into_error(locate))?;
-        Ok(Self {
-            code: output.code,
-            scratch_size: usize::try_from(output.scratch_size).unwrap_or(usize::MAX),
-            cost: output.cost,
-            reports: Arc::clone(reports),
-        })
+    /// What [`Self::compile_to_keep`] gave for the same kernel in a process of the same [`identity`].
+    pub(crate) fn restore(lowered: &Lowered, bytes: &[u8]) -> Result<Self, DeviceError> {
+        let made = artifact::Artifact::from_bytes(bytes);
+        let made = made.ok_or_else(|| DeviceError::Internal("these bytes are not a kernel of the cpu device".into()))?;
+        let locate = |span| lowered.entry().location(span);
+        Self::load(made, &lowered.reflection().entry, lowered.reports()).map_err(|stop| stop.into_error(locate))
+    }
+
+    fn load(made: artifact::Artifact, name: &str, reports: &Arc<Reports>) -> stop::Result<Self> {
+        let scratch_size = usize::try_from(made.scratch_size).unwrap_or(usize::MAX);
+        let cost = made.cost;
+        Ok(Self { code: jit::load(made, name)?, scratch_size, cost, reports: Arc::clone(reports) })
     }
 
     /// Bytes of scratch that one worker needs: workgroup memory, spilled values and large locals of all invocations.

@@ -1,6 +1,7 @@
 //! What generated code calls: the functions of the language that are no instructions, and rare work.
 //!
-//! All have the C calling convention, take and give plain numbers, and neither allocate nor unwind.
+//! All have the C calling convention, take and give plain numbers, and neither allocate nor unwind. None is inlined: a function that may be has an address in each unit
+//! of code generation, and artifacts know them by theirs (`symbols`).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,11 +29,13 @@ impl Zeros {
 macro_rules! unary {
     ($($function:ident = $name:ident,)*) => {
         mod single {
-            $(pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::wide::$name(x) })*
+            $(#[inline(never)] pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::wide::$name(x) })*
         }
         mod double {
-            $(pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::double::$name(x) })*
+            $(#[inline(never)] pub(super) extern "C" fn $name(x: f64) -> f64 { compute_kernel::math::double::$name(x) })*
         }
+
+        const UNARY: &[MathFunction] = &[$(MathFunction::$function,)*];
 
         /// The functions of one number that are calls. The caller rounds what it gets for f32 and halves.
         pub(super) fn unary(function: MathFunction, scalar: Scalar) -> Option<usize> {
@@ -64,6 +67,21 @@ unary! {
     Log2 = log2,
 }
 
+/// Every function of this file. Their order is part of what artifacts of one version of the library mean.
+pub(super) fn all() -> Vec<usize> {
+    let scalars = [Scalar::F16, Scalar::F32, Scalar::F64];
+    let each = |function: &dyn Fn(Scalar) -> Option<usize>| scalars.map(function).into_iter().flatten().collect::<Vec<_>>();
+    let mut all = vec![to_half as *const () as usize, atomic_add as *const () as usize];
+    all.extend([zero as *const () as usize, copy as *const () as usize]);
+    UNARY.iter().for_each(|function| all.extend(each(&|scalar| unary(*function, scalar))));
+    [MathFunction::Atan2, MathFunction::Pow].iter().for_each(|f| all.extend(each(&|scalar| binary(*f, scalar))));
+    for function in [remainder, fma, ldexp] {
+        all.extend(each(&|scalar| Some(function(scalar))));
+    }
+    all.extend(scalars.map(frexp).into_iter().flat_map(|(fraction, exponent)| [fraction, exponent]));
+    all
+}
+
 /// The functions of two numbers that are calls, as [`unary`].
 pub(super) fn binary(function: MathFunction, scalar: Scalar) -> Option<usize> {
     Some(match (function, scalar) {
@@ -75,18 +93,22 @@ pub(super) fn binary(function: MathFunction, scalar: Scalar) -> Option<usize> {
     })
 }
 
+#[inline(never)]
 extern "C" fn atan2(y: f64, x: f64) -> f64 {
     math::wide::atan2(y, x)
 }
 
+#[inline(never)]
 extern "C" fn atan2_double(y: f64, x: f64) -> f64 {
     math::double::atan2(y, x)
 }
 
+#[inline(never)]
 extern "C" fn pow(x: f64, y: f64) -> f64 {
     math::wide::pow(x, y)
 }
 
+#[inline(never)]
 extern "C" fn pow_double(x: f64, y: f64) -> f64 {
     math::double::pow(x, y)
 }
@@ -99,10 +121,12 @@ pub(super) fn remainder(scalar: Scalar) -> usize {
     }
 }
 
+#[inline(never)]
 extern "C" fn remainder_single(x: f32, y: f32) -> f32 {
     math::remainder(x, y)
 }
 
+#[inline(never)]
 extern "C" fn remainder_double(x: f64, y: f64) -> f64 {
     math::double::remainder(x, y)
 }
@@ -116,14 +140,17 @@ pub(super) fn fma(scalar: Scalar) -> usize {
     }
 }
 
+#[inline(never)]
 extern "C" fn fma_half(x: f32, y: f32, z: f32) -> f32 {
     math::fma_f16(x, y, z)
 }
 
+#[inline(never)]
 extern "C" fn fma_single(x: f32, y: f32, z: f32) -> f32 {
     math::fma(x, y, z)
 }
 
+#[inline(never)]
 extern "C" fn fma_double(x: f64, y: f64, z: f64) -> f64 {
     math::double::fma(x, y, z)
 }
@@ -136,6 +163,7 @@ pub(super) fn has_fma() -> bool {
     cfg!(target_arch = "aarch64")
 }
 
+#[inline(never)]
 pub(super) extern "C" fn to_half(x: f64) -> f32 {
     math::f16_from_f64(x)
 }
@@ -148,14 +176,17 @@ pub(super) fn ldexp(scalar: Scalar) -> usize {
     }
 }
 
+#[inline(never)]
 extern "C" fn ldexp_half(x: f32, exponent: i32) -> f32 {
     math::ldexp_f16(x, exponent)
 }
 
+#[inline(never)]
 extern "C" fn ldexp_single(x: f32, exponent: i32) -> f32 {
     math::ldexp(x, exponent)
 }
 
+#[inline(never)]
 extern "C" fn ldexp_double(x: f64, exponent: i32) -> f64 {
     math::double::ldexp(x, exponent)
 }
@@ -168,18 +199,22 @@ pub(super) fn frexp(scalar: Scalar) -> (usize, usize) {
     }
 }
 
+#[inline(never)]
 extern "C" fn frexp_fraction(x: f32) -> f32 {
     math::frexp(x).0
 }
 
+#[inline(never)]
 extern "C" fn frexp_exponent(x: f32) -> i32 {
     math::frexp(x).1
 }
 
+#[inline(never)]
 extern "C" fn frexp_fraction_double(x: f64) -> f64 {
     math::double::frexp(x).0
 }
 
+#[inline(never)]
 extern "C" fn frexp_exponent_double(x: f64) -> i32 {
     math::double::frexp(x).1
 }
@@ -188,6 +223,7 @@ extern "C" fn frexp_exponent_double(x: f64) -> i32 {
 ///
 /// # Safety
 /// `at` is aligned and valid, and everybody else uses it atomically.
+#[inline(never)]
 pub(super) unsafe extern "C" fn atomic_add(at: *const AtomicU32, x: f32) -> f32 {
     // SAFETY: by the caller's promise.
     let at = unsafe { &*at };
@@ -198,6 +234,7 @@ pub(super) unsafe extern "C" fn atomic_add(at: *const AtomicU32, x: f32) -> f32 
 
 /// # Safety
 /// `to` is valid for writes of `size` bytes.
+#[inline(never)]
 pub(super) unsafe extern "C" fn zero(to: *mut u8, size: u64) {
     // SAFETY: by the caller's promise.
     unsafe { std::ptr::write_bytes(to, 0, size as usize) }
@@ -205,6 +242,7 @@ pub(super) unsafe extern "C" fn zero(to: *mut u8, size: u64) {
 
 /// # Safety
 /// `from` is valid for reads and `to` for writes of `size` bytes; they may overlap.
+#[inline(never)]
 pub(super) unsafe extern "C" fn copy(to: *mut u8, from: *const u8, size: u64) {
     // SAFETY: by the caller's promise.
     unsafe { std::ptr::copy(from, to, size as usize) }

@@ -61,8 +61,8 @@ pub(super) enum Root {
     Immediates,
     Local(LocalId),
     Copy(Place),
-    /// At this address of the process, for as long as the code lives.
-    Table(usize),
+    /// The constant table with this number.
+    Table(u32),
 }
 
 /// A pointer. Everything about it but the parts named otherwise is known when the code is made.

@@ -22,6 +22,7 @@ fn validated(device: &CpuDevice, source: &str) -> KernelId {
         bounds: Bounds::Validate,
         cancellable: false,
         print_room: 0,
+        strict: false,
         label: "",
     };
     device.compile(&request).unwrap()

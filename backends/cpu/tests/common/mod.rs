@@ -74,6 +74,7 @@ impl Bench {
             bounds,
             cancellable: true,
             print_room: 0,
+            strict: false,
             label: "generated",
         };
         let kernel = self.device.compile(&request)?;

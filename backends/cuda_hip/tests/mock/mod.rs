@@ -711,6 +711,7 @@ const DATA: Vendor = Vendor {
     company: "nobody",
     libraries: &[],
     compilers: &[],
+    environment: &[],
     compiler_fits: |_, _| true,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,

@@ -150,7 +150,7 @@ pub(super) fn compile_to_print(
     let refused = |diagnostics: compute_kernel::Diagnostics| Failed(diagnostics.text);
     let entry = Module::parse(&Source::wgsl(source)).map_err(refused)?.entry_point(None, &[]).map_err(refused)?;
     let source = CompileSource::Portable(&entry);
-    Ok(device.compile(&CompileRequest { source, bounds, cancellable, print_room, label: "conformance" })?)
+    Ok(device.compile(&CompileRequest { source, bounds, cancellable, print_room, strict: false, label: "conformance" })?)
 }
 
 /// Bytes that differ from their neighbours and from call to call.

@@ -63,7 +63,7 @@ impl Bench {
         let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
         let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
         let source = CompileSource::Portable(&entry);
-        self.device.compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, label: "test" })
+        self.device.compile(&CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "test" })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Constants of a kernel arrive through its input buffer, or the front end would fold what is to be tested.
 
 mod arithmetic;
+mod artifacts;
 mod barriers;
 mod basics;
 mod bounds;
@@ -65,8 +66,13 @@ fn lowered(entry: &Arc<EntryPoint>, bounds: Bounds) -> Lowered {
     entry.lower(&lowering).unwrap_or_else(|e| panic!("{}", e.text))
 }
 
+/// Every kernel of these tests goes through its bytes, so what runs is what a later process would run (L7).
 fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<CompiledKernel, compute_hal::DeviceError> {
-    CompiledKernel::compile(lowered(entry, bounds), bounds, cancellable)
+    let (compiled, bytes) = CompiledKernel::compile_to_keep(lowered(entry, bounds), bounds, cancellable, true)?;
+    let restored = CompiledKernel::restore(&lowered(entry, bounds), &bytes.expect("an artifact"))?;
+    assert_eq!(restored.scratch_size(), compiled.scratch_size());
+    assert_eq!((restored.cost(), restored.code_size()), (compiled.cost(), compiled.code_size()));
+    Ok(restored)
 }
 
 impl Kernel {

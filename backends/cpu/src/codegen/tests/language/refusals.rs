@@ -31,7 +31,8 @@ fn compile_changed(source: &str, change: impl Fn(&Expression) -> Option<Expressi
     let reflection = entry.reflection();
     let source = jit::Source { module: &module, info: &info, index: 0, reflection, record: None, reporter: None };
     let options = emitter::Options { bounds: Bounds::Checked, cancellable: false };
-    CompiledKernel::translate(source, options, &Default::default(), &|_| Default::default()).unwrap_or_else(|e| panic!("{e:?}"))
+    let made = jit::translate(source, options).unwrap_or_else(|e| panic!("{e:?}"));
+    CompiledKernel::load(made, "changed", &Default::default()).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
 fn run_changed(source: &str, input: &[u32], words: usize, change: impl Fn(&Expression) -> Option<Expression>) -> Vec<u32> {

@@ -1,0 +1,238 @@
+//! The cache of compiled kernels on disk (L7): which file is whose, what becomes of it, and how much there may be.
+//!
+//! [`entry`] is the layout of a file, [`folder`] what is done in the folder. Devices only turn kernels into bytes and back. Nothing that goes wrong here is an error of
+//! a call: the kernel is compiled then. No lock is held while a file is read or written; processes and devices that share a folder meet in `rename` only.
+
+mod entry;
+mod folder;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use compute_hal as hal;
+use hal::{CompileRequest, DeviceError, KernelId};
+
+use super::log;
+use entry::Key;
+use folder::{Folder, Found, taken};
+
+/// Bytes that a folder holds when nothing else is said.
+pub const DEFAULT_LIMIT: u64 = 256 << 20;
+
+/// Which version of the library this is: kernels of another one are not taken.
+const VERSION: &str = concat!("libcompute ", env!("CARGO_PKG_VERSION"), " ", env!("COMPUTE_BUILD"));
+
+/// What has to be known of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// The user whose rights it has, where there are users with numbers.
+    pub user: u32,
+    /// Bytes of the largest file that it may write: to try a larger one would end it.
+    pub largest_file: u64,
+}
+
+/// Where a device keeps compiled kernels.
+#[derive(Clone, Debug)]
+pub struct DiskOptions {
+    /// The folder; made if it is not there.
+    pub folder: PathBuf,
+    /// Bytes of files in it, each a multiple of 4096; 0: [`DEFAULT_LIMIT`].
+    pub limit: u64,
+    /// Who asks.
+    pub process: Process,
+}
+
+/// What a device's cache on disk has done.
+#[derive(Clone, Debug, Default)]
+pub struct DiskReport {
+    /// Why there is none although one was asked for.
+    pub refused: Option<String>,
+    /// Bytes that the folder may have.
+    pub limit: u64,
+    /// Kernels that came from disk.
+    pub hits: u64,
+    /// Kernels that were not there.
+    pub misses: u64,
+    /// Files that were there and no good, so that the kernel was compiled.
+    pub rejected: u64,
+    /// Kernels that were put there.
+    pub stored: u64,
+    /// Kernels that should have been put there and could not.
+    pub failed: u64,
+    /// Files that were removed because there were too many bytes.
+    pub evicted: u64,
+    /// Bytes of files that hits read.
+    pub bytes_read: u64,
+    /// Bytes of files that were written.
+    pub bytes_written: u64,
+}
+
+#[derive(Default)]
+struct Counts {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    rejected: AtomicU64,
+    stored: AtomicU64,
+    failed: AtomicU64,
+    evicted: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// The cache of one device.
+pub(crate) struct Disk {
+    /// Or why there is none.
+    folder: Result<Folder, String>,
+    limit: u64,
+    /// What every key begins with.
+    identity: Vec<u8>,
+    counts: Counts,
+    /// Bytes written since the folder was last looked through.
+    written: AtomicU64,
+    looked: AtomicBool,
+}
+
+impl Disk {
+    /// For a device that was opened with [`hal::OpenOptions::artifacts`].
+    pub(crate) fn new(options: &DiskOptions, native: &dyn hal::Device) -> Self {
+        Self::of_version(options, native, VERSION)
+    }
+
+    fn of_version(options: &DiskOptions, native: &dyn hal::Device, version: &str) -> Self {
+        let device = native.artifact_identity();
+        let folder = match &device {
+            None => Err("the device has no kernels that can be kept".to_owned()),
+            Some(_) => Folder::open(&options.folder, options.process),
+        };
+        if let Err(why) = &folder {
+            let folder = options.folder.display();
+            log::line(log::WARNING, || format!("no kernels are kept in {folder}: {why}"));
+        }
+        let properties = native.properties();
+        let device = device.unwrap_or_default();
+        let mut identity = Vec::new();
+        for part in [version, &properties.name, &properties.target, &properties.driver, &device] {
+            identity.extend((part.len() as u64).to_le_bytes());
+            identity.extend(part.as_bytes());
+        }
+        let limit = if options.limit == 0 { DEFAULT_LIMIT } else { options.limit };
+        Self { folder, limit, identity, counts: Counts::default(), written: AtomicU64::new(0), looked: AtomicBool::new(false) }
+    }
+
+    fn key(&self, request: &CompileRequest<'_>) -> Key {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.identity).update(&request.digest());
+        *hasher.finalize().as_bytes()
+    }
+
+    /// The kernel from disk if it is there and good; else compiled, and kept.
+    pub(crate) fn compile(&self, native: &dyn hal::Device, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+        let folder = match &self.folder {
+            Ok(folder) if request.can_be_kept() => folder,
+            _ => return native.compile(request),
+        };
+        let key = self.key(request);
+        let name = blake3::Hash::from_bytes(key).to_hex();
+        if let Some(kernel) = self.fetch(folder, native, request, (&key, &name))? {
+            return Ok(kernel);
+        }
+        let kernel = native.compile(request)?;
+        if let Some(artifact) = native.artifact(kernel) {
+            self.keep(folder, &key, &name, &artifact);
+        }
+        Ok(kernel)
+    }
+
+    /// The kernel of a file. `None`: there is no good one.
+    fn fetch(
+        &self,
+        folder: &Folder,
+        native: &dyn hal::Device,
+        request: &CompileRequest<'_>,
+        (key, name): (&Key, &str),
+    ) -> Result<Option<KernelId>, DeviceError> {
+        let why = match folder.read(name) {
+            Found::Nothing => {
+                add(&self.counts.misses, 1);
+                return Ok(None);
+            }
+            Found::Unusable(why) => why,
+            Found::Bytes(bytes, file) => match entry::open(key, &bytes).map(|artifact| native.restore(request, artifact)) {
+                Ok(Ok(kernel)) => {
+                    add(&self.counts.hits, 1);
+                    add(&self.counts.bytes_read, bytes.len() as u64);
+                    // The time of its last use; in a folder that may only be read nobody needs it.
+                    let _ = file.set_modified(SystemTime::now());
+                    return Ok(Some(kernel));
+                }
+                Ok(Err(lost @ DeviceError::Lost(_))) => return Err(lost),
+                // A device that has no memory answers the same when it compiles.
+                Ok(Err(why)) => why.to_string(),
+                Err(why) => why.to_owned(),
+            },
+        };
+        add(&self.counts.rejected, 1);
+        log::line(log::WARNING, || format!("kernel `{}` is compiled, as its file {name} is not used: {why}", request.label));
+        Ok(None)
+    }
+
+    fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8]) {
+        let size = (artifact.len() as u64).saturating_add(entry::HEAD as u64);
+        let kept = match taken(size) {
+            all if size > entry::MOST || all > self.limit => {
+                Err(format!("{size} bytes are too large for the folder's {}", self.limit))
+            }
+            _ => folder.replace(name, &entry::seal(key, artifact), artifact),
+        };
+        match kept {
+            Ok(()) => {
+                add(&self.counts.stored, 1);
+                add(&self.counts.bytes_written, size);
+                self.bound(folder, taken(size));
+            }
+            Err(why) => {
+                add(&self.counts.failed, 1);
+                log::line(log::WARNING, || format!("a kernel is not kept as {name}: {why}"));
+            }
+        }
+    }
+
+    /// Looks through the folder at the first file that is written and whenever an eighth of the limit was; so that several processes exceed it by an eighth each at
+    /// most.
+    fn bound(&self, folder: &Folder, size: u64) {
+        let written = self.written.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        let part = self.limit / 8;
+        if written < part && self.looked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.looked.store(true, Ordering::Relaxed);
+        self.written.store(0, Ordering::Relaxed);
+        // Room for a while.
+        let swept = folder.sweep(self.limit, self.limit - part);
+        add(&self.counts.evicted, swept.removed);
+    }
+
+    pub(crate) fn report(&self) -> DiskReport {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts { hits, misses, rejected, stored, failed, evicted, bytes_read, bytes_written } = &self.counts;
+        DiskReport {
+            refused: self.folder.as_ref().err().cloned(),
+            limit: self.limit,
+            hits: read(hits),
+            misses: read(misses),
+            rejected: read(rejected),
+            stored: read(stored),
+            failed: read(failed),
+            evicted: read(evicted),
+            bytes_read: read(bytes_read),
+            bytes_written: read(bytes_written),
+        }
+    }
+}
