@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In the order in which the header has them.
-const SOURCES: [&str; 26] = [
+const SOURCES: [&str; 28] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",

@@ -70,6 +70,9 @@
 /* Memory can be host-visible. */
 #define COMPUTE_CAPABILITY_HOST_VISIBLE (UINT64_C(1) << 6)
 
+/* Native kernels can take tensor maps (L13). */
+#define COMPUTE_CAPABILITY_TENSOR_MAPS (UINT64_C(1) << 7)
+
 /* `COMPUTE_KERNEL_FLAG_STRICT`. */
 #define COMPUTE_CAPABILITY_STRICT (UINT64_C(1) << 8)
 
@@ -130,7 +133,7 @@
 /* The call panics inside the library. */
 #define COMPUTE_FAULT_PANIC 5
 
-/* What a `compute_native_info` names: an address of the host's memory. */
+/* What a `compute_native_info` or a `compute_import_desc` names: an address of the host's memory. */
 #define COMPUTE_NATIVE_ADDRESS 1
 
 /* A `VkBuffer`, of the device that `compute_vulkan_desc` named or of one of the library's own. */
@@ -141,6 +144,12 @@
 
 /* A `hipDeviceptr_t`. */
 #define COMPUTE_NATIVE_HIP_POINTER 4
+
+/* What `compute_stream_wait_native` and `compute_stream_record_native` take: a `CUevent`. */
+#define COMPUTE_NATIVE_CUDA_EVENT 5
+
+/* A `hipEvent_t`. */
+#define COMPUTE_NATIVE_HIP_EVENT 6
 
 /* Nothing (the default). */
 #define COMPUTE_LOG_OFF 0
@@ -268,6 +277,9 @@
 /* Parameter of a native kernel by value: exactly `min_size` bytes, given inline. */
 #define COMPUTE_BINDING_VALUE 3
 
+/* Parameter of a native kernel that is a tensor map (L13): given as a view with `COMPUTE_BINDING_FLAG_TENSOR_MAP`. */
+#define COMPUTE_BINDING_TENSOR_MAP 4
+
 /* Declared, never touched. */
 #define COMPUTE_ACCESS_UNUSED 0
 
@@ -313,6 +325,9 @@
 /* The caller vouches that this launch writes every byte of the view (T6a). */
 #define COMPUTE_BINDING_FLAG_WRITE_ALL (UINT64_C(1) << 0)
 
+/* The view is given as a tensor (L13): `data` points to a `compute_tensor_map_desc`, which is copied before the call returns, and `data_size` is zero. */
+#define COMPUTE_BINDING_FLAG_TENSOR_MAP (UINT64_C(1) << 1)
+
 /* L6: enqueue the kernel. */
 #define COMPUTE_LAUNCH_EXECUTE 0
 
@@ -337,10 +352,10 @@
 /* Machine code of AMD GPUs: a code object, or a bundle of them (`hip`). */
 #define COMPUTE_LANGUAGE_CODE_OBJECT 20
 
-/* Metal's language. No device takes it yet. */
+/* In a `compute_native_source`: Metal's language, handed to Metal as it is (`wgpu` on Metal). */
 #define COMPUTE_LANGUAGE_MSL 21
 
-/* HLSL. No device takes it yet. */
+/* In a `compute_native_source`: HLSL, handed to Direct3D 12's compiler as it is (`wgpu` on Direct3D 12). */
 #define COMPUTE_LANGUAGE_HLSL 22
 
 /* In a `compute_native_source`: SPIR-V, handed to Vulkan as it is, without being understood (`wgpu` on Vulkan). */
@@ -388,8 +403,89 @@
 /* A structure of `size` bytes with an `alignment`, by value. */
 #define COMPUTE_PARAMETER_BYTES 13
 
+/* A tensor map of a view (L13): `const __grid_constant__ CUtensorMap`, 128 bytes at a multiple of 64. A portable source has a storage buffer there. */
+#define COMPUTE_PARAMETER_TENSOR_MAP 14
+
 /* In `compute_native_parameter.access`: written, and every launch writes every byte of the view (T6a), which the caller vouches for. */
 #define COMPUTE_ACCESS_WRITE_ALL 4
+
+/* `uint8_t` */
+#define COMPUTE_ELEMENT_U8 1
+
+/* `uint16_t` */
+#define COMPUTE_ELEMENT_U16 2
+
+/* `uint32_t` */
+#define COMPUTE_ELEMENT_U32 3
+
+/* `int32_t` */
+#define COMPUTE_ELEMENT_I32 4
+
+/* `uint64_t` */
+#define COMPUTE_ELEMENT_U64 5
+
+/* `int64_t` */
+#define COMPUTE_ELEMENT_I64 6
+
+/* A float of 16 bits. */
+#define COMPUTE_ELEMENT_F16 7
+
+/* `float` */
+#define COMPUTE_ELEMENT_F32 8
+
+/* `double` */
+#define COMPUTE_ELEMENT_F64 9
+
+/* The upper half of a `float`. */
+#define COMPUTE_ELEMENT_BF16 10
+
+/* `float`, of which subnormal values are taken for zero. */
+#define COMPUTE_ELEMENT_F32_FTZ 11
+
+/* `float`, rounded to TF32. */
+#define COMPUTE_ELEMENT_TF32 12
+
+/* `float`, rounded to TF32, of which subnormal values are taken for zero. */
+#define COMPUTE_ELEMENT_TF32_FTZ 13
+
+/* Elements of dimension 0 lie side by side. */
+#define COMPUTE_INTERLEAVE_NONE 0
+
+/* Channels in slices of 16 bytes (NC/8HWC8 of 16-bit elements). */
+#define COMPUTE_INTERLEAVE_16B 1
+
+/* Channels in slices of 32 bytes (NC/16HWC16 of 16-bit elements). */
+#define COMPUTE_INTERLEAVE_32B 2
+
+/* Boxes lie in workgroup memory as they are. */
+#define COMPUTE_SWIZZLE_NONE 0
+
+/* Chunks of 16 bytes change places within 32 bytes. */
+#define COMPUTE_SWIZZLE_32B 1
+
+/* Within 64 bytes. */
+#define COMPUTE_SWIZZLE_64B 2
+
+/* Within 128 bytes. */
+#define COMPUTE_SWIZZLE_128B 3
+
+/* The second-level cache fetches what is asked for. */
+#define COMPUTE_L2_PROMOTION_NONE 0
+
+/* In pieces of 64 bytes. */
+#define COMPUTE_L2_PROMOTION_64B 1
+
+/* In pieces of 128 bytes. */
+#define COMPUTE_L2_PROMOTION_128B 2
+
+/* In pieces of 256 bytes. */
+#define COMPUTE_L2_PROMOTION_256B 3
+
+/* Outside the tensor there are zeros. */
+#define COMPUTE_OUTSIDE_ZERO 0
+
+/* Outside the tensor there is a NaN that multiply-adds of tensor cores take for zero. Of floats only. */
+#define COMPUTE_OUTSIDE_NAN 1
 
 /* As the form of `compute_error_format`: for people. */
 #define COMPUTE_FORMAT_TEXT 0
@@ -690,6 +786,37 @@ typedef struct compute_buffer_desc {
     compute_stream stream;
 } compute_buffer_desc;
 
+/* Called once when the library no longer uses what it was lent. From a thread of the library, with no lock held; any call is allowed. It must not unwind. */
+typedef void (*compute_released_callback)(void *user);
+
+/* Memory of the caller's (`compute_buffer_import`). */
+typedef struct compute_import_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* What `handle` is: `COMPUTE_NATIVE_...` */
+    uint32_t kind;
+    /* The driver's name of the memory: an address, a `CUdeviceptr`, a `hipDeviceptr_t`, a `VkBuffer`. Not 0. */
+    uint64_t handle;
+    /* Where the bytes begin in it. */
+    uint64_t offset;
+    /* Bytes, more than 0. */
+    uint64_t size;
+    /* `COMPUTE_ACCESS_READ`: nothing may write there; or `COMPUTE_ACCESS_READ_WRITE`. */
+    uint32_t access;
+    /* Zero. */
+    uint32_t reserved;
+    /* For messages; may be NULL. */
+    const char *label;
+    /* Its length. */
+    size_t label_length;
+    /* Told when the memory is no longer used; may be NULL. */
+    compute_released_callback released;
+    /* Handed to it. */
+    void *user;
+    /* Zero. */
+    const void *next;
+} compute_import_desc;
+
 /* The value of an override constant. */
 typedef struct compute_constant {
     /* Name, or `@id` in decimal. */
@@ -849,13 +976,14 @@ typedef struct compute_native_parameter {
     size_t name_length;
     /* `COMPUTE_PARAMETER_...` */
     uint32_t kind;
-    /* What is done with a buffer: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed. Zero for values. */
+    /* What is done with a buffer, or through a tensor map with the view behind it: `COMPUTE_ACCESS_...`. Unused: a null pointer is passed (a tensor map is used).
+     * Zero for values. */
     uint32_t access;
-    /* The fewest bytes of a buffer's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero. */
+    /* The fewest bytes of a buffer's or tensor map's view; the bytes of `COMPUTE_PARAMETER_BYTES`; else zero. */
     uint64_t size;
-    /* What the offset of a buffer's view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two. */
+    /* What the offset of such a view has to be a multiple of, or 0; the alignment of `COMPUTE_PARAMETER_BYTES`; else zero. A power of two. */
     uint32_t alignment;
-    /* Buffers with the same number but 0 may overlap although they are written (L9). Not beside a portable source. */
+    /* Buffers and tensor maps with the same number but 0 may overlap although they are written (L9). Not beside a portable source. */
     uint32_t alias;
 } compute_native_parameter;
 
@@ -903,21 +1031,21 @@ typedef struct compute_view {
     uint64_t size;
 } compute_view;
 
-/* What a launch gives one binding of its kernel: a view, or inline bytes (L4). */
+/* What a launch gives one binding of its kernel: a view, inline bytes (L4), or a view as a tensor (L13). */
 typedef struct compute_binding {
     /* `@group` */
     uint32_t group;
     /* `@binding` */
     uint32_t slot;
-    /* The view's buffer, or NULL when `data` is given. */
+    /* The view's buffer, or NULL when inline bytes are given. */
     compute_buffer buffer;
     /* The view's start in bytes. */
     uint64_t offset;
     /* The view's bytes, or `COMPUTE_WHOLE`. */
     uint64_t size;
-    /* Inline bytes of a uniform block, copied before the call returns; else NULL. */
+    /* Inline bytes of a uniform block, copied before the call returns; what `COMPUTE_BINDING_FLAG_TENSOR_MAP` says; else NULL. */
     const void *data;
-    /* How many. */
+    /* How many inline bytes. */
     uint64_t data_size;
     /* `COMPUTE_BINDING_FLAG_...` */
     uint64_t flags;
@@ -987,6 +1115,37 @@ typedef struct compute_strided_desc {
     /* Strides at the destination; NULL: without gaps. */
     const int64_t *to_strides;
 } compute_strided_desc;
+
+/* How a view looks as a tensor, for `cp.async.bulk.tensor` of NVIDIA's GPUs from sm_90 on: tiled mode (there is no im2col). Dimension 0 is the innermost; of each
+ * array the first `rank` numbers count. The numbers mean what they mean to `cuTensorMapEncodeTiled`. All limits are checked, and the tensor lies inside its view; of
+ * an interleaved one only its first slice is looked at. */
+typedef struct compute_tensor_map_desc {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_ELEMENT_...` */
+    uint32_t element;
+    /* Dimensions: 1 to 5, interleaved 3 to 5. */
+    uint32_t rank;
+    /* `COMPUTE_INTERLEAVE_...`; 32 bytes need the swizzle of 32 bytes. */
+    uint32_t interleave;
+    /* `COMPUTE_SWIZZLE_...`; without interleave a box's side on axis 0 has at most as many bytes. */
+    uint32_t swizzle;
+    /* `COMPUTE_L2_PROMOTION_...` */
+    uint32_t l2_promotion;
+    /* What is read outside the tensor: `COMPUTE_OUTSIDE_...` */
+    uint32_t outside;
+    /* Zero. */
+    uint32_t reserved;
+    /* Elements on each axis, 1 to 2^32. */
+    uint64_t shape[5];
+    /* Bytes from one element to the next on each axis, below 2^40 and a multiple of 16 (32 with an interleave of 32 bytes); 0: without gaps behind the axis before.
+     * On axis 0 the size of an element, or 0. */
+    uint64_t strides[5];
+    /* Elements of a box on each axis, 1 to 256, those that are stepped over included. On axis 0 a multiple of 16 bytes, unless interleaved. */
+    uint32_t box_shape[5];
+    /* Of how many elements in a box one is taken, 1 to 8; 0: 1. On axis 0 it is 1, unless interleaved. */
+    uint32_t element_strides[5];
+} compute_tensor_map_desc;
 
 /* What a device is and allows. Filled by `compute_device_get_info` and `compute_devices_list`. */
 typedef struct compute_device_info {
@@ -1073,6 +1232,8 @@ typedef struct compute_memory_usage {
     uint64_t largest_free;
     /* Host memory for bytes on their way from the device, in use or kept for the next; `compute_device_cleanup` lets go of what is kept. */
     uint64_t bytes_staging;
+    /* Bytes of live buffers that were imported (`compute_buffer_import`), which are in none of the above; `buffers` counts those buffers. */
+    uint64_t bytes_imported;
 } compute_memory_usage;
 
 /* What a compaction came to. */
@@ -1879,6 +2040,45 @@ typedef struct compute_table {
                                                compute_error *out_error);
     /* `compute_native_desc_init` */
     void (*native_desc_init)(struct compute_native_desc *desc);
+    /* `compute_tensor_map_desc_init` */
+    void (*tensor_map_desc_init)(struct compute_tensor_map_desc *desc);
+    /* `compute_stream_wait_native` */
+    compute_status (*stream_wait_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
+    /* `compute_stream_record_native` */
+    compute_status (*stream_record_native)(compute_stream stream, uint32_t kind, uint64_t event, compute_error *out_error);
+    /* `compute_import_desc_init` */
+    void (*import_desc_init)(struct compute_import_desc *desc);
+    /* `compute_buffer_import` */
+    compute_status (*buffer_import)(compute_device device,
+                                    const struct compute_import_desc *desc,
+                                    compute_buffer *out,
+                                    compute_error *out_error);
+    /* `compute_stream_copy_between` */
+    compute_status (*stream_copy_between)(compute_stream from_stream,
+                                          const struct compute_view *from,
+                                          compute_stream to_stream,
+                                          const struct compute_view *to,
+                                          compute_error *out_error);
+    /* `compute_device_reaches` */
+    compute_status (*device_reaches)(compute_device from, compute_device to, uint32_t *straight, compute_error *out_error);
+    /* `compute_graph_builder_add_copy_strided` */
+    compute_status (*graph_builder_add_copy_strided)(compute_graph_builder builder,
+                                                     const struct compute_view *from,
+                                                     const struct compute_view *to,
+                                                     const struct compute_strided_desc *desc,
+                                                     const char *label,
+                                                     size_t label_length,
+                                                     const compute_node *after,
+                                                     size_t after_count,
+                                                     compute_node *out_node,
+                                                     compute_error *out_error);
+    /* `compute_graph_update_copy_strided` */
+    compute_status (*graph_update_copy_strided)(compute_graph graph,
+                                                compute_node node,
+                                                const struct compute_view *from,
+                                                const struct compute_view *to,
+                                                const struct compute_strided_desc *desc,
+                                                compute_error *out_error);
     /* `compute_cache_desc_init` */
     void (*cache_desc_init)(struct compute_cache_desc *desc);
     /* `compute_device_cache_info` */
@@ -1960,6 +2160,12 @@ typedef struct compute_table {
 /* The window gives no graph; the message names the operation that doomed it, and why. What it would have written is claimed by this failure. */
 #define COMPUTE_ERROR_CAPTURE -119
 
+/* Memory that was to be imported is the library's already: of a buffer or pool of its own, or imported and not let go of yet. */
+#define COMPUTE_ERROR_ALREADY_OWNED -120
+
+/* The call would write to a buffer that was imported to be read. */
+#define COMPUTE_ERROR_READ_ONLY -121
+
 /* Not enough memory now; the message says how much was asked for and how much is free. */
 #define COMPUTE_ERROR_OUT_OF_MEMORY -200
 
@@ -2029,13 +2235,14 @@ typedef struct compute_table {
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
 #define COMPUTE_VULKAN_DESC_INIT { sizeof(struct compute_vulkan_desc), COMPUTE_CHAINED_VULKAN, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL }
+#define COMPUTE_IMPORT_DESC_INIT { sizeof(struct compute_import_desc), 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL }
 #define COMPUTE_NATIVE_INFO_INIT { sizeof(struct compute_native_info), 0, 0, 0, 0 }
 #define COMPUTE_STREAM_DESC_INIT { sizeof(struct compute_stream_desc), 0, NULL, 0, NULL }
 #define COMPUTE_BUFFER_DESC_INIT { sizeof(struct compute_buffer_desc), 0, 0, 0, NULL, 0, NULL, NULL }
 #define COMPUTE_TENSOR_DESC_INIT { sizeof(struct compute_tensor_desc), 0, NULL, 0, 0, 0 }
 #define COMPUTE_TENSOR_PLACE_INIT { sizeof(struct compute_tensor_place), 0, 0, 0, 0, { 0 } }
 #define COMPUTE_STRIDED_DESC_INIT { sizeof(struct compute_strided_desc), 0, NULL, 0, NULL, NULL }
-#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_MEMORY_USAGE_INIT { sizeof(struct compute_memory_usage), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_BUDGET_INFO_INIT { sizeof(struct compute_budget_info), 0, 0, 0, 0 }
 #define COMPUTE_COMPACTION_INFO_INIT { sizeof(struct compute_compaction_info), 0, 0, 0, 0 }
 #define COMPUTE_POOL_REPORT_INIT { sizeof(struct compute_pool_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -2050,6 +2257,7 @@ typedef struct compute_table {
 #define COMPUTE_OVERRIDE_INFO_INIT { sizeof(struct compute_override_info), 0, 0, 0, 0.0, { 0 }, 0 }
 #define COMPUTE_LAUNCH_DESC_INIT { sizeof(struct compute_launch_desc), 0, NULL, { 0, 0, 0 }, 0, { NULL, 0, 0 }, NULL, 0, 0, NULL, 0, NULL, 0, NULL }
 #define COMPUTE_NATIVE_DESC_INIT { sizeof(struct compute_native_desc), COMPUTE_CHAINED_NATIVE, NULL, NULL, 0, 0, NULL, 0, 0, { 0, 0, 0 }, 0 }
+#define COMPUTE_TENSOR_MAP_DESC_INIT { sizeof(struct compute_tensor_map_desc), 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, { 0 }, { 0 } }
 #define COMPUTE_ERROR_INFO_INIT { sizeof(struct compute_error_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define COMPUTE_CHAIN_ENTRY_INIT { sizeof(struct compute_chain_entry), 0, 0, 0, 0, { 0 }, { 0 }, { 0 } }
 #define COMPUTE_GRAPH_DESC_INIT { sizeof(struct compute_graph_desc), 0, 0, NULL, 0, NULL }
@@ -2129,6 +2337,11 @@ void compute_stream_desc_init(struct compute_stream_desc *desc);
  * Pointers: `desc` is writable, or NULL. */
 void compute_buffer_desc_init(struct compute_buffer_desc *desc);
 
+/* Makes `*desc` a `compute_import_desc` that names nothing.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_import_desc_init(struct compute_import_desc *desc);
+
 /* Makes `*desc` a `compute_kernel_desc` with every default and no source.
  *
  * Pointers: `desc` is writable, or NULL. */
@@ -2158,6 +2371,11 @@ void compute_tensor_desc_init(struct compute_tensor_desc *desc);
  *
  * Pointers: `desc` is writable, or NULL. */
 void compute_strided_desc_init(struct compute_strided_desc *desc);
+
+/* Makes `*desc` a `compute_tensor_map_desc` without dimensions.
+ *
+ * Pointers: `desc` is writable, or NULL. */
+void compute_tensor_map_desc_init(struct compute_tensor_map_desc *desc);
 
 /* Lists the devices that can be opened, without initialising a driver: limits and capabilities are zero until a device is open.
  *
@@ -2278,6 +2496,15 @@ compute_status compute_device_get_vector_widths(compute_device device,
                                                 size_t *count,
                                                 compute_error *out_error);
 
+/* Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
+ * devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
+ *
+ * Pointers: `straight` is writable; `out_error` is writable, or NULL. */
+compute_status compute_device_reaches(compute_device from,
+                                      compute_device to,
+                                      uint32_t *straight,
+                                      compute_error *out_error);
+
 /* Makes the `call`-th call of the device from now fail in the way `how` says (`COMPUTE_FAULT_...`); a `call` of 0 disarms. Only for devices opened with a
  * `compute_fault_desc`, else `COMPUTE_ERROR_UNSUPPORTED`.
  *
@@ -2384,6 +2611,22 @@ compute_status compute_stream_copy(compute_stream stream,
                                    const struct compute_view *to,
                                    compute_error *out_error);
 
+/* Copies a view into another of the same size on another device (C1), behind the earlier work of both streams. Between devices of one driver that can reach each
+ * other it is only enqueued, goes straight, and later work of both streams follows it. Otherwise it goes through the host, in pieces that take a bounded amount of
+ * memory, and the call returns when the bytes have left their device. Then other threads are not to write the source meanwhile. Where the source derives from
+ * work that may still fail (T13), the call waits for that first, on any devices. On one device it is `compute_stream_copy` on `to_stream`.
+ *
+ * Claimed bytes in the source skip the copy (`COMPUTE_SKIPPED`), and the whole destination takes their failure, across devices. Errors, of either device,
+ * claim the destination only. While one of the streams records a graph: `COMPUTE_ERROR_RECORDING`, and the graph is doomed, as by any call that cannot be part
+ * of it. In a dry run of either nothing is copied.
+ *
+ * Pointers: `from` and `to` are readable; `out_error` is writable, or NULL. */
+compute_status compute_stream_copy_between(compute_stream from_stream,
+                                           const struct compute_view *from,
+                                           compute_stream to_stream,
+                                           const struct compute_view *to,
+                                           compute_error *out_error);
+
 /* Fills a view with a pattern of 1, 2, 4, 8 or 16 bytes, repeated from its start; the last repetition may be cut. Repairs what it covers (T4).
  *
  * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
@@ -2474,6 +2717,34 @@ compute_status compute_reinstate(const struct compute_view *view,
                                  uint64_t failure,
                                  uint64_t *lifted_bytes,
                                  compute_error *out_error);
+
+/* Makes a buffer of memory that is the caller's, in place: nothing is copied, and its bytes count as written (T14). Views of it can be used wherever views of other
+ * buffers of the device can. The caller releases it; releasing never frees the memory.
+ *
+ * The caller vouches that the memory is what `desc` says, stays there, and can be used by the device until `released` has been called: that comes
+ * once, when the handle has ended and all work, graphs, readbacks and mappings that use the buffer are over, from a thread of the library, with no lock held. An import that fails
+ * calls nothing. The order with the caller's own work is the caller's, too: what wrote the bytes is over before work of the library is enqueued that uses them,
+ * and work of the caller's that uses them comes after a wait for an event of the library's stream. On cuda and hip both can be left to the device:
+ * `compute_stream_wait_native`, `compute_stream_record_native`. On Vulkan the rules of `compute_stream_export` hold: a shared queue, flushes, and barriers of the caller's.
+ *
+ * A device imports memory of the kind that it exports: the cpu device addresses of the host's memory, cuda device memory of the device's primary context (from
+ * `cuMemAlloc`, `cuMemAllocAsync`, `cuMemAllocManaged` or `cuMemMap`), hip device memory, wgpu on Vulkan a `VkBuffer` of the `VkDevice` that it works on, which has to have been made with
+ * storage, transfer source and transfer destination usage (no other: grids and uniform views are copied), be bound to memory, and be owned
+ * by the queue family that the device uses. The first byte is at an address that is a multiple of 16; of a `VkBuffer`, offset and size are multiples of 4. Bindings of
+ * kernels may want larger multiples, and then say so.
+ *
+ * Imported bytes are in no pool and charged to no budget; `bytes_imported` of `compute_memory_usage` counts them. `COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN` has no effect on them. On the cpu
+ * device a buffer that was imported for writing can be mapped. With `COMPUTE_ACCESS_READ` whatever would write to the buffer answers `READ_ONLY`.
+ *
+ * Errors: `ALREADY_OWNED` (some of the bytes are of a buffer or pool of the library's, on this handle or on another of the same device, or imported and not let go of
+ * yet), `FOREIGN_HANDLE` (memory of another device or context), `OUT_OF_RANGE` (the allocation ends before the bytes do, or the sum of offset and size is beyond 64 bits),
+ * `MISALIGNED`, `UNSUPPORTED` (the device does not import that kind), `INVALID_ARGUMENT` (no memory of a device, a handle of 0, no bytes), `DEVICE_POISONED`.
+ *
+ * Pointers: `desc` and what it points to are valid; `out` is writable; `out_error` is writable, or NULL. */
+compute_status compute_buffer_import(compute_device device,
+                                     const struct compute_import_desc *desc,
+                                     compute_buffer *out,
+                                     compute_error *out_error);
 
 /* Memory of a device in use, over all streams (M4). Answers on a poisoned device too.
  *
@@ -2802,8 +3073,8 @@ compute_status compute_stream_prepare_capture(compute_stream stream,
  * `compute_stream_end_capture` who it is. Whatever failed or was skipped on the stream since it was prepared is told here, with
  * `COMPUTE_ERROR_CAPTURE`, and then the window is closed. `desc` may be NULL. `COMPUTE_ERROR_BUSY`: the capture was not prepared.
  *
- * Until it ends, launches, copies and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
- * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, strided transfers, buffers that the memory at hand
+ * Until it ends, launches, copies (with strides, too) and fills of the stream are checked and recorded, and nothing runs: no claim changes, and no byte. Everything else is refused, in general
+ * with `COMPUTE_ERROR_RECORDING`: writes and reads of the host, syncs, events, waits for events that are not over, memory clean-up, replays, buffers that the memory at hand
  * has no room for. Such a call, a call that fails, a launch that would be skipped, and one that needs unfinished work of another stream doom the window: it
  * gives no graph. Other streams do not notice. Buffers that belong to other streams or to none are made as always.
  *
@@ -2876,6 +3147,23 @@ compute_status compute_graph_builder_add_copy(compute_graph_builder builder,
                                               size_t after_count,
                                               compute_node *out_node,
                                               compute_error *out_error);
+
+/* Adds a copy of the elements of a tensor, as `compute_stream_copy_strided` does it: up to some hundred rows it touches the bytes of these and no others. Of more, it counts as
+ * reading all of the bytes from the first row of the source to the last, and as writing a part of those of the destination. As
+ * `compute_graph_builder_add_launch`. `label` may be NULL.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `label` is readable as its length says; `after` is readable for `after_count` nodes; `out_node` and `out_error` are
+ * writable, or NULL. */
+compute_status compute_graph_builder_add_copy_strided(compute_graph_builder builder,
+                                                      const struct compute_view *from,
+                                                      const struct compute_view *to,
+                                                      const struct compute_strided_desc *desc,
+                                                      const char *label,
+                                                      size_t label_length,
+                                                      const compute_node *after,
+                                                      size_t after_count,
+                                                      compute_node *out_node,
+                                                      compute_error *out_error);
 
 /* Adds a fill with a pattern of 1, 2, 4, 8 or 16 bytes. As `compute_graph_builder_add_launch`. `label` may be NULL.
  *
@@ -2955,6 +3243,16 @@ compute_status compute_graph_update_copy(compute_graph graph,
                                          const struct compute_view *to,
                                          compute_error *out_error);
 
+/* Gives a copy other views and another tensor, as `compute_graph_update_launch`. Copies with strides and without may take each other's place.
+ *
+ * Pointers: `from`, `to` and `desc` and what it points to are readable; `out_error` is writable, or NULL. */
+compute_status compute_graph_update_copy_strided(compute_graph graph,
+                                                 compute_node node,
+                                                 const struct compute_view *from,
+                                                 const struct compute_view *to,
+                                                 const struct compute_strided_desc *desc,
+                                                 compute_error *out_error);
+
 /* Gives a fill another view or pattern, as `compute_graph_update_launch`.
  *
  * Pointers: `to` is readable; `pattern` is readable for `pattern_size` bytes; `out_error` is writable, or NULL. */
@@ -3024,6 +3322,28 @@ compute_status compute_stream_export(compute_stream stream,
  * Pointers: `view` is readable; `out_error` is writable, or NULL. */
 compute_status compute_written(const struct compute_view *view,
                                compute_error *out_error);
+
+/* Makes later work of a stream wait, on the device, for an event of the driver's own that the caller has recorded (T14): a `CUevent` or `hipEvent_t`, by its `kind`
+ * (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
+ * destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
+ *
+ * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+ *
+ * Pointers: `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL. */
+compute_status compute_stream_wait_native(compute_stream stream,
+                                          uint32_t kind,
+                                          uint64_t event,
+                                          compute_error *out_error);
+
+/* Records an event of the driver's own, made by the caller, behind all that was enqueued on the stream so far: work of the caller's that waits for it comes behind that work, on the
+ * device. Does not wait, unless work of the stream is held back on the host (behind a grid from memory, or an event that is still to come): then for that. Errors as
+ * `compute_stream_wait_native`. It says nothing about bytes: those of work that fails, or fails later, are as others see them in memory; `compute_stream_export` for reading tells.
+ *
+ * Pointers: As `compute_stream_wait_native`. */
+compute_status compute_stream_record_native(compute_stream stream,
+                                            uint32_t kind,
+                                            uint64_t event,
+                                            compute_error *out_error);
 
 /* Makes a kernel from a source. The caller releases it.
  *
