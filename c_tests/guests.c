@@ -143,7 +143,7 @@ static void use_everything(void)
     KEEPS(wait_for(stream));
     KEEPS(compute_graph_release(graph));
     KEEPS(OK(compute_graph_builder_create(device, NULL, &builder, E)));
-    KEEPS(OK(compute_graph_builder_add_fill(builder, NULL, 0, &to, words, 4, NULL, 0, NULL, E)));
+    KEEPS(OK(compute_graph_builder_add_fill(builder, &to, words, 4, NULL, 0, NULL, 0, NULL, E)));
     KEEPS(OK(compute_graph_builder_instantiate(builder, &graph, E)));
     KEEPS(OK(compute_stream_replay(stream, graph, E)));
     KEEPS(compute_graph_builder_release(builder));
