@@ -880,16 +880,20 @@ public:
     launch &bind_value(std::uint32_t slot, const T &value) {
         static_assert(std::is_trivially_copyable_v<T>, "plain values only");
         const auto *bytes = reinterpret_cast<const unsigned char *>(&value);
-        placed_.push_back({ bindings_.size(), values_.size() });
+        const place at{ bindings_.size(), values_.size() };
         values_.insert(values_.end(), bytes, bytes + sizeof value);
-        return bind_bytes(slot, nullptr, sizeof value);
+        bind_bytes(slot, nullptr, sizeof value);
+        placed_.push_back(at);
+        return *this;
     }
     /// A view as a tensor, for a tensor map of a native kernel. The map is copied.
     launch &bind_tensor(std::uint32_t slot, const view &of, const compute_tensor_map_desc &map, std::uint64_t flags = 0) {
         const auto *bytes = reinterpret_cast<const unsigned char *>(&map);
-        placed_.push_back({ bindings_.size(), values_.size() });
+        const place at{ bindings_.size(), values_.size() };
         values_.insert(values_.end(), bytes, bytes + sizeof map);
-        return bind(slot, of, flags | COMPUTE_BINDING_FLAG_TENSOR_MAP);
+        bind(slot, of, flags | COMPUTE_BINDING_FLAG_TENSOR_MAP);
+        placed_.push_back(at);
+        return *this;
     }
     launch &immediates(const void *bytes, std::uint64_t size) {
         desc_.immediates = bytes;

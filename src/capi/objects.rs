@@ -138,15 +138,18 @@ pub(crate) fn guard_call(
     out_error: *mut compute_error,
     body: impl FnOnce() -> Answer,
 ) -> compute_status {
-    guard(out_error, || {
-        let answer = body();
-        if let Err(complaint) = &answer
-            && let Some(stream) = peek(stream)
-        {
-            stream.call_failed(what, complaint.status(), complaint.message());
-        }
-        answer
-    })
+    guard(out_error, || told_if_refused(stream, what, body))
+}
+
+/// Has a stream know that a call failed which was to be part of it.
+pub(crate) fn told_if_refused(stream: compute_stream, what: &str, body: impl FnOnce() -> Answer) -> Answer {
+    let answer = body();
+    if let Err(complaint) = &answer
+        && let Some(stream) = peek(stream)
+    {
+        stream.call_failed(what, complaint.status(), complaint.message());
+    }
+    answer
 }
 
 /// The object of a handle, or nothing where the handle is no good.

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::{read_view, read_views};
-use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain};
+use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain, told_if_refused};
 use super::status::*;
 use super::tensor_map;
 use super::types::*;
@@ -452,12 +452,16 @@ pub unsafe extern "C" fn compute_stream_copy_between(
     to: *const compute_view,
     out_error: *mut compute_error,
 ) -> compute_status {
-    guard_call(to_stream, "a copy between devices", out_error, || {
-        // SAFETY: as our own caller says.
-        let asked = unsafe { Asked::new(to_stream, to, "to") }?;
-        // SAFETY: as our own caller says.
-        let source = unsafe { Asked::new(from_stream, from, "from") }.map_err(|complaint| asked.refused(complaint))?;
-        Ok(outcome(runtime::copy_between(plain(source.stream()), source.place(), plain(asked.stream()), asked.place())?))
+    const NAME: &str = "a copy between devices";
+    guard_call(to_stream, NAME, out_error, || {
+        // A capture of either stream is no longer whole.
+        told_if_refused(from_stream, NAME, || {
+            // SAFETY: as our own caller says.
+            let asked = unsafe { Asked::new(to_stream, to, "to") }?;
+            // SAFETY: as our own caller says.
+            let source = unsafe { Asked::new(from_stream, from, "from") }.map_err(|complaint| asked.refused(complaint))?;
+            Ok(outcome(runtime::copy_between(plain(source.stream()), source.place(), plain(asked.stream()), asked.place())?))
+        })
     })
 }
 

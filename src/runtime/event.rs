@@ -105,11 +105,14 @@ impl Event {
         }
         stream.refused_recording("a wait for unfinished work")?;
         let _guard = stream.device.guard();
-        let submit = stream.queue.lock(&stream.device)?;
+        let mut submit = stream.queue.lock(&stream.device)?;
         if Arc::ptr_eq(&self.queue, &stream.queue) || self.queue.native.completed() >= self.position {
             return Ok(());
         }
         let waited = stream.queue.native.wait_for(self.queue.native.id(), self.position);
+        if waited.is_ok() {
+            stream.queue.mark_wait(&mut submit);
+        }
         drop(submit);
         waited.map_err(|failed| stream.device.broken(failed))
     }

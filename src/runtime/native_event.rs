@@ -14,8 +14,11 @@ impl Stream {
         self.check_native(driver, event)?;
         self.refused_recording("a wait for an event of the driver's own")?;
         let _guard = self.device.guard();
-        let submit = self.queue.lock(&self.device)?;
+        let mut submit = self.queue.lock(&self.device)?;
         let waited = self.queue.native.wait_native(event);
+        if waited.is_ok() {
+            self.queue.mark_wait(&mut submit);
+        }
         drop(submit);
         waited.map_err(|failed| self.device.broken(failed))
     }

@@ -75,6 +75,12 @@ impl Queue {
         submit.last
     }
 
+    /// Gives a wait that was just enqueued a position: whoever waits for the last one is behind the wait, too.
+    pub(crate) fn mark_wait(&self, submit: &mut Submit) {
+        let at = self.advance(submit, 1);
+        self.native.mark(at);
+    }
+
     /// The last position given out. Work at it may not have reached the device yet, if a call holds the submission lock.
     pub(crate) fn last(&self) -> u64 {
         self.last.load(Ordering::Acquire)

@@ -60,8 +60,8 @@ impl Entry {
 pub struct Part {
     /// Its number in the operation.
     pub number: u32,
-    /// Where it has a position of its own: how far that is from the last.
-    pub back: Option<u64>,
+    /// Where it has positions of its own: how far those are from the last.
+    pub back: Option<Range<u64>>,
     /// Entry point of the kernel, or what is done.
     pub kernel: Arc<str>,
     /// The caller's label, may be empty.
@@ -227,7 +227,7 @@ impl Journal {
         let entry = self.entry(queue, position)?;
         let is_it = |part: &&Part| match number {
             Some(number) => part.number == number,
-            None => part.back == Some(entry.last - position),
+            None => part.back.as_ref().is_some_and(|back| back.contains(&(entry.last - position))),
         };
         entry.parts.as_ref()?.iter().find(is_it).cloned()
     }

@@ -147,6 +147,8 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
+        // Whoever is given these addresses next may import them.
+        drop(self._owned.take());
         match self.owner {
             // SAFETY: made by `alloc` with this very layout, and nobody holds the block any more.
             Owner::Heap(layout) => unsafe { std::alloc::dealloc(self.pointer.as_ptr(), layout) },

@@ -59,6 +59,7 @@ fn all(find: Find<'_>) -> Option<(c_int, Vec<Properties>)> {
 }
 
 impl Calls {
+    #[allow(clippy::missing_transmute_annotations, reason = "they are the fields' types")]
     fn load(find: Find<'_>) -> Option<Self> {
         macro_rules! symbols {
             ($($name:ident: $symbol:literal),*) => {

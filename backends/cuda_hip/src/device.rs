@@ -79,6 +79,10 @@ impl Shared {
         self.fate.cause()
     }
 
+    pub(crate) fn fate(&self) -> Arc<Fate> {
+        Arc::clone(&self.fate)
+    }
+
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
@@ -166,16 +170,10 @@ impl Shared {
         let compiler = self.compiler();
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
-        kernel.count(|origin| {
-            let made = compiler.compile_counted(origin, || self.enter());
-            // Without it the counts go by way of the host. Only an end of the device is more than that.
-            made.inspect_err(|error| {
-                if let DeviceError::Lost(cause) = error {
-                    self.end_by(cause.clone());
-                }
-            })
-            .ok()
-        });
+        // Without it the counts go by way of the host. Only an end of the device is more than that.
+        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.compile_counted(origin, || self.enter())) {
+            self.end_by(cause);
+        }
         self.well()
     }
 

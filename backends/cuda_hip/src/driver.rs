@@ -56,6 +56,9 @@ pub struct Listing {
     pub devices: Vec<compute_hal::Properties>,
 }
 
+/// Asks a library, whose symbols it finds, for devices. `None`: it cannot tell for certain.
+pub type Ask = fn(Find<'_>) -> Option<Listing>;
+
 /// Finds the address of a symbol.
 pub type Find<'a> = &'a dyn Fn(&CStr) -> Option<*mut c_void>;
 
@@ -636,7 +639,7 @@ pub struct Vendor {
     /// Symbols of the runtime compiler.
     pub compiler_names: &'static CompilerNames,
     /// Where devices are told without the driver: a library's file, and what asks it. Without: only the started driver tells them.
-    pub listing: Option<(&'static str, fn(Find<'_>) -> Option<Listing>)>,
+    pub listing: Option<(&'static str, Ask)>,
     /// The oldest version that works, as `driver_version` tells it.
     pub oldest: c_int,
     /// A version as people write it.

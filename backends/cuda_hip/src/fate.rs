@@ -14,6 +14,8 @@ pub(crate) struct Fate {
     number: i32,
     over: AtomicBool,
     cause: OnceLock<FaultCause>,
+    /// It has ended the others, or they have ended it: that is not done twice, as there may be new ones by now.
+    told: AtomicBool,
     attendant: Arc<Attendant>,
 }
 
@@ -49,7 +51,7 @@ impl Fates {
     /// A device that works. If others had ended before, the driver has recovered from it.
     pub(crate) fn add(&self, number: i32, attendant: &Arc<Attendant>) -> Arc<Fate> {
         let (over, cause, attendant) = (AtomicBool::new(false), OnceLock::new(), Arc::clone(attendant));
-        let fate = Arc::new(Fate { number, over, cause, attendant });
+        let fate = Arc::new(Fate { number, over, cause, told: AtomicBool::new(false), attendant });
         let mut state = self.state.lock();
         state.ended = None;
         state.devices.retain(|device| device.strong_count() > 0);
@@ -64,21 +66,22 @@ impl Fates {
 
     /// Ends a device by a cause that the driver told, and with it all others, unless one can be opened again.
     pub(crate) fn end(&self, fate: &Fate, cause: FaultCause) -> FaultCause {
-        let cause = fate.end(cause);
-        if cause.reopen {
-            return cause;
+        let kept = fate.end(cause.clone());
+        if cause.reopen || fate.told.swap(true, Ordering::AcqRel) {
+            return kept;
         }
         let mut state = self.state.lock();
         if state.ended.is_none() {
             let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
-            let told = FaultCause { message: message.into(), ..cause.clone() };
+            let told = FaultCause { message: message.into(), ..cause };
             state.ended = Some(told.clone());
             let devices = std::mem::take(&mut state.devices);
             drop(state);
             for other in devices.iter().filter_map(Weak::upgrade) {
+                other.told.store(true, Ordering::Release);
                 other.end(told.clone());
             }
         }
-        cause
+        kept
     }
 }

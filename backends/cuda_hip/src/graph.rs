@@ -194,6 +194,10 @@ impl Graph {
                 if self.waiting.load(Ordering::Acquire) > 0 {
                     return Err(DeviceError::Unsupported("an update while a replay is held back"));
                 }
+                // Where its report goes is known at each launch of a list only.
+                if step.reports() {
+                    return Err(DeviceError::Unsupported("an update to what reports"));
+                }
                 native.lock().update(shared, calls, node, step, &self.uses.lock())?;
             }
             Form::List(list) => match Arc::make_mut(&mut list.lock().steps).get_mut(node as usize) {

@@ -89,9 +89,16 @@ impl Kernel {
         self.counted.get().cloned().flatten()
     }
 
-    /// Has `make` make that form, unless somebody has.
-    pub(crate) fn count(&self, make: impl FnOnce(&Origin) -> Option<Self>) {
-        self.counted.get_or_init(|| self.origin.as_ref().and_then(make).map(Arc::new));
+    /// Has `make` make that form, unless somebody has. That it cannot be made is kept; what fails for another reason is tried again.
+    pub(crate) fn count(&self, make: impl FnOnce(&Origin) -> Result<Self, DeviceError>) -> Result<(), DeviceError> {
+        let Some(origin) = self.origin.as_ref().filter(|_| self.counted.get().is_none()) else { return Ok(()) };
+        // Of two that are made at once the first stays.
+        match make(origin) {
+            Ok(made) => drop(self.counted.set(Some(Arc::new(made)))),
+            Err(DeviceError::Compile { refusal: true, .. }) => drop(self.counted.set(None)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     pub(crate) fn take_artifact(&self) -> Option<Vec<u8>> {

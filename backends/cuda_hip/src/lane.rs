@@ -191,7 +191,7 @@ impl Lane {
                 Step::Done
             }
             Op::Fetch(fetch) => {
-                self.put_fetch(&calls, fetch)?;
+                self.put_fetch(submit, &calls, place.at, &fetch)?;
                 Step::Done
             }
             Op::Fill { to, size, pattern } => {

@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use compute_hal::{DeviceError, MemoryId, PeerId, Position, QueueId, Region};
+use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, MemoryId, PeerId, Position, QueueId, Region};
 use parking_lot::Mutex;
 
 use crate::api::{Garbage, Home, Inside, Object};
 use crate::device::Shared;
 use crate::driver::{Failure, PoolAccess};
-use crate::lane::Lane;
+use crate::fate::Fate;
+use crate::lane::{Lane, Submit};
 use crate::memory::Owner;
 use crate::op::{Op, Ready};
 
@@ -33,8 +34,9 @@ impl Peers {
 }
 
 /// A copy from another device.
-#[derive(Clone, Copy)]
 pub(crate) struct Fetch {
+    /// Of the other device.
+    pub(crate) source: Arc<Fate>,
     from: u64,
     from_home: Home,
     to: u64,
@@ -54,9 +56,23 @@ impl Shared {
         }
         // Who may reach the memory of others' pools is the others' business.
         let foreign = memory.is_some_and(|memory| other.memory.get(memory).is_ok_and(|block| block.owner == Owner::Foreign));
-        // Under the lock, so that whoever comes meanwhile has the answer of the first.
-        !foreign
-            && *self.reached.lock().entry(name).or_insert_with(|| self.reach(&other).unwrap_or(false) && self.receives(&other))
+        if foreign {
+            return false;
+        }
+        // Under the lock, so that whoever comes meanwhile has the answer of the first. A try that failed, for want of memory say, is none.
+        let mut reached = self.reached.lock();
+        if let Some(known) = reached.get(&name) {
+            return *known;
+        }
+        let found = match self.reach(&other) {
+            Ok(true) => self.receives(&other),
+            Ok(false) => Some(false),
+            Err(_) => None,
+        };
+        if let Some(found) = found {
+            reached.insert(name, found);
+        }
+        found.unwrap_or(false)
     }
 
     fn is_twin_of(&self, other: &Self) -> bool {
@@ -90,12 +106,14 @@ impl Shared {
         Ok(true)
     }
 
-    /// Whether bytes of another device arrive as they were sent: there are machines whose driver says so and is wrong (MD-01). Waits for the answer.
-    fn receives(&self, other: &Self) -> bool {
+    /// Whether bytes of another device arrive as they were sent: there are machines whose driver says so and is wrong (MD-01). Waits for the answer. `None`: it
+    /// could not be tried.
+    fn receives(&self, other: &Self) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
         let mut arrived = vec![0; PATTERN];
-        let Ok((from, to)) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))) else { return false };
-        let fetch = Fetch { from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
+        let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
+        let source = other.fate();
+        let fetch = Fetch { source, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
         let moved = from.write(&sent).and_then(|()| to.write(&arrived)).and_then(|()| {
             let calls = self.enter()?;
             fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
@@ -104,12 +122,12 @@ impl Shared {
                 .map_err(|f| self.fail(f))?;
             to.finish(&calls)
         });
-        let well = moved.is_ok() && arrived == sent;
         if moved.is_err() {
             // The driver may still write there.
             std::mem::forget(arrived);
+            return None;
         }
-        well
+        Some(arrived == sent)
     }
 
     /// A copy from a region of another device, which [`Self::can_reach`] allowed.
@@ -118,7 +136,8 @@ impl Shared {
         let (from, to) = (other.memory.span(from)?, self.memory.span(to)?);
         let size = usize::try_from(to.size).ok().filter(|_| from.size == to.size);
         let size = size.ok_or_else(|| DeviceError::Internal("a copy of unequal sizes".into()))?;
-        let fetch = Fetch { from: from.address, from_home: other.home, to: to.address, size, same: self.is_twin_of(&other) };
+        let (source, same) = (other.fate(), self.is_twin_of(&other));
+        let fetch = Fetch { source, from: from.address, from_home: other.home, to: to.address, size, same };
         Ok(Ready { op: Op::Fetch(fetch), ready: to.ready })
     }
 }
@@ -177,8 +196,8 @@ impl Drop for Piece<'_> {
 }
 
 impl Fetch {
-    fn put(self, calls: &Inside<'_>, home: Home, stream: Object) -> Result<(), Failure> {
-        let Self { from, from_home, to, size, same } = self;
+    fn put(&self, calls: &Inside<'_>, home: Home, stream: Object) -> Result<(), Failure> {
+        let &Self { from, from_home, to, size, same, .. } = self;
         // SAFETY: both ends are inside their regions; the source's device lives for as long as this stream has not passed the copy.
         unsafe {
             match (home, from_home) {
@@ -194,7 +213,22 @@ impl Fetch {
 
 impl Lane {
     /// Puts a copy from another device into the stream.
-    pub(crate) fn put_fetch(&self, calls: &Inside<'_>, fetch: Fetch) -> Result<(), DeviceError> {
+    pub(crate) fn put_fetch(
+        &self,
+        submit: &mut Submit,
+        calls: &Inside<'_>,
+        at: Position,
+        fetch: &Fetch,
+    ) -> Result<(), DeviceError> {
+        if let Some(FaultCause { code, name, message, .. }) = fetch.source.cause() {
+            // Work that was to write the bytes may never have run, and their memory may be gone.
+            let message = format!("the device that bytes were to be copied from has ended: {message}");
+            submit
+                .load
+                .late
+                .push(LateFailure { position: at, cause: LateCause::Driver { code, name: name.to_string(), message } });
+            return Ok(());
+        }
         fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))
     }
 

@@ -37,7 +37,6 @@ struct Staging {
     #[allow(dead_code, reason = "held, never looked at")]
     owner: Option<Box<dyn Any + Send + Sync>>,
     /// Callers are shown such memory (lazy readbacks), and must not import it.
-    #[allow(dead_code, reason = "held, never looked at")]
     owned: Option<Owned>,
 }
 
@@ -52,6 +51,8 @@ unsafe impl Sync for Staging {}
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        // Whoever is given these addresses next may import them.
+        drop(self.owned.take());
         if let Some(layout) = self.layout {
             // SAFETY: it was allocated with this layout in `HostTarget::staging`, and nothing refers to it any more.
             unsafe { alloc::dealloc(self.pointer, layout) }

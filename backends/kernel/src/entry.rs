@@ -227,7 +227,10 @@ fn digest(origin: &Origin, source: &str, entry: &str, values: &Values) -> [u8; 3
     part(concat!("compute-kernel ", env!("CARGO_PKG_VERSION")).as_bytes());
     match origin {
         Origin::Wgsl => part(b"wgsl"),
-        Origin::Glsl(_) => part(b"glsl"),
+        Origin::Glsl(read) => {
+            part(b"glsl");
+            read.parts(&mut part);
+        }
         Origin::Spirv(words) => {
             part(b"spirv");
             part(words.bytes());

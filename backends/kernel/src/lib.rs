@@ -26,6 +26,7 @@ mod reflect;
 pub mod reflection;
 mod remap;
 mod scan;
+mod skipped;
 mod spelling;
 mod subgroups;
 mod support;

@@ -1,5 +1,5 @@
 //! Bounds on a validated module that its tokens do not show: what one invocation needs, how far calls expand, how deep types nest. They keep every
-//! device's translation bounded in time, memory and depth.
+//! device's translation bounded in time, memory and depth. What validation leaves out beside them is asked for here, too (`skipped`).
 //!
 //! The bounds are listed in `docs/kernels.md`; change both together.
 
@@ -9,6 +9,7 @@ use naga::valid::ModuleInfo;
 use naga::{AddressSpace, Expression, Function, Handle, Module, Statement, Type, TypeInner};
 
 use crate::diagnostics::Finding;
+use crate::skipped;
 
 /// Bytes of variables that one invocation may have alive at once, over the deepest chain of calls.
 const MAX_VARIABLES: u64 = 64 << 10;
@@ -24,6 +25,7 @@ const MAX_NESTING: u32 = 15;
 /// Everything in `module` that is over a bound.
 pub(crate) fn check(module: &Module, info: &ModuleInfo) -> Vec<Finding> {
     let mut findings = nesting(module);
+    findings.extend(skipped::check(module));
     let mut costs: Vec<Cost> = Vec::new();
     for (handle, function) in module.functions.iter() {
         let cost = Cost::of(module, &info[handle], function, &costs);

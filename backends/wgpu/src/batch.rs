@@ -122,7 +122,7 @@ impl Part {
 }
 
 /// The number of a chunk of uniform bytes, apart from those of blocks and kernels.
-fn own_id(chunk: u64) -> u64 {
+pub(crate) fn own_id(chunk: u64) -> u64 {
     chunk | 1 << 63
 }
 

@@ -22,6 +22,9 @@ use crate::staging::Staging;
 use crate::stamps::Stamps;
 use crate::vulkan::SharedMemory;
 
+/// The cause of a device that is gone, on which nothing runs any more.
+pub(crate) const LOST: &str = "DEVICE_LOST";
+
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
     pub(crate) native: wgpu::Limits,
@@ -149,7 +152,7 @@ impl WgpuDevice {
             if reason != wgpu::DeviceLostReason::Destroyed
                 && let Some(shared) = lost.upgrade()
             {
-                let _ = shared.lose("DEVICE_LOST", message);
+                let _ = shared.lose(LOST, message);
             }
         });
         let stray = Arc::downgrade(&shared);
@@ -190,7 +193,7 @@ impl WgpuDevice {
     /// As if the driver had told that it is gone.
     #[cfg(test)]
     pub(crate) fn lose_for_test(&self) {
-        let _ = self.shared.lose("DEVICE_LOST", "lost by a test".into());
+        let _ = self.shared.lose(LOST, "lost by a test".into());
     }
 
     /// Batches that were submitted so far.

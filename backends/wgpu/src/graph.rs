@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use compute_hal::{DeviceError, GraphRequest, NodeWork, Position};
 use parking_lot::Mutex;
 
-use crate::batch::{Recorder, Report};
+use crate::batch::{Recorder, Report, own_id};
 use crate::commands::Commands;
 use crate::device::Shared;
 use crate::errors::{device_error, scoped, survive};
@@ -20,6 +20,9 @@ use crate::stamps::{Look, Measured, Timing};
 
 /// Nodes in a piece: an update copies as many.
 const PIECE: usize = 64;
+
+/// Rows of a node at most, each of which may be a dispatch with a bind group.
+const MOST_ROWS: usize = 1024;
 
 /// Some nodes that follow each other.
 #[derive(Default)]
@@ -90,6 +93,8 @@ fn record(lane: &Lane, recorder: &mut Recorder, work: &NodeWork<'_>) -> Result<(
     match *work {
         NodeWork::Launch(launch) => lane.launch_kernel(recorder, 0, &launch),
         NodeWork::Copy { from, to } => lane.copy_bytes(recorder, 0, span(from)?, span(to)?),
+        // All of a node goes with one submission: what would be too long for that is played back by the runtime.
+        NodeWork::CopyRows(copies) if copies.len() > MOST_ROWS => Err(DeviceError::Unsupported("a node with so many rows")),
         NodeWork::CopyRows(copies) => {
             copies.iter().try_for_each(|copy| lane.copy_rows(recorder, 0, [span(copy.from)?, span(copy.to)?], copy))
         }
@@ -161,12 +166,17 @@ impl Graph {
         let piece = inner.pieces.get_mut(place).filter(|piece| node - first < piece.starts.len()).ok_or_else(bug)?;
         let lane = Lane::apart(shared, inner.grid.clone());
         let mut recorder = Recorder::keeping();
+        let before = inner.own.uniform.as_ref().map(|chunk| chunk.id);
         recorder.batch.uniforms.extend(inner.own.uniform.take());
         recorder.record = inner.own.record.take();
         let recorded = inner.own.record(&lane, &mut recorder, work);
         let sent = send_uniforms(shared, &mut recorder);
         inner.own.record = recorder.record.take();
         inner.own.uniform = sent?;
+        if let Some(full) = before.filter(|id| inner.own.uniform.as_ref().is_none_or(|chunk| chunk.id != *id)) {
+            // Nobody binds it anew, and groups would keep it.
+            shared.kept_groups.lock().forget(own_id(full));
+        }
         recorded?;
         piece.used.try_reserve(recorder.used.len()).map_err(no_memory)?;
         piece.used.retain(|(user, _)| *user != node - first);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use compute_hal::{DeviceError, Foreign, HostTarget, MemoryId, Owned, Position, Region};
+use compute_hal::{DeviceError, Foreign, HostTarget, MemoryId, Owned, Position, Region, Space};
 use parking_lot::{Mutex, RwLock};
 
 use crate::errors::{device_error, scoped};
@@ -33,7 +33,7 @@ pub(crate) struct Block {
     /// Others use it, too, and nobody here knows when.
     foreign: AtomicBool,
     /// Nobody imports it while it is the library's, until the runtime has given it back.
-    owned: Mutex<Option<Owned>>,
+    owned: Mutex<[Option<Owned>; 2]>,
 }
 
 impl Block {
@@ -42,7 +42,7 @@ impl Block {
         Self { id, buffer, size, host, shows, used, shown, foreign: AtomicBool::new(false), owned: Mutex::default() }
     }
 
-    fn owned_by(mut self, owned: Option<Owned>) -> Self {
+    fn owned_by(mut self, owned: [Option<Owned>; 2]) -> Self {
         *self.owned.get_mut() = owned;
         self
     }
@@ -100,7 +100,10 @@ impl Memory {
         };
         let place = vulkan::export(&buffer).and_then(|handle| vulkan::space(device, handle));
         let owned = place.map(|space| Owned::allocated(space, 0, buffer.size()));
-        let block = Block::new(id, buffer, size, host, shared.is_some_and(|shared| shared.shows)).owned_by(owned);
+        // Callers are shown its address, too (`compute_mapping_get_pointer`).
+        let seen = host.as_ref().map(|host| Owned::allocated(Space::Host, host.pointer().addr() as u64, buffer.size()));
+        let block = Block::new(id, buffer, size, host, shared.is_some_and(|shared| shared.shows));
+        let block = block.owned_by([owned, seen]);
         self.blocks.write().insert(id, Arc::new(block));
         Ok(MemoryId(id))
     }
@@ -116,7 +119,7 @@ impl Memory {
             vulkan::space(device, handle).ok_or(DeviceError::Unsupported("imported memory of an API other than Vulkan"))?;
         let owned = Owned::imported(place, offset, size)?;
         let buffer = vulkan::import(device, handle, &descriptor("imported", whole, BLOCK_USAGE)?)?;
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None, false).owned_by(Some(owned))));
+        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None, false).owned_by([Some(owned), None])));
         Ok(Region { memory: MemoryId(id), offset, size })
     }
 
@@ -131,7 +134,8 @@ impl Memory {
         // Dropped with the lock given back.
         let block = self.blocks.write().remove(&memory.0);
         block.is_some_and(|block| {
-            drop(block.owned.lock().take());
+            let owned = std::mem::take(&mut *block.owned.lock());
+            drop(owned);
             true
         })
     }

@@ -9,6 +9,8 @@ use compute_hal::{DeviceError, Position, Waited};
 use parking_lot::MutexGuard;
 
 use crate::batch::{Batch, Recorder};
+use crate::device::LOST;
+use crate::errors::survive;
 use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
 use crate::queue::Lane;
@@ -63,9 +65,18 @@ impl Lane {
             }
         }
         let inside = exit::inside();
+        self.outlast();
         let due = self.progress.abandon();
         drop(inside);
         wake_all(due);
+    }
+
+    /// Of a device that has ended otherwise than by being lost: waits until it has done what it was given. That goes on running, and memory is let go of next (T12).
+    fn outlast(&self) {
+        if self.shared.fault().is_some_and(|cause| &*cause.name != LOST) {
+            let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
+            let _ = survive(|| self.shared.gpu.device().poll(all));
+        }
     }
 
     fn is_overdue(&self) -> bool {
@@ -156,7 +167,11 @@ impl Lane {
     fn wait_until(&self, at: Position, deadline: Option<Instant>) -> Result<Waited, DeviceError> {
         loop {
             if let Some(cause) = self.shared.fault() {
-                wake_all(self.progress.abandon());
+                // Else the queue's thread does, as this wait has to end.
+                if deadline.is_none() || &*cause.name == LOST {
+                    self.outlast();
+                    wake_all(self.progress.abandon());
+                }
                 return Err(DeviceError::Lost(cause));
             }
             wake_all(self.progress.end_batches(&self.shared));

@@ -67,7 +67,8 @@ pub(super) fn copy(job: &Job<'_>) -> Result<Option<Outcome>> {
         let why = Cell::new(NotYet::Busy);
         let borrow = || Loan::take(job, source, memory).map_err(|not_yet| why.set(not_yet)).ok();
         let touches = [Touch { span: job.to, reads: false, write: Write::Whole, rows: None }];
-        let subject = section::Subject { name: &NAME, ..subject(job.target, &NAME) };
+        // A source that ends before the copy's turn takes what was to be copied with it (T13).
+        let subject = section::Subject { fails_late: true, ..subject(job.target, &NAME) };
         let performed = perform_beside(job.target, &subject, &touches, None, borrow, |step, loan| loan.fetch(step, job, target))?;
         match (performed, why.get()) {
             (Some(performed), _) => return Ok(Some(performed.into())),

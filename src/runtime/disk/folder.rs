@@ -62,7 +62,8 @@ impl Folder {
         // From here on what it is now, wherever links lead later.
         let path = fs::canonicalize(path).map_err(|why| format!("it cannot be found: {why}"))?;
         check_way(&path, &process)?;
-        let facts = fs::metadata(&path).map_err(|why| why.to_string())?;
+        // Not through a link that somebody has put there since.
+        let facts = fs::symlink_metadata(&path).map_err(|why| why.to_string())?;
         if !facts.is_dir() {
             return Err("it is no folder".into());
         }

@@ -136,7 +136,12 @@ impl Disk {
     pub(crate) fn compile(&self, native: &dyn hal::Device, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let folder = match &self.folder {
             Ok(folder) if request.can_be_kept() => folder,
-            _ => return native.compile(request),
+            _ => {
+                let kernel = native.compile(request)?;
+                // A device that was opened to be asked keeps it until it is.
+                drop(native.artifact(kernel));
+                return Ok(kernel);
+            }
         };
         let key = self.key(request);
         let name = blake3::Hash::from_bytes(key).to_hex();

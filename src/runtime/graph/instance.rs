@@ -205,15 +205,12 @@ impl Plan {
             if !(all || node.work.is_heard_of()) {
                 continue;
             }
+            let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
+            parts.try_reserve(1).map_err(no_memory)?;
+            let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));
+            let kernel = node.work.shared_name();
             // Each of its calls has a position, but all of a graph that the device keeps have one.
-            let calls = if native { left..behind.min(left + 1) } else { left..behind };
-            for call in calls.rev() {
-                let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
-                parts.try_reserve(1).map_err(no_memory)?;
-                let label = node.label.clone().unwrap_or_else(|| Arc::clone(&NAMES.none));
-                let kernel = node.work.shared_name();
-                parts.push(Part { number, back: (!native).then_some(call), kernel, label });
-            }
+            parts.push(Part { number, back: (!native).then_some(left..behind), kernel, label });
         }
         self.parts = (!parts.is_empty()).then(|| Arc::new(parts));
         Ok(())
@@ -367,7 +364,8 @@ impl Graph {
             return fail(code::INTERNAL, "somebody looks at a graph that nobody has entered");
         };
         let Some(node) = plan.nodes.get_mut(index) else { return Ok((None, None)) };
-        if work.touches_as(&node.work) && work.is_nothing() == node.work.is_nothing() {
+        let alike = work.is_nothing() == node.work.is_nothing() && work.calls() == node.work.calls();
+        if alike && work.touches_as(&node.work) {
             let updated = match &inner.native {
                 Some(native) => self.update_native(native, index, &work)?,
                 None => true,

@@ -22,7 +22,7 @@ mod operations;
 mod places;
 mod statements;
 mod types;
-mod uses;
+pub(crate) mod uses;
 
 use naga::Span;
 

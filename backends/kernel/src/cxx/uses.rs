@@ -51,7 +51,7 @@ fn direct(statement: &Statement, f: &mut dyn FnMut(Handle<Expression>)) {
 }
 
 /// The expression that a statement gives its value to.
-pub(super) fn result(statement: &Statement) -> Option<Handle<Expression>> {
+pub(crate) fn result(statement: &Statement) -> Option<Handle<Expression>> {
     match *statement {
         Statement::Call { result, .. } | Statement::Atomic { result, .. } => result,
         Statement::WorkGroupUniformLoad { result, .. }
@@ -73,7 +73,7 @@ fn note(function: &Function, at: Handle<Expression>, set: &mut Set) {
 }
 
 /// Everything that a block refers to, directly or by way of other expressions.
-pub(super) fn used(function: &Function, block: &Block, set: &mut Set) {
+pub(crate) fn used(function: &Function, block: &Block, set: &mut Set) {
     crate::walk::statements(block, &mut |statement| {
         if let Statement::Emit(range) = statement {
             range.clone().for_each(|at| note(function, at, set));
@@ -83,7 +83,7 @@ pub(super) fn used(function: &Function, block: &Block, set: &mut Set) {
 }
 
 /// As [`used`], of one expression.
-pub(super) fn used_by(function: &Function, at: Handle<Expression>, set: &mut Set) {
+pub(crate) fn used_by(function: &Function, at: Handle<Expression>, set: &mut Set) {
     note(function, at, set);
 }
 

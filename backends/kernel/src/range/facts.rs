@@ -260,7 +260,9 @@ impl<'a> Question<'a> {
         let (mut from, mut less) = (high, 0);
         if let Value { made: Made::Binary(BinaryOperator::Subtract, whole, part), kind, .. } = self.values.get(high)
             && let Made::Number(number) = self.values.get(part).made
-            && self.subtracts(kind, whole, part)
+            // By numbers alone: asked of the facts it would come back here, for as long as a chain of subtractions is.
+            && self.least(whole) - self.most(part) >= kind.lowest()
+            && self.most(whole) - self.least(part) <= kind.highest()
         {
             (from, less) = (whole, number);
         }

@@ -17,8 +17,8 @@ impl Guard {
     /// Whether a step up from below the bound does not wrap.
     fn allows(&self, step: i64) -> bool {
         let most = if self.scalar == Scalar::I32 { i64::from(i32::MAX) } else { i64::from(u32::MAX) };
-        // Whatever the bound is, the number above a smaller one is there.
-        step == 1 || step > 1 && self.bound.is_some_and(|bound| bound + step - 1 <= most)
+        // Below a bound that is a number itself there is always one more.
+        step >= 1 && self.bound.map_or(step == 1, |bound| bound + step - 1 <= most)
     }
 }
 

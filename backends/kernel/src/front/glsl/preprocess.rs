@@ -44,6 +44,17 @@ pub(crate) struct Preprocessed {
     pub(super) missing: bool,
 }
 
+impl Preprocessed {
+    /// What is left when directives are done, in parts: the text has the files one after another, and does not tell where each of them was included.
+    pub(crate) fn parts(&self, mut part: impl FnMut(&[u8])) {
+        for token in &self.tokens {
+            part(&[token.kind as u8, u8::from(token.first), u8::from(token.glued)]);
+            part(&token.at.0.to_le_bytes());
+            part(self.names.get(token.name).as_bytes());
+        }
+    }
+}
+
 /// A file that is being read.
 struct File {
     tokens: Vec<Token>,

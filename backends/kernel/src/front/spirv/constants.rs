@@ -107,10 +107,13 @@ pub(super) fn evaluate(words: &Words, types: &Types, values: &Specialization) ->
         found.scalars.insert(id, value);
     }
     // BuiltIn WorkgroupSize.
-    for (id, builtin) in decorated(words, 11) {
-        if let (25, Some([x, y, z])) = (builtin, found.composites.get(&id).map(Vec::as_slice)) {
+    for instruction in words.instructions().filter(|i| i.opcode == 71 && i.operand(1) == Some(11) && i.operand(2) == Some(25)) {
+        let Some(id) = instruction.operand(0) else { continue };
+        if let Some([x, y, z]) = found.composites.get(&id).map(Vec::as_slice) {
             let size = [x, y, z].map(|part| found.word(*part).unwrap_or(0));
-            found.workgroup_size = Some(size);
+            if found.workgroup_size.replace(size).is_some_and(|before| before != size) {
+                return Err(("more than one constant is decorated as WorkgroupSize".to_owned(), instruction.at));
+            }
         }
     }
     Ok(found)
