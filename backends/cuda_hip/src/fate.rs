@@ -66,21 +66,23 @@ impl Fates {
 
     /// Ends a device by a cause that the driver told, and with it all others, unless one can be opened again.
     pub(crate) fn end(&self, fate: &Fate, cause: FaultCause) -> FaultCause {
-        let kept = fate.end(cause.clone());
         if cause.reopen || fate.told.swap(true, Ordering::AcqRel) {
-            return kept;
+            return fate.end(cause);
         }
         let mut state = self.state.lock();
-        if state.ended.is_none() {
-            let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
-            let told = FaultCause { message: message.into(), ..cause };
-            state.ended = Some(told.clone());
-            let devices = std::mem::take(&mut state.devices);
-            drop(state);
-            for other in devices.iter().filter_map(Weak::upgrade) {
-                other.told.store(true, Ordering::Release);
-                other.end(told.clone());
-            }
+        if let Some(told) = state.ended.clone() {
+            // Another was quicker, and is about to tell this one.
+            return fate.end(told);
+        }
+        let kept = fate.end(cause.clone());
+        let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
+        let told = FaultCause { message: message.into(), ..cause };
+        state.ended = Some(told.clone());
+        let devices = std::mem::take(&mut state.devices);
+        drop(state);
+        for other in devices.iter().filter_map(Weak::upgrade) {
+            other.told.store(true, Ordering::Release);
+            other.end(told.clone());
         }
         kept
     }
