@@ -384,6 +384,23 @@ TEST(g2_a_copy_between_devices_dooms_the_window_of_either_stream)
     }
 }
 
+TEST(g2_a_copy_that_is_refused_before_it_is_looked_at_dooms_the_window_of_either_stream)
+{
+    for (int which = 0; which < 2; which++) {
+        set_up();
+        side *recording = which ? &there : &here;
+        compute_buffer b = make_buffer(there.device, 64, "b");
+        compute_view to = whole(b);
+        uint64_t capture = 0;
+        compute_graph graph = NULL;
+        OK(compute_stream_prepare_capture(recording->stream, E));
+        OK(compute_stream_begin_capture(recording->stream, NULL, &capture, E));
+        IS_CLASS(100, compute_stream_copy_between(here.stream, NULL, there.stream, &to, E));
+        IS(COMPUTE_ERROR_CAPTURE, compute_stream_end_capture(recording->stream, capture, &graph, E));
+        CHECK(error_says("copy between devices"));
+    }
+}
+
 /* ---- faults ---- */
 
 /* Every call of either device fails in each way. Bytes are right or claimed, and only the destination is; a device that was lost says so, the other works. */
@@ -551,6 +568,7 @@ int main(int argc, char **argv)
     RUN(t13_a_late_failure_is_known_before_its_bytes_reach_another_device);
     RUN(c4_sizes_and_devices_are_checked_before_anything_is_sent_and_a_refusal_claims_the_destination);
     RUN(g2_a_copy_between_devices_dooms_the_window_of_either_stream);
+    RUN(g2_a_copy_that_is_refused_before_it_is_looked_at_dooms_the_window_of_either_stream);
     RUN(t2_t12_t13_whatever_fails_on_either_device_claims_the_destination_only);
     RUN(t12_a_copy_from_or_to_a_lost_device_is_refused_and_the_other_works);
     RUN(m6_m7_a_copy_through_the_host_takes_little_of_its_memory);

@@ -449,6 +449,43 @@ TEST(g6_independent_nodes_run_at_once_on_two_workers)
     fail(__FILE__, __LINE__, "two independent nodes never overlapped in 20 replays");
 }
 
+/* Two ways over the same bytes at both ends, which take different numbers of calls where rows are calls. */
+TEST(g6_an_update_of_a_strided_node_to_another_number_of_rows_counts_them_anew)
+{
+    set_up();
+    enum { SPAN = 19204 };
+    static unsigned char before[SPAN], after[SPAN], expected[SPAN];
+    const struct tensor ways[2] = { { { 1201, 1, 1 }, 4, { 16, 4, 4 }, { 16, 4, 4 } }, { { 2, 601, 1 }, 4, { 14400, 8, 4 }, { 14400, 8, 4 } } };
+    compute_buffer from = make_buffer(device, SPAN, "from"), to = make_buffer(device, SPAN, "to");
+    for (size_t i = 0; i < SPAN; i++) before[i] = (unsigned char)(i * 7 + 1);
+    for (int first = 0; first < 2; first++) {
+        compute_graph_builder builder = make_builder(0);
+        compute_node node = add_strided(builder, whole(from), whole(to), &ways[first]);
+        compute_graph graph = instantiate(builder);
+        for (int round = 0; round < 4; round++) {
+            const struct tensor *way = &ways[(first + round) % 2];
+            compute_strided_desc desc = strided(way);
+            compute_view source = whole(from), target = whole(to);
+            if (round > 0) OK(compute_graph_update_copy_strided(graph, node, &source, &target, &desc, E));
+            put(stream, from, 0, before, SPAN);
+            fill_words(stream, to, 0xeeeeeeeeu);
+            OK(compute_stream_replay(stream, graph, E));
+            wait_for(stream);
+            OK(get(stream, to, 0, after, SPAN));
+            memset(expected, 0xee, SPAN);
+            for (uint64_t row = 0; row < way->shape[0]; row++) {
+                for (uint64_t column = 0; column < way->shape[1]; column++) {
+                    uint64_t at = row * (uint64_t)way->from[0] + column * (uint64_t)way->from[1];
+                    memcpy(expected + at, before + at, 4);
+                }
+            }
+            CHECK(memcmp(after, expected, SPAN) == 0);
+        }
+        compute_graph_release(graph);
+        compute_graph_builder_release(builder);
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -461,6 +498,7 @@ int main(int argc, char **argv)
     RUN(t5_claims_between_the_rows_of_a_strided_node_neither_skip_it_nor_go);
     RUN(t6a_many_rows_are_as_right_as_few);
     RUN(gr_03_a_strided_copy_can_be_updated_and_take_the_place_of_one_without_strides);
+    RUN(g6_an_update_of_a_strided_node_to_another_number_of_rows_counts_them_anew);
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
     RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);
     RUN(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed);

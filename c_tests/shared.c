@@ -486,6 +486,37 @@ TEST(f1_t12_whichever_call_of_the_device_fails_readbacks_and_mappings_give_right
     CHECK(reached >= 10);
 }
 
+TEST(t14_what_is_mapped_is_no_memory_of_the_hosts_to_import)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE)) {
+        printf("  not tried: nothing of this device can be mapped\n");
+        return;
+    }
+    compute_buffer buffer = make_buffer_with(device, 4096, "shared", COMPUTE_BUFFER_FLAG_HOST_VISIBLE), taken = NULL;
+    compute_view view = whole(buffer);
+    compute_mapping mapping = NULL;
+    void *pointer = NULL;
+    OK(compute_buffer_map(&view, &mapping, E));
+    OK(compute_mapping_get_pointer(mapping, &pointer, NULL, E));
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    compute_device cpu = NULL;
+    desc.backend = "cpu";
+    desc.backend_length = 3;
+    OK(compute_device_open(&desc, &cpu, E));
+    compute_import_desc import = COMPUTE_IMPORT_DESC_INIT;
+    import.kind = COMPUTE_NATIVE_ADDRESS;
+    import.handle = (uint64_t)(uintptr_t)pointer;
+    import.size = 64;
+    import.access = COMPUTE_ACCESS_READ;
+    IS(COMPUTE_ERROR_ALREADY_OWNED, compute_buffer_import(cpu, &import, &taken, E));
+    import.offset = 2048;
+    IS(COMPUTE_ERROR_ALREADY_OWNED, compute_buffer_import(cpu, &import, &taken, E));
+    compute_mapping_release(mapping);
+    compute_buffer_release(buffer);
+    compute_device_release(cpu);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -503,6 +534,7 @@ int main(int argc, char **argv)
     RUN(t14_memory_is_mapped_only_once_its_earlier_use_is_over);
     RUN(f7_a_mapping_outlives_the_handles_of_its_buffer_stream_and_device);
     RUN(f1_bad_mappings_are_refused_each_with_its_error);
+    RUN(t14_what_is_mapped_is_no_memory_of_the_hosts_to_import);
     RUN(m7_a_device_whose_memory_is_not_the_hosts_says_so);
     RUN(f1_t12_whichever_call_of_the_device_fails_readbacks_and_mappings_give_right_bytes_or_the_error);
     return finish();

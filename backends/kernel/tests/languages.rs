@@ -46,6 +46,23 @@ const GLSL: &str = "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding 
 const WGSL: &str = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;\n";
 
 #[test]
+fn l7_kernels_whose_files_are_included_at_other_places_have_other_digests() {
+    let text = format!(
+        "{GLSL}#include \"x\"\n#ifdef FULL\nvoid put(uint i) {{ b[i] = 1u; }}\n#else\nvoid put(uint i) {{ if (i == 0u) b[i] = 1u; }}\n#endif\n\
+         #include \"y\"\nvoid main() {{ put(gl_GlobalInvocationID.x); }}"
+    );
+    let hash = |x: &'static str, y: &'static str| {
+        let mut hash = None;
+        with_files(&text, &[("x", x), ("y", y)], |source| {
+            hash = Some(entry(source).unwrap_or_else(|e| panic!("{e}")).hash());
+        });
+        hash
+    };
+    assert_ne!(hash("#define FULL\n", ""), hash("", "#define FULL\n"));
+    assert_eq!(hash("#define FULL\n", ""), hash("#define FULL\n", ""));
+}
+
+#[test]
 fn included_files_stand_in_the_place_of_the_lines_that_ask() {
     let files = [("a", "#include <b>\nuint f() { return g(); }\n"), ("b", "#pragma once\nuint g() { return 7u; }")];
     let text =

@@ -335,7 +335,17 @@ fn hostile_kernels_take_bounded_time() {
     let long = |count: usize| (0..count).map(|at| format!("if (i + {at}u < n) {{ a[i + {at}u] = 1u; }}")).collect::<String>();
     let sum = (0..400).map(|at| format!("(i / {}u)", at + 1)).collect::<Vec<_>>().join(" + ");
     let and = (0..200).map(|at| format!("i + {at}u < n")).collect::<Vec<_>>().join(" && ");
-    let cases = [deep(60), long(1500), format!("if ({sum} < n) {{ a[{sum}] = 1u; }}"), format!("if ({and}) {{ a[i] = 1u; }}")];
+    // A chain of subtractions, about which much is asked.
+    let chain: String = (0..12).map(|at| format!("let c{} = c{at}{};", at + 1, " - 1u".repeat(400))).collect();
+    let asked = "if (c12 < 1u) { a[0] = 1u; }".repeat(1500);
+    let subtracted = format!("let c0 = a[li]; {chain} {asked}");
+    let cases = [
+        deep(60),
+        subtracted,
+        long(1500),
+        format!("if ({sum} < n) {{ a[{sum}] = 1u; }}"),
+        format!("if ({and}) {{ a[i] = 1u; }}"),
+    ];
     for text in cases {
         let begin = std::time::Instant::now();
         checked(&body(&text));
