@@ -66,3 +66,20 @@ fn workgroup_memory_that_a_kernel_may_not_declare_is_asked_for() {
     assert!(cuda.source.contains("C_DYNAMIC Workgroup w[];"));
     assert_eq!(translate(&entry(source), Bounds::Checked, &options(&HIP)).dynamic_workgroup_memory, 0);
 }
+
+/// What surely ends is told the compiler, and only that: a counter that may be the largest number wraps.
+#[test]
+fn l5_a_compiler_is_told_of_a_counter_only_where_it_cannot_wrap() {
+    let text = |condition: &str| {
+        let source = format!(
+            "@group(0) @binding(0) var<storage, read_write> out: array<u32>;\n@group(0) @binding(1) var<uniform> p: vec4<u32>;\n\
+             @compute @workgroup_size(1) fn main() {{ let m = p.y; var n = 0u; for (var i = p.x; {condition}; i++) {{ if (n == 9u) {{ break; }} out[n] = i; n++; }} }}"
+        );
+        translate(&entry(&source), Bounds::Checked, &options(&CUDA)).source
+    };
+    for (condition, told) in
+        [("i < 4294967295u", true), ("i <= 4294967294u", true), ("i <= 4294967295u", false), ("i < m", true), ("i <= m", false)]
+    {
+        assert_eq!(text(condition).contains("__builtin_unreachable"), told, "{condition}");
+    }
+}
