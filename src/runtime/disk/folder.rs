@@ -215,6 +215,12 @@ mod system {
         Ok(())
     }
 
+    /// Whether there are users whose numbers mean nothing here, as inside a user namespace: all of them are shown as [`UNKNOWN`]. Elsewhere that is a user like others.
+    fn has_unknown_users() -> bool {
+        let all = ["0", "0", "4294967295"];
+        fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_whitespace().eq(all))
+    }
+
     /// Whether somebody else can put another folder in place of one, at whatever step of its path.
     pub(super) fn check_way(path: &Path, process: &Process) -> Result<(), String> {
         for step in path.ancestors() {
@@ -225,7 +231,7 @@ mod system {
             if step == path && !facts.is_symlink() {
                 continue;
             }
-            if ![process.user, 0, UNKNOWN].contains(&owner) {
+            if ![process.user, 0].contains(&owner) && !(owner == UNKNOWN && has_unknown_users()) {
                 return Err(format!("somebody may replace it: {at} belongs to user {owner}"));
             }
             // A group with the number of its only user is that user.
