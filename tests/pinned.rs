@@ -131,7 +131,8 @@ fn m7_what_is_kept_pinned_is_bounded_in_bytes_and_pieces() {
         all.iter().for_each(|one| drop(one.get().unwrap()));
         assert!(now(&pinned) >= count * size, "all of them are read");
         drop(all);
-        assert!(now(&pinned) <= 16 * MIB, "{} bytes stay pinned", now(&pinned));
+        // One piece of a large read beside those of small ones.
+        assert!(now(&pinned) <= 80 * MIB, "{} bytes stay pinned", now(&pinned));
         assert_eq!(device.usage().bytes_staging, now(&pinned));
     }
     device.cleanup().unwrap();
