@@ -91,7 +91,14 @@ impl Lane {
     /// Sends what is recorded. Others may record meanwhile.
     pub(crate) fn send_off(&self, mut recorder: MutexGuard<'_, Recorder>) -> Result<(), DeviceError> {
         self.let_go(&mut recorder);
-        let Some((batch, turn)) = self.take(&mut recorder) else { return self.shared.well() };
+        let Some((batch, turn)) = self.take(&mut recorder) else {
+            drop(recorder);
+            if self.shared.gpu.host().is_some() {
+                // Another may be about to send what was recorded, and whoever shares the queue sends work of its own behind this call.
+                drop(self.sending.lock());
+            }
+            return self.shared.well();
+        };
         drop(recorder);
         let sent = self.send(batch)?;
         self.progress.sent(sent);
