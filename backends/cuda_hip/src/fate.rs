@@ -78,12 +78,11 @@ impl Fates {
         let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
         let told = FaultCause { message: message.into(), ..cause };
         state.ended = Some(told.clone());
-        let devices = std::mem::take(&mut state.devices);
+        let others: Vec<_> = std::mem::take(&mut state.devices).iter().filter_map(Weak::upgrade).collect();
+        // Before a new one may come, which none of them is to end.
+        others.iter().for_each(|other| other.told.store(true, Ordering::Release));
         drop(state);
-        for other in devices.iter().filter_map(Weak::upgrade) {
-            other.told.store(true, Ordering::Release);
-            other.end(told.clone());
-        }
+        others.iter().for_each(|other| drop(other.end(told.clone())));
         kept
     }
 }

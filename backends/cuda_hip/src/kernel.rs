@@ -89,13 +89,13 @@ impl Kernel {
         self.counted.get().cloned().flatten()
     }
 
-    /// Has `make` make that form, unless somebody has. That it cannot be made is kept; what fails for another reason is tried again.
+    /// Has `make` make that form, unless somebody has. That its text cannot be compiled is kept; what fails for another reason is tried again.
     pub(crate) fn count(&self, make: impl FnOnce(&Origin) -> Result<Self, DeviceError>) -> Result<(), DeviceError> {
         let Some(origin) = self.origin.as_ref().filter(|_| self.counted.get().is_none()) else { return Ok(()) };
         // Of two that are made at once the first stays.
         match make(origin) {
             Ok(made) => drop(self.counted.set(Some(Arc::new(made)))),
-            Err(DeviceError::Compile { refusal: true, .. }) => drop(self.counted.set(None)),
+            Err(DeviceError::Compile { .. }) => drop(self.counted.set(None)),
             Err(error) => return Err(error),
         }
         Ok(())

@@ -148,7 +148,8 @@ impl<'a> Loan<'a> {
         let mut loan = Self { job, name, region: nowhere, found, submit };
         let region = buffer.region(&job.from.range()).filter(|region| region.memory == memory);
         loan.region = region.ok_or(NotYet::Moved)?;
-        if found.pending {
+        // A buffer stays pending until the journal forgets what is over, which may be later than that.
+        if found.pending && !late::is_settled(buffer.id, job.from.range()) {
             return Err(NotYet::Pending);
         }
         if found.dirty && !buffer.map.lock().is_trusted(job.from.range()) {

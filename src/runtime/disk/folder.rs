@@ -231,7 +231,8 @@ mod system {
             if step == path && !facts.is_symlink() {
                 continue;
             }
-            if ![process.user, 0].contains(&owner) && !(owner == UNKNOWN && has_unknown_users()) {
+            let trusted = [process.user, 0].contains(&owner) || owner == UNKNOWN && has_unknown_users();
+            if !trusted {
                 return Err(format!("somebody may replace it: {at} belongs to user {owner}"));
             }
             // A group with the number of its only user is that user.
