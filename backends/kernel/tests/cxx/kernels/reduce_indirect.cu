@@ -38,7 +38,7 @@ C_FN void c_turn(const Parameters& c, const Counts& group, const Counts& groups)
           const u32 e18 = w.w2_partial.e[a0_lane];
           const u32 e20 = l0_width;
           const u32 e21 = a0_lane + e20;
-          const u32 e23 = e21 < 64u ? w.w2_partial.e[e21] : u32{};
+          const u32 e23 = w.w2_partial.e[e21];
           const u32 e24 = e18 + e23;
           w.w2_partial.e[a0_lane] = e24;
         }
