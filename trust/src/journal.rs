@@ -186,6 +186,7 @@ impl Slot {
         entry.writes.iter().filter(replaces).for_each(|write| possible.remove(write.buffer.id, &write.range));
         if state == State::Used && can_fail {
             entry.filled().iter().for_each(|write| possible.add(write.buffer.id, &write.range));
+            entry.outputs().iter().for_each(|write| possible.remove(write.buffer.id, &write.range));
             return true;
         }
         matters
@@ -445,7 +446,12 @@ impl Reached {
                 true => entry.filled(),
                 false => entry.outputs(),
             };
-            return spoiled.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
+            spoiled.iter().for_each(|write| self.claimed.add(write.buffer.id, &write.range));
+            if failed && !live {
+                // What it wrote over its zeros is the earlier failure's already.
+                entry.outputs().iter().for_each(|write| self.claimed.remove(write.buffer.id, &write.range));
+            }
+            return;
         }
         let replaces = |write: &&Touch| !live || write.whole;
         entry.writes.iter().filter(replaces).for_each(|write| self.replace(write.buffer.id, &write.range));
@@ -459,8 +465,12 @@ fn trace(slot: &Slot, wanted: &mut Bytes, waits: &mut SmallVec<[(u64, u64); 4]>)
         Slot::Mark { .. } => return,
         Slot::Work { entry, state } => (entry, *state),
     };
-    let hit = |write: &Touch| wanted.intersects(write.buffer.id, &write.range);
-    let (filled, outputs) = (entry.filled().iter().any(hit), entry.outputs().iter().any(hit));
+    let outputs = entry.outputs().iter().any(|write| wanted.intersects(write.buffer.id, &write.range));
+    if state == State::Used {
+        // These are claimed, also where it had filled them with zeros.
+        entry.outputs().iter().for_each(|write| wanted.remove(write.buffer.id, &write.range));
+    }
+    let filled = entry.filled().iter().any(|write| wanted.intersects(write.buffer.id, &write.range));
     let (written, derived) = match state {
         State::Live => (filled || outputs, outputs),
         State::Used => (filled, false),

@@ -124,6 +124,17 @@ fn t13_zeros_that_work_was_given_do_not_derive_from_what_it_read() {
 }
 
 #[test]
+fn t13_what_work_wrote_over_its_zeros_stays_with_the_failure_that_it_used() {
+    let mut journal = Journal::new();
+    let writes = [touch(2, 4..8, true), touch(2, 0..6, false)];
+    journal.record(entry(1, 1, true, &[], &[touch(1, 0..10, true)]));
+    journal.record(Entry { fills: 1, ..entry(1, 2, true, &[touch(1, 0..1, false)], &writes) });
+    assert_eq!(claims(&journal.fail(1, 1, &failure())), [(1, 0..10), (2, 0..6)]);
+    assert_eq!((journal.derives(2, 4..6).len(), &journal.derives(2, 5..7)[..]), (0, &[(1, 2)][..]));
+    assert_eq!(claims(&journal.fail(1, 2, &failure())), [(2, 6..8)]);
+}
+
+#[test]
 fn t13_a_replay_is_one_operation_whichever_of_its_positions_fails() {
     let mut journal = Journal::new();
     journal.record(Entry { first: 4, last: 9, ..entry(1, 0, true, &[], &[touch(1, 0..10, true), touch(2, 0..4, false)]) });
