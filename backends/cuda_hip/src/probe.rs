@@ -21,13 +21,15 @@ pub struct GpuDriver {
     vendor: &'static Vendor,
     /// Tried instead of the vendor's names: the driver, the runtime compiler.
     libraries: Option<[String; 2]>,
-    /// The driver's, and the one that tells devices without it, once they are loaded.
-    loaded: Mutex<[Option<&'static Library>; 2]>,
+    /// The driver's library, once it is loaded.
+    loaded: Loaded,
+    /// The one that tells devices without the driver.
+    lister: Loaded,
     api: Mutex<Option<Arc<Api>>>,
 }
 
-const DRIVER: usize = 0;
-const LISTING: usize = 1;
+/// A library that stays loaded from the first time that it is found.
+type Loaded = Mutex<Option<&'static Library>>;
 
 /// What is known of a device before it is opened.
 pub(crate) struct Description {
@@ -45,7 +47,7 @@ pub(crate) struct Description {
 impl GpuDriver {
     /// The vendor's driver, looked for under its usual names when somebody asks.
     pub const fn new(vendor: &'static Vendor) -> Self {
-        Self { vendor, libraries: None, loaded: Mutex::new([None; 2]), api: Mutex::new(None) }
+        Self { vendor, libraries: None, loaded: Mutex::new(None), lister: Mutex::new(None), api: Mutex::new(None) }
     }
 
     /// The same in files with these names.
@@ -70,19 +72,10 @@ impl GpuDriver {
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
 
-    fn library(&self, which: usize, names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
-        let mut loaded = self.loaded.lock();
-        let slot = loaded.get_mut(which)?;
-        if slot.is_none() {
-            *slot = open_first(names, tried);
-        }
-        *slot
-    }
-
     fn driver(&self, tried: &mut Vec<String>) -> Option<&'static Library> {
         match &self.libraries {
-            Some([driver, _]) => self.library(DRIVER, &[driver], tried),
-            None => self.library(DRIVER, self.vendor.libraries, tried),
+            Some([driver, _]) => load(&self.loaded, &[driver], tried),
+            None => load(&self.loaded, self.vendor.libraries, tried),
         }
     }
 
@@ -91,7 +84,7 @@ impl GpuDriver {
         let (name, ask) = self.vendor.listing.filter(|_| self.libraries.is_none() && self.api.lock().is_none())?;
         // Without the driver nothing could be opened.
         self.driver(&mut Vec::new())?;
-        let library = self.library(LISTING, &[name], &mut Vec::new())?;
+        let library = load(&self.lister, &[name], &mut Vec::new())?;
         ask(&|symbol| find(library, symbol))
     }
 
@@ -189,6 +182,14 @@ fn best<T>(all: impl Iterator<Item = T>, fits: impl Fn(&T) -> bool) -> Option<T>
         first = first.or(Some(one));
     }
     first
+}
+
+fn load(loaded: &Loaded, names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
+    let mut loaded = loaded.lock();
+    if loaded.is_none() {
+        *loaded = open_first(names, tried);
+    }
+    *loaded
 }
 
 /// Opens the first library of these names that there is. It is never closed: drivers do not survive that.
