@@ -83,7 +83,13 @@ impl Shared {
         Arc::clone(&self.fate)
     }
 
+    #[inline]
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
+        if self.fate.is_over() { self.ended() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ended(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char, c_void};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compute_hal::kernel::EntryPoint;
@@ -40,6 +41,9 @@ pub(crate) struct Kernel {
     pub(crate) reports: Arc<Reports>,
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
+    /// Its arguments can be laid out by `plain`.
+    pub(crate) plain: bool,
+    launched: AtomicBool,
     facts: KernelFacts,
     /// What it can be restored from, until somebody asks for it.
     artifact: Mutex<Option<Vec<u8>>>,
@@ -80,6 +84,19 @@ impl Drop for Kernel {
 }
 
 impl Kernel {
+    /// Whether a launch of it has gone into a stream. A driver may put off a part of loading until then, which a capture of others may forbid.
+    #[inline]
+    pub(crate) fn was_launched(&self) -> bool {
+        self.launched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_launched(&self) {
+        // Only once: others read the line.
+        if !self.was_launched() {
+            self.launched.store(true, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn facts(&self) -> KernelFacts {
         self.facts.clone()
     }
@@ -309,12 +326,14 @@ impl Compiler<'_> {
             name: loading.name.into(),
             function,
             module,
+            plain: crate::plain::suits(&loading.parameters),
             parameters: loading.parameters,
             places: loading.places,
             workgroup_size: loading.workgroup_size,
             shared: loading.shared,
             reports: loading.reports,
             cancellable: loading.cancellable,
+            launched: AtomicBool::new(false),
             artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),

@@ -9,6 +9,7 @@ use compute_hal::{
     QueueId, Region, Waited,
 };
 
+use crate::kernel::Kernel;
 use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
@@ -34,6 +35,13 @@ impl GpuQueue {
 
     fn run(&self, at: Position, work: Result<Ready<'_>, DeviceError>) -> Result<(), DeviceError> {
         self.lane.run(at, &mut work?)
+    }
+}
+
+impl GpuQueue {
+    #[cold]
+    fn launch_any(&self, at: Position, kernel: &Arc<Kernel>, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        self.run(at, op::launch(&self.lane.shared, kernel, launch))
     }
 }
 
@@ -108,8 +116,10 @@ impl Queue for GpuQueue {
     }
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let shared = &self.lane.shared;
-        shared.with_kernel(launch.kernel, |kernel| self.run(at, op::launch(shared, kernel, launch)))
+        self.lane.shared.with_kernel(launch.kernel, |kernel| match self.lane.launch_plain(at, kernel, launch) {
+            Some(answer) => answer,
+            None => self.launch_any(at, kernel, launch),
+        })
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
