@@ -33,9 +33,6 @@ use crate::table::Table;
 /// Where pinned memory that was given out lies: start and end.
 type Lent = RwLock<BTreeMap<usize, usize>>;
 
-/// Invocations that a multiprocessor has at once, at most.
-const INVOCATIONS: u32 = 2048;
-
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
     pub(crate) api: Arc<Api>,
@@ -183,10 +180,9 @@ impl Shared {
         self.well()
     }
 
-    /// How many workgroups of a size are launched to take those of a grid in turn: as many as may be on the device at once.
-    pub(crate) fn resident(&self, [x, y, z]: [u32; 3]) -> u32 {
-        let invocations = x.saturating_mul(y).saturating_mul(z).max(1);
-        self.units.max(1).saturating_mul((INVOCATIONS / invocations).clamp(1, 32)).min(self.limits.grid[0])
+    /// How many workgroups of a kernel are launched to take those of a grid in turn: as many as are on the device at once.
+    pub(crate) fn resident(&self, kernel: &Kernel) -> u32 {
+        self.units.max(1).saturating_mul(kernel.resident.max(1)).min(self.limits.grid[0])
     }
 
     pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {

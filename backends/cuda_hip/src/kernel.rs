@@ -26,6 +26,9 @@ const KEPT: usize = 64;
 /// Bytes of a compiler's words that are passed on.
 const MOST_LOG: usize = 16 << 10;
 
+/// Invocations that a unit has at once, at most, where the driver does not say how many workgroups that are.
+const INVOCATIONS: u32 = 2048;
+
 /// A kernel that can be launched.
 pub(crate) struct Kernel {
     /// Its entry point, for errors.
@@ -48,6 +51,8 @@ pub(crate) struct Kernel {
     /// What it can be restored from, until somebody asks for it.
     artifact: Mutex<Option<Vec<u8>>>,
     reclaim: Arc<Reclaim>,
+    /// Of one that reads its number of workgroups: how many of its workgroups a unit of the device has at once.
+    pub(crate) resident: u32,
     /// Of a portable kernel that does not read its number of workgroups.
     origin: Option<Origin>,
     /// The same kernel in the form that does, once somebody has asked for it; `None`: it could not be made.
@@ -254,7 +259,10 @@ impl Compiler<'_> {
     ) -> Result<Kernel, DeviceError> {
         let made = self.translate(origin, true)?;
         let code = self.machine_code(&made, &origin.label)?;
-        self.load(&enter()?, &code, made.loading(), |_| Ok(()))
+        let calls = enter()?;
+        let mut kernel = self.load(&calls, &code, made.loading(), |_| Ok(()))?;
+        kernel.resident = resident(&calls, &kernel);
+        Ok(kernel)
     }
 
     /// `indirect`: in the form that reads its number of workgroups.
@@ -337,6 +345,7 @@ impl Compiler<'_> {
             artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
+            resident: 0,
             origin: None,
             counted: OnceLock::new(),
         };
@@ -480,6 +489,17 @@ fn allow_memory(calls: &Inside<'_>, function: Object, bytes: u32) -> Result<(), 
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
     // SAFETY: the function is of a loaded module.
     unsafe { calls.function_set(function.0, attribute, bytes) }
+}
+
+/// How many workgroups of a kernel a unit has at once: what the driver says, who knows of its registers and workgroup memory, else what invocations allow.
+fn resident(calls: &Inside<'_>, kernel: &Kernel) -> u32 {
+    let invocations = kernel.workgroup_size.iter().fold(1, |all: u32, axis| all.saturating_mul(*axis)).max(1);
+    let mut count = 0;
+    let asked = i32::try_from(invocations).unwrap_or(i32::MAX);
+    // SAFETY: the place is ours, the function is of a loaded module.
+    let told = unsafe { calls.resident(&mut count, kernel.function.0, asked, kernel.shared as usize) };
+    let told = told.ok().and_then(|()| u32::try_from(count).ok()).filter(|count| *count > 0);
+    told.unwrap_or((INVOCATIONS / invocations).clamp(1, 32))
 }
 
 fn facts(calls: &Inside<'_>, function: Object, shared: u32, code_size: u64) -> KernelFacts {

@@ -197,3 +197,29 @@ fn mistakes_in_a_plain_launch_are_told_and_nothing_is_launched() {
     assert!(matches!(world.queue.launch(4, &launch), Err(DeviceError::Internal(_))));
     assert!(matches!(world.queue.launch(4, &Launch { time_limit: 1, ..launch }), Err(DeviceError::Internal(_))));
 }
+
+#[test]
+fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_once() {
+    let mock = mock::Mock::launching();
+    let world = World::new(&mock, false);
+    let (kernel, bindings) = (world.kernel, world.views.map(Binding::Buffer));
+    let counts = Region { size: 12, ..world.views[0] };
+    world.device.prepare_indirect(kernel).unwrap();
+    world
+        .queue
+        .launch(4, &Launch { kernel, grid: Grid::Indirect(counts), bindings: &bindings, immediates: &[], time_limit: 0 })
+        .unwrap();
+    world.wait(4);
+    // Ten units, and three workgroups on each, as the driver says.
+    assert_eq!(mock.grid(), 30);
+    mock.arm_named("resident", mock::REFUSED);
+    let kernel = self::kernel(&*world.device);
+    world.device.prepare_indirect(kernel).unwrap();
+    assert_eq!(mock.disarm(), Some("resident"));
+    world
+        .queue
+        .launch(5, &Launch { kernel, grid: Grid::Indirect(counts), bindings: &bindings, immediates: &[], time_limit: 0 })
+        .unwrap();
+    world.wait(5);
+    assert_eq!(mock.grid(), 320, "what invocations allow, where the driver does not say");
+}
