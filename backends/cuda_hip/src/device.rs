@@ -23,6 +23,7 @@ use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{Memory, Pool};
+use crate::peer::Reach;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;
@@ -58,7 +59,7 @@ pub(crate) struct Shared {
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     /// Whether memory of other devices can be reached, as far as somebody has asked.
-    pub(crate) reached: Mutex<HashMap<PeerId, bool>>,
+    pub(crate) reached: Mutex<HashMap<PeerId, Reach>>,
     next_queue: AtomicU32,
     /// Threads that wait without sleeping.
     pub(crate) awake: AtomicU32,
