@@ -1,6 +1,6 @@
 //! What a launch costs on the host besides the driver's own work: the cuda device over a stand-in for the driver whose calls do nothing. Needs no GPU.
 //!
-//! `cargo bench -p compute-cuda --bench host -- LAUNCHES [THREADS]` prints nanoseconds a launch and the driver's calls a launch. For instructions, run it twice under
+//! `cargo bench -p compute-cuda --bench host -- LAUNCHES [THREADS]` prints nanoseconds a launch and the driver's calls a launch, with the device's context the thread's. For instructions, run it twice under
 //! `valgrind --tool=callgrind` with different numbers of launches, and divide the difference of the totals by that of the launches.
 #![allow(
     clippy::unwrap_used,
@@ -23,6 +23,8 @@ use compute_hal::{
 };
 
 const LAUNCHES: u64 = 1_000_000;
+/// The device's context.
+const DEVICE: usize = 0x1000;
 
 thread_local! {
     /// Calls of the thread's, and its current context and mode of captures.
@@ -74,7 +76,7 @@ stand_in! {
             _ => 1,
         })
     }
-    cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) { give(context, 0x1000 as Handle) }
+    cuDevicePrimaryCtxRetain(context: *mut Handle, _device: c_int) { give(context, DEVICE as Handle) }
     cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
     cuCtxGetCurrent(context: *mut Handle) { give(context, CONTEXT.get()) }
     cuCtxPushCurrent_v2(context: Handle) { CONTEXT.set(context); 0 }
@@ -156,6 +158,7 @@ fn launches(device: &dyn Device, kernel: KernelId, count: u64) -> (u128, u64) {
     let bindings = [Binding::Buffer(region()), Binding::Buffer(region())];
     let launch = Launch { kernel, grid: Grid::Direct([16, 1, 1]), bindings: &bindings, immediates: &[], time_limit: 0 };
     let queue: &dyn Queue = &*queue;
+    CONTEXT.set(DEVICE as Handle);
     let (before, start) = (CALLS.get(), Instant::now());
     for at in 1..=count {
         queue.launch(at, &launch).unwrap();

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use crate::api::{Api, Garbage, Inside, Object};
 use crate::artifact;
 use crate::driver::{CompilerCalls, Failure, Handle};
+use crate::plain::Plan;
 use crate::reclaim::Reclaim;
 
 /// A record is zeroed by the host for each launch; lines beyond are counted as lost.
@@ -44,8 +45,8 @@ pub(crate) struct Kernel {
     pub(crate) reports: Arc<Reports>,
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
-    /// Its arguments can be laid out by `plain`.
-    pub(crate) plain: bool,
+    /// How `plain` lays its arguments out, if it can.
+    pub(crate) plan: Option<Plan>,
     launched: AtomicBool,
     facts: KernelFacts,
     /// What it can be restored from, until somebody asks for it.
@@ -334,7 +335,7 @@ impl Compiler<'_> {
             name: loading.name.into(),
             function,
             module,
-            plain: crate::plain::suits(&loading.parameters),
+            plan: Plan::of(&loading.parameters),
             parameters: loading.parameters,
             places: loading.places,
             workgroup_size: loading.workgroup_size,

@@ -5,6 +5,8 @@
 //! All else goes the general way (`op`, `lane`): inline bytes that have to lie in pinned memory, reports, limits, counts in memory, a stamp, a block that the stream
 //! has not waited for, a queue that holds work back. So do mistakes, whose errors are made there: here nothing is refused that could be told better.
 
+use std::num::NonZeroU64;
+
 use compute_hal::kernel::cxx::{Parameter, Parameters};
 use compute_hal::{Binding, DeviceError, Grid, Launch, Position};
 
@@ -20,48 +22,109 @@ const SIZE: usize = 256;
 #[repr(align(64))]
 struct Block([u8; SIZE]);
 
-/// Whether all that a kernel is given can be laid out here.
-pub(crate) fn suits(parameters: &Parameters) -> bool {
-    let simple = |parameter| {
-        use Parameter::{Address, Elements, Immediates, Value};
-        matches!(parameter, Address { .. } | Elements { .. } | Immediates { .. } | Value { .. })
-    };
-    parameters.size as usize <= SIZE && parameters.fields.iter().all(|field| simple(field.parameter))
-}
-
-/// Lays the arguments out; the newest block among them, as [`crate::memory::Span::ready`] counts. `None`: not here.
-#[inline]
-fn lay_out(memory: &Memory, kernel: &Kernel, launch: &Launch<'_>, block: &mut [u8]) -> Option<u64> {
-    let mut ready = 0;
-    for field in &kernel.parameters.fields {
-        let place = block.get_mut(field.offset as usize..)?;
-        match field.parameter {
-            Parameter::Address { binding } => {
-                let Binding::Buffer(region) = launch.bindings.get(binding)? else { return None };
-                let span = memory.find(*region)?;
-                ready = ready.max(span.ready);
-                *place.first_chunk_mut()? = span.address.to_le_bytes();
-            }
-            Parameter::Elements { binding, start, stride } => {
-                let Binding::Buffer(region) = launch.bindings.get(binding)? else { return None };
-                let count = region.size.saturating_sub(start.into()).checked_div(stride.into())?;
-                *place.first_chunk_mut()? = u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes();
-            }
-            Parameter::Value { binding, size } => {
-                let Binding::Inline(bytes) = launch.bindings.get(binding)? else { return None };
-                if bytes.len() != size as usize {
-                    return None;
-                }
-                place.get_mut(..bytes.len())?.copy_from_slice(bytes);
-            }
-            Parameter::Immediates { size } => {
-                let bytes = launch.immediates.get(..launch.immediates.len().min(size as usize))?;
-                place.get_mut(..bytes.len())?.copy_from_slice(bytes);
-            }
-            Parameter::Record | Parameter::TimeLimit | Parameter::Indirect | Parameter::TensorMap { .. } => return None,
+impl Block {
+    #[inline]
+    fn put<const N: usize>(&mut self, offset: usize, bytes: [u8; N]) {
+        if let Some(place) = self.0.get_mut(offset..).and_then(<[u8]>::first_chunk_mut) {
+            *place = bytes;
         }
     }
-    Some(ready)
+}
+
+/// How the arguments of a kernel are laid out here: found out once, for all its launches.
+pub(crate) struct Plan {
+    size: usize,
+    views: Box<[View]>,
+    bytes: Box<[Bytes]>,
+}
+
+/// A view's address, and how many elements it has where the kernel asks.
+struct View {
+    binding: usize,
+    offset: usize,
+    count: Option<Count>,
+}
+
+struct Count {
+    offset: usize,
+    /// Where elements begin, and how far they are apart.
+    start: u64,
+    stride: NonZeroU64,
+}
+
+/// Bytes of the launch's own: of a binding, or with none the immediates.
+struct Bytes {
+    binding: Option<usize>,
+    offset: usize,
+    size: usize,
+}
+
+impl Plan {
+    /// `None`: some of what the kernel is given cannot be laid out here.
+    pub(crate) fn of(parameters: &Parameters) -> Option<Self> {
+        let whole = parameters.size as usize;
+        let (mut views, mut bytes) = (Vec::<View>::new(), Vec::new());
+        for field in &parameters.fields {
+            let offset = field.offset as usize;
+            let size = match field.parameter {
+                Parameter::Address { binding } => {
+                    views.push(View { binding, offset, count: None });
+                    8
+                }
+                Parameter::Elements { .. } => 4,
+                Parameter::Value { binding, size } => {
+                    bytes.push(Bytes { binding: Some(binding), offset, size: size as usize });
+                    size as usize
+                }
+                Parameter::Immediates { size } => {
+                    bytes.push(Bytes { binding: None, offset, size: size as usize });
+                    size as usize
+                }
+                Parameter::Record | Parameter::TimeLimit | Parameter::Indirect | Parameter::TensorMap { .. } => return None,
+            };
+            offset.checked_add(size).filter(|end| *end <= whole && whole <= SIZE)?;
+        }
+        for field in &parameters.fields {
+            if let Parameter::Elements { binding, start, stride } = field.parameter {
+                let view = views.iter_mut().find(|view| view.binding == binding && view.count.is_none())?;
+                let stride = NonZeroU64::new(stride.into())?;
+                view.count = Some(Count { offset: field.offset as usize, start: start.into(), stride });
+            }
+        }
+        Some(Self { size: whole, views: views.into(), bytes: bytes.into() })
+    }
+
+    /// Lays the arguments out; the newest block of memory among them, as [`crate::memory::Span::ready`] counts. `None`: not here.
+    #[inline]
+    fn lay_out(&self, memory: &Memory, launch: &Launch<'_>, block: &mut Block) -> Option<u64> {
+        let mut ready = 0;
+        for view in &self.views {
+            let Some(Binding::Buffer(region)) = launch.bindings.get(view.binding) else { return None };
+            let span = memory.find(*region)?;
+            ready = ready.max(span.ready);
+            block.put(view.offset, span.address.to_le_bytes());
+            if let Some(Count { offset, start, stride }) = &view.count {
+                let count = region.size.saturating_sub(*start) / *stride;
+                block.put(*offset, u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+            }
+        }
+        self.bytes.iter().try_for_each(|bytes| bytes.lay_out(launch, block))?;
+        Some(ready)
+    }
+}
+
+impl Bytes {
+    fn lay_out(&self, launch: &Launch<'_>, block: &mut Block) -> Option<()> {
+        let bytes = match self.binding {
+            None => launch.immediates.get(..launch.immediates.len().min(self.size))?,
+            Some(binding) => match launch.bindings.get(binding)? {
+                Binding::Inline(bytes) if bytes.len() == self.size => bytes,
+                _ => return None,
+            },
+        };
+        block.0.get_mut(self.offset..)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(())
+    }
 }
 
 impl Submit {
@@ -77,12 +140,10 @@ impl Lane {
     #[inline]
     pub(crate) fn launch_plain(&self, at: Position, kernel: &Kernel, launch: &Launch<'_>) -> Option<Result<(), DeviceError>> {
         let Grid::Direct(groups) = launch.grid else { return None };
-        if !kernel.plain || !kernel.was_launched() || launch.time_limit != 0 {
-            return None;
-        }
+        let plan = kernel.plan.as_ref().filter(|_| kernel.was_launched() && launch.time_limit == 0)?;
         let mut block = Block([0; SIZE]);
-        let arguments = block.0.get_mut(..kernel.parameters.size as usize)?;
-        let ready = lay_out(&self.shared.memory, kernel, launch, arguments)?;
+        let ready = plan.lay_out(&self.shared.memory, launch, &mut block)?;
+        let arguments = block.0.get(..plan.size)?;
         let mut submit = self.submit.lock();
         if !submit.is_plain(ready) {
             return None;
@@ -120,5 +181,33 @@ impl Lane {
     fn mark_behind(&self, submit: &mut Submit) -> Result<(), DeviceError> {
         let placed = self.shared.enter().and_then(|calls| self.place_marker(submit, &calls));
         self.after_marker(placed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compute_hal::kernel::cxx::{Field, Parameter, Parameters};
+
+    use super::Plan;
+
+    fn plan(size: u32, fields: &[(u32, Parameter)]) -> Option<Plan> {
+        let fields = fields.iter().map(|(offset, parameter)| Field { offset: *offset, parameter: *parameter }).collect();
+        Plan::of(&Parameters { size, fields })
+    }
+
+    #[test]
+    fn only_views_and_bytes_that_fit_into_the_block_are_laid_out_the_short_way() {
+        let address = |binding| Parameter::Address { binding };
+        let elements = |binding, stride| Parameter::Elements { binding, start: 0, stride };
+        assert!(plan(0, &[]).is_some());
+        assert!(plan(32, &[(0, address(0)), (8, elements(0, 4)), (16, Parameter::Immediates { size: 16 })]).is_some());
+        // The count before the address.
+        assert!(plan(16, &[(0, elements(1, 4)), (8, address(1))]).is_some());
+        let others = [Parameter::Record, Parameter::TimeLimit, Parameter::Indirect, Parameter::TensorMap { binding: 0 }];
+        assert!(others.into_iter().all(|other| plan(256, &[(0, other)]).is_none()));
+        assert!(plan(272, &[(0, address(0))]).is_none(), "larger than the block");
+        assert!(plan(16, &[(12, address(0))]).is_none(), "it would end outside");
+        assert!(plan(16, &[(0, address(0)), (8, elements(1, 4))]).is_none(), "a count of a view that has no address");
+        assert!(plan(16, &[(0, address(0)), (8, elements(0, 0))]).is_none(), "elements without a size");
     }
 }
