@@ -169,6 +169,12 @@ impl Shared {
         self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
+    /// As [`Self::with_kernel`], without an error.
+    #[inline]
+    pub(crate) fn look_at_kernel<R>(&self, id: KernelId, look: impl FnOnce(&Kernel) -> R) -> Option<R> {
+        self.kernels.with(id.0, |kernel| look(kernel))
+    }
+
     /// Makes the form of a kernel that reads its number of workgroups.
     pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
         let compiler = self.compiler();

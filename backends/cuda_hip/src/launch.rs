@@ -46,7 +46,7 @@ pub(crate) fn place_inline(inline: &Inline<'_>, room: Slice, arguments: &mut [u8
 }
 
 /// Calls `use_it` with a block of arguments as a launch takes it: `arguments` and `extra`, of which one is null.
-#[inline]
+#[inline(always)]
 pub(crate) fn with_arguments<R>(
     kernel: &Kernel,
     flags: &Flags,
@@ -55,14 +55,18 @@ pub(crate) fn with_arguments<R>(
 ) -> R {
     let block = arguments.as_ptr().cast_mut();
     if let Some(places) = &kernel.places {
-        let mut each: SmallVec<[*mut c_void; 16]> =
-            places.iter().map(|place| block.wrapping_add(*place as usize).cast()).collect();
-        return use_it(each.as_mut_ptr(), std::ptr::null_mut());
+        return use_it(one_by_one(block, places).as_mut_ptr(), std::ptr::null_mut());
     }
     let [pointer, size, end] = flags.launch_markers.map(std::ptr::without_provenance_mut);
     let mut bytes = arguments.len();
     let mut extra = [pointer, block.cast(), size, (&raw mut bytes).cast(), end];
     use_it(std::ptr::null_mut(), extra.as_mut_ptr())
+}
+
+/// Where each argument lies. Few kernels want that: theirs have parameters of a greater alignment than a block is known to have.
+#[cold]
+fn one_by_one(block: *mut u8, places: &[u32]) -> SmallVec<[*mut c_void; 16]> {
+    places.iter().map(|place| block.wrapping_add(*place as usize).cast()).collect()
 }
 
 /// The call of a launch, with the device's home the thread's.

@@ -10,6 +10,7 @@ use std::num::NonZeroU64;
 use compute_hal::kernel::cxx::{Parameter, Parameters};
 use compute_hal::{Binding, DeviceError, Grid, Launch, Position};
 
+use crate::driver::Failure;
 use crate::kernel::Kernel;
 use crate::lane::{Lane, Submit};
 use crate::launch::launch_now;
@@ -135,10 +136,13 @@ impl Submit {
     }
 }
 
+/// A failure, out of the way of those who hand the answer on: an error is 100 bytes or so, and a launch that went well is to copy none of them.
+pub(crate) type Refused = Box<DeviceError>;
+
 impl Lane {
     /// Puts a launch into the stream, if it is a plain one. `None`: nothing has happened, it goes the general way.
     #[inline]
-    pub(crate) fn launch_plain(&self, at: Position, kernel: &Kernel, launch: &Launch<'_>) -> Option<Result<(), DeviceError>> {
+    pub(crate) fn launch_plain(&self, at: Position, kernel: &Kernel, launch: &Launch<'_>) -> Option<Result<(), Refused>> {
         let Grid::Direct(groups) = launch.grid else { return None };
         let plan = kernel.plan.as_ref().filter(|_| kernel.was_launched() && launch.time_limit == 0)?;
         let mut block = Block([0; SIZE]);
@@ -157,17 +161,17 @@ impl Lane {
         at: Position,
         (kernel, launch): (&Kernel, &Launch<'_>),
         (arguments, groups): (&[u8], [u32; 3]),
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), Refused> {
         let shared = &self.shared;
         // Behind the lock, which whoever ends the queue after a fault has: nothing may follow.
         shared.well()?;
         self.accept(at);
-        let home = shared.api.at_home(shared.home).map_err(|failure| shared.fail(failure))?;
+        let home = shared.api.at_home(shared.home).map_err(|failure| self.refuse(failure))?;
         // Also when it fails: a part of it may be in the stream.
         submit.operations += 1;
         // Before: a fault of this very launch may be this call's answer.
         self.progress.recent.note(at, Some(launch.kernel));
-        launch_now(&shared.api, kernel, arguments, groups, self.stream).map_err(|failure| shared.fail(failure))?;
+        launch_now(&shared.api, kernel, arguments, groups, self.stream).map_err(|failure| self.refuse(failure))?;
         drop(home);
         self.note(submit, at);
         if self.wants_marker(submit) {
@@ -176,11 +180,16 @@ impl Lane {
         Ok(())
     }
 
+    #[cold]
+    fn refuse(&self, failure: Failure) -> Refused {
+        Box::new(self.shared.fail(failure))
+    }
+
     /// What is due every so many launches, or when somebody waits for this one.
     #[cold]
-    fn mark_behind(&self, submit: &mut Submit) -> Result<(), DeviceError> {
+    fn mark_behind(&self, submit: &mut Submit) -> Result<(), Refused> {
         let placed = self.shared.enter().and_then(|calls| self.place_marker(submit, &calls));
-        self.after_marker(placed)
+        self.after_marker(placed).map_err(Box::new)
     }
 }
 

@@ -9,7 +9,6 @@ use compute_hal::{
     QueueId, Region, Waited,
 };
 
-use crate::kernel::Kernel;
 use crate::lane::{Lane, wake_all};
 use crate::op::{self, Ready};
 
@@ -39,9 +38,11 @@ impl GpuQueue {
 }
 
 impl GpuQueue {
+    /// A launch that is no plain one.
     #[cold]
-    fn launch_any(&self, at: Position, kernel: &Arc<Kernel>, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        self.run(at, op::launch(&self.lane.shared, kernel, launch))
+    fn launch_any(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let shared = &self.lane.shared;
+        shared.with_kernel(launch.kernel, |kernel| self.run(at, op::launch(shared, kernel, launch)))
     }
 }
 
@@ -116,10 +117,12 @@ impl Queue for GpuQueue {
     }
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        self.lane.shared.with_kernel(launch.kernel, |kernel| match self.lane.launch_plain(at, kernel, launch) {
-            Some(answer) => answer,
-            None => self.launch_any(at, kernel, launch),
-        })
+        let plain = self.lane.shared.look_at_kernel(launch.kernel, |kernel| self.lane.launch_plain(at, kernel, launch));
+        match plain.flatten() {
+            Some(Ok(())) => Ok(()),
+            Some(Err(refused)) => Err(*refused),
+            None => self.launch_any(at, launch),
+        }
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {
