@@ -41,6 +41,7 @@ pub(crate) static DRIVER: Names = Names {
     event_elapsed: &["cuEventElapsedTime_v2", "cuEventElapsedTime"],
     function_set: &["cuFuncSetAttribute"],
     function_parameter: &["cuFuncGetParamInfo"],
+    resident: &["cuOccupancyMaxActiveBlocksPerMultiprocessor"],
     tensor_map: &["cuTensorMapEncodeTiled"],
     launch: &["cuLaunchKernel"],
     // The later structure of a launch begins as the first one does.

@@ -46,12 +46,20 @@ pub(crate) enum Home {
     Device(DeviceNumber),
 }
 
-/// The calls of a device while its home is the thread's; what was current before is current again afterwards (FFI-03).
+/// A device's home is the thread's; what was current before is current again afterwards (FFI-03). Captures of graphs by others see calls that are made meanwhile, so
+/// only a launch is: into a stream that nobody captures it may go at any time.
+pub(crate) struct AtHome<'a> {
+    api: &'a Api,
+    back: Back,
+}
+
+/// The calls of a device while its home is the thread's, and no capture of others is any matter.
 pub(crate) struct Inside<'a> {
     pub(crate) api: &'a Api,
-    back: Back,
     /// The thread's mode of captures before, where there are any.
     mode: Option<c_int>,
+    /// Left last.
+    _home: AtHome<'a>,
 }
 
 /// Of `capture_mode`: calls are made whatever another thread captures. In the mode that a thread has by itself, a call that asks how far something is ends the
@@ -66,11 +74,26 @@ enum Back {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        let calls = &self.api.calls;
         if let Some(mut mode) = self.mode {
             // SAFETY: the place is ours.
-            let _ = unsafe { calls.capture_mode(&mut mode) };
+            let _ = unsafe { self.api.calls.capture_mode(&mut mode) };
         }
+    }
+}
+
+impl Drop for AtHome<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !matches!(self.back, Back::Nothing) {
+            self.go_back();
+        }
+    }
+}
+
+impl AtHome<'_> {
+    #[cold]
+    fn go_back(&self) {
+        let calls = &self.api.calls;
         // An error here is one that the next call tells, too.
         match self.back {
             Back::Nothing => {}
@@ -114,6 +137,16 @@ impl Api {
 
     /// Makes `home` current until the answer is dropped.
     pub(crate) fn enter(&self, home: Home) -> Result<Inside<'_>, Failure> {
+        let home = self.at_home(home)?;
+        let mut mode = RELAXED;
+        // SAFETY: the place is ours.
+        let mode = unsafe { self.calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
+        Ok(Inside { api: self, mode, _home: home })
+    }
+
+    /// As [`Self::enter`], for launches alone: see [`AtHome`].
+    #[inline]
+    pub(crate) fn at_home(&self, home: Home) -> Result<AtHome<'_>, Failure> {
         let calls = &self.calls;
         let back = match home {
             Home::Context(context) => {
@@ -141,10 +174,7 @@ impl Api {
                 }
             }
         };
-        let mut mode = RELAXED;
-        // SAFETY: the place is ours.
-        let mode = unsafe { calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
-        Ok(Inside { api: self, back, mode })
+        Ok(AtHome { api: self, back })
     }
 
     /// An attribute of a device.

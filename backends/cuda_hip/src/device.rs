@@ -23,6 +23,7 @@ use crate::graph::Graph;
 use crate::kernel::{Compiler, Kernel};
 use crate::lane::Lane;
 use crate::memory::{Memory, Pool};
+use crate::peer::Reach;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
 use crate::reclaim::Reclaim;
@@ -32,9 +33,6 @@ use crate::table::Table;
 
 /// Where pinned memory that was given out lies: start and end.
 type Lent = RwLock<BTreeMap<usize, usize>>;
-
-/// Invocations that a multiprocessor has at once, at most.
-const INVOCATIONS: u32 = 2048;
 
 /// What the device's handle and its queues share.
 pub(crate) struct Shared {
@@ -61,7 +59,7 @@ pub(crate) struct Shared {
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     /// Whether memory of other devices can be reached, as far as somebody has asked.
-    pub(crate) reached: Mutex<HashMap<PeerId, bool>>,
+    pub(crate) reached: Mutex<HashMap<PeerId, Reach>>,
     next_queue: AtomicU32,
     /// Threads that wait without sleeping.
     pub(crate) awake: AtomicU32,
@@ -83,7 +81,13 @@ impl Shared {
         Arc::clone(&self.fate)
     }
 
+    #[inline]
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
+        if self.fate.is_over() { self.ended() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ended(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
 
@@ -165,6 +169,12 @@ impl Shared {
         self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
+    /// As [`Self::with_kernel`], without an error.
+    #[inline]
+    pub(crate) fn look_at_kernel<R>(&self, id: KernelId, look: impl FnOnce(&Kernel) -> R) -> Option<R> {
+        self.kernels.with(id.0, |kernel| look(kernel))
+    }
+
     /// Makes the form of a kernel that reads its number of workgroups.
     pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
         let compiler = self.compiler();
@@ -177,10 +187,9 @@ impl Shared {
         self.well()
     }
 
-    /// How many workgroups of a size are launched to take those of a grid in turn: as many as may be on the device at once.
-    pub(crate) fn resident(&self, [x, y, z]: [u32; 3]) -> u32 {
-        let invocations = x.saturating_mul(y).saturating_mul(z).max(1);
-        self.units.max(1).saturating_mul((INVOCATIONS / invocations).clamp(1, 32)).min(self.limits.grid[0])
+    /// How many workgroups of a kernel are launched to take those of a grid in turn: as many as are on the device at once.
+    pub(crate) fn resident(&self, kernel: &Kernel) -> u32 {
+        self.units.max(1).saturating_mul(kernel.resident.max(1)).min(self.limits.grid[0])
     }
 
     pub(crate) fn graph(&self, id: GraphId) -> Result<Arc<Graph>, DeviceError> {

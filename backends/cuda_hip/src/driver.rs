@@ -292,6 +292,8 @@ table! { Calls, Names:
     may function_set(function: Handle, attribute: c_int, value: c_int);
     /// Offset and size of a kernel's parameter in the block of its arguments.
     may function_parameter(function: Handle, index: usize, offset: *mut usize, size: *mut usize);
+    /// How many workgroups of so many invocations, whose launch asks for so many bytes of workgroup memory, a unit has of a kernel at once.
+    may resident(count: *mut c_int, function: Handle, invocations: c_int, shared: usize);
     /// Makes a tensor map of a view at an address: element, dimensions, their sizes, strides of all but the first in bytes, a box, of how many elements in it one is
     /// taken, interleave, swizzle, cache, fill. A context has to be current.
     may tensor_map(map: *mut c_void, element: u32, rank: u32, address: *mut c_void, shape: *const u64, strides: *const u64, box_shape: *const u32, steps: *const u32, interleave: u32, swizzle: u32, promotion: u32, fill: u32);

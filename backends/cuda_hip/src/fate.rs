@@ -33,9 +33,15 @@ struct State {
 }
 
 impl Fate {
+    /// Whether the device has ended.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
     /// Why the device has ended, if it has.
     pub(crate) fn cause(&self) -> Option<FaultCause> {
-        if self.over.load(Ordering::Acquire) { self.cause.get().cloned() } else { None }
+        if self.is_over() { self.cause.get().cloned() } else { None }
     }
 
     /// Ends the device; the first cause stays.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char, c_void};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compute_hal::kernel::EntryPoint;
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 use crate::api::{Api, Garbage, Inside, Object};
 use crate::artifact;
 use crate::driver::{CompilerCalls, Failure, Handle};
+use crate::plain::Plan;
 use crate::reclaim::Reclaim;
 
 /// A record is zeroed by the host for each launch; lines beyond are counted as lost.
@@ -24,6 +26,9 @@ const MOST_PRINT_ROOM: u32 = 8 << 20;
 const KEPT: usize = 64;
 /// Bytes of a compiler's words that are passed on.
 const MOST_LOG: usize = 16 << 10;
+
+/// Invocations that a unit has at once, at most, where the driver does not say how many workgroups that are.
+const INVOCATIONS: u32 = 2048;
 
 /// A kernel that can be launched.
 pub(crate) struct Kernel {
@@ -40,10 +45,15 @@ pub(crate) struct Kernel {
     pub(crate) reports: Arc<Reports>,
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
+    /// How `plain` lays its arguments out, if it can.
+    pub(crate) plan: Option<Plan>,
+    launched: AtomicBool,
     facts: KernelFacts,
     /// What it can be restored from, until somebody asks for it.
     artifact: Mutex<Option<Vec<u8>>>,
     reclaim: Arc<Reclaim>,
+    /// Of one that reads its number of workgroups: how many of its workgroups a unit of the device has at once.
+    pub(crate) resident: u32,
     /// Of a portable kernel that does not read its number of workgroups.
     origin: Option<Origin>,
     /// The same kernel in the form that does, once somebody has asked for it; `None`: it could not be made.
@@ -80,6 +90,19 @@ impl Drop for Kernel {
 }
 
 impl Kernel {
+    /// Whether a launch of it has gone into a stream. A driver may put off a part of loading until then, which a capture of others may forbid.
+    #[inline]
+    pub(crate) fn was_launched(&self) -> bool {
+        self.launched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_launched(&self) {
+        // Only once: others read the line.
+        if !self.was_launched() {
+            self.launched.store(true, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn facts(&self) -> KernelFacts {
         self.facts.clone()
     }
@@ -237,7 +260,10 @@ impl Compiler<'_> {
     ) -> Result<Kernel, DeviceError> {
         let made = self.translate(origin, true)?;
         let code = self.machine_code(&made, &origin.label)?;
-        self.load(&enter()?, &code, made.loading(), |_| Ok(()))
+        let calls = enter()?;
+        let mut kernel = self.load(&calls, &code, made.loading(), |_| Ok(()))?;
+        kernel.resident = resident(&calls, &kernel);
+        Ok(kernel)
     }
 
     /// `indirect`: in the form that reads its number of workgroups.
@@ -309,15 +335,18 @@ impl Compiler<'_> {
             name: loading.name.into(),
             function,
             module,
+            plan: Plan::of(&loading.parameters),
             parameters: loading.parameters,
             places: loading.places,
             workgroup_size: loading.workgroup_size,
             shared: loading.shared,
             reports: loading.reports,
             cancellable: loading.cancellable,
+            launched: AtomicBool::new(false),
             artifact: Mutex::new(None),
             facts: KernelFacts { code_size: code.len() as u64, ..KernelFacts::default() },
             reclaim: Arc::clone(self.reclaim),
+            resident: 0,
             origin: None,
             counted: OnceLock::new(),
         };
@@ -461,6 +490,17 @@ fn allow_memory(calls: &Inside<'_>, function: Object, bytes: u32) -> Result<(), 
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
     // SAFETY: the function is of a loaded module.
     unsafe { calls.function_set(function.0, attribute, bytes) }
+}
+
+/// How many workgroups of a kernel a unit has at once: what the driver says, who knows of its registers and workgroup memory, else what invocations allow.
+fn resident(calls: &Inside<'_>, kernel: &Kernel) -> u32 {
+    let invocations = kernel.workgroup_size.iter().fold(1, |all: u32, axis| all.saturating_mul(*axis)).max(1);
+    let mut count = 0;
+    let asked = i32::try_from(invocations).unwrap_or(i32::MAX);
+    // SAFETY: the place is ours, the function is of a loaded module.
+    let told = unsafe { calls.resident(&mut count, kernel.function.0, asked, kernel.shared as usize) };
+    let told = told.ok().and_then(|()| u32::try_from(count).ok()).filter(|count| *count > 0);
+    told.unwrap_or((INVOCATIONS / invocations).clamp(1, 32))
 }
 
 fn facts(calls: &Inside<'_>, function: Object, shared: u32, code_size: u64) -> KernelFacts {

@@ -106,7 +106,8 @@ impl Lane {
     }
 
     /// Notes a position, under the lock.
-    fn accept(&self, at: Position) {
+    #[inline]
+    pub(crate) fn accept(&self, at: Position) {
         self.accepted.store(at.max(self.accepted.load(Ordering::Relaxed)), Ordering::Release);
     }
 
@@ -237,20 +238,40 @@ impl Lane {
     pub(crate) fn finish(self: &Arc<Self>, submit: &mut Submit, calls: &Inside<'_>, place: Place) -> Result<(), DeviceError> {
         let Place { at, stamp } = place;
         // First of all: what is in the stream is not refused any more. What fails below is done without, or again.
-        submit.last = submit.last.max(at);
-        self.progress.enqueued.store(submit.last, Ordering::SeqCst);
+        self.note(submit, at);
         if stamp {
             let stamped = self.progress.stamp(calls, self.stream, at, &mut submit.load);
             unless_lost(stamped.map_err(|f| self.shared.fail(f)))?;
         }
-        if submit.operations >= OPERATIONS || self.progress.is_wanted(submit.last) {
-            let placed = unless_lost(self.place_marker(submit, calls))?;
-            if placed {
-                self.look_and_owe();
-            }
-            if !placed || self.progress.has_watchers() {
-                self.shared.attendant.ring();
-            }
+        if self.wants_marker(submit) {
+            let placed = self.place_marker(submit, calls);
+            self.after_marker(placed)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that `at` is in the stream.
+    #[inline]
+    pub(crate) fn note(&self, submit: &mut Submit, at: Position) {
+        submit.last = submit.last.max(at);
+        // In one order with what those store who want a position (`is_wanted`): one of the two sees the other.
+        self.progress.enqueued.store(submit.last, Ordering::SeqCst);
+    }
+
+    /// Whether a marker is due behind what is in the stream.
+    #[inline]
+    pub(crate) fn wants_marker(&self, submit: &Submit) -> bool {
+        submit.operations >= OPERATIONS || self.progress.is_wanted(submit.last)
+    }
+
+    /// Has those told who want to know what a marker covers.
+    pub(crate) fn after_marker(&self, placed: Result<(), DeviceError>) -> Result<(), DeviceError> {
+        let placed = unless_lost(placed)?;
+        if placed {
+            self.look_and_owe();
+        }
+        if !placed || self.progress.has_watchers() {
+            self.shared.attendant.ring();
         }
         Ok(())
     }

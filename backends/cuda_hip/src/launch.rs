@@ -6,7 +6,7 @@ use std::sync::Arc;
 use compute_hal::{DeviceError, Position};
 use smallvec::SmallVec;
 
-use crate::api::{Inside, Object};
+use crate::api::{Api, Inside, Object};
 use crate::driver::{Failure, Flags};
 use crate::flight::{Laps, Told};
 use crate::graph::{Listed, Replay, Step};
@@ -46,6 +46,7 @@ pub(crate) fn place_inline(inline: &Inline<'_>, room: Slice, arguments: &mut [u8
 }
 
 /// Calls `use_it` with a block of arguments as a launch takes it: `arguments` and `extra`, of which one is null.
+#[inline(always)]
 pub(crate) fn with_arguments<R>(
     kernel: &Kernel,
     flags: &Flags,
@@ -54,9 +55,7 @@ pub(crate) fn with_arguments<R>(
 ) -> R {
     let block = arguments.as_ptr().cast_mut();
     if let Some(places) = &kernel.places {
-        let mut each: SmallVec<[*mut c_void; 16]> =
-            places.iter().map(|place| block.wrapping_add(*place as usize).cast()).collect();
-        return use_it(each.as_mut_ptr(), std::ptr::null_mut());
+        return use_it(one_by_one(block, places).as_mut_ptr(), std::ptr::null_mut());
     }
     let [pointer, size, end] = flags.launch_markers.map(std::ptr::without_provenance_mut);
     let mut bytes = arguments.len();
@@ -64,11 +63,19 @@ pub(crate) fn with_arguments<R>(
     use_it(std::ptr::null_mut(), extra.as_mut_ptr())
 }
 
-fn launch_now(calls: &Inside<'_>, kernel: &Kernel, arguments: &[u8], groups: [u32; 3], stream: Object) -> Result<(), Failure> {
+/// Where each argument lies. Few kernels want that: theirs have parameters of a greater alignment than a block is known to have.
+#[cold]
+fn one_by_one(block: *mut u8, places: &[u32]) -> SmallVec<[*mut c_void; 16]> {
+    places.iter().map(|place| block.wrapping_add(*place as usize).cast()).collect()
+}
+
+/// The call of a launch, with the device's home the thread's.
+#[inline]
+pub(crate) fn launch_now(api: &Api, kernel: &Kernel, arguments: &[u8], groups: [u32; 3], stream: Object) -> Result<(), Failure> {
     let ([x, y, z], [bx, by, bz]) = (groups, kernel.workgroup_size);
-    with_arguments(kernel, &calls.api.vendor.flags, arguments, |arguments, extra| {
+    with_arguments(kernel, &api.vendor.flags, arguments, |arguments, extra| {
         // SAFETY: the function is of a loaded module; the block of arguments is as long as its parameter, or as all of them, which the driver copies before it returns.
-        unsafe { calls.launch(kernel.function.0, x, y, z, bx, by, bz, kernel.shared, stream.0, arguments, extra) }
+        unsafe { api.calls.launch(kernel.function.0, x, y, z, bx, by, bz, kernel.shared, stream.0, arguments, extra) }
     })
 }
 
@@ -106,7 +113,9 @@ impl Lane {
     ) -> Result<(), DeviceError> {
         // Before: a fault of this very launch may be this call's answer.
         self.progress.recent.note(at, Some(call.id));
-        launch_now(calls, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))
+        launch_now(calls.api, &call.kernel, arguments, groups, self.stream).map_err(|f| self.shared.fail(f))?;
+        call.kernel.note_launched();
+        Ok(())
     }
 
     /// Makes what a launch reports into, behind its uniform bytes.

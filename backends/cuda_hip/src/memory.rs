@@ -213,11 +213,15 @@ impl Memory {
 
     /// The bytes of a region.
     pub(crate) fn span(&self, region: Region) -> Result<Span, DeviceError> {
-        let found = self.blocks.numbers(region.memory.0).and_then(|[address, size, ready]| {
-            let inside = region.offset.checked_add(region.size).is_some_and(|end| end <= size);
-            inside.then(|| Span { address: address + region.offset, size: region.size, ready })
-        });
-        found.ok_or_else(|| DeviceError::Internal(format!("no such bytes: {region:?}")))
+        self.find(region).ok_or_else(|| DeviceError::Internal(format!("no such bytes: {region:?}")))
+    }
+
+    /// As [`Self::span`], without an error.
+    #[inline]
+    pub(crate) fn find(&self, region: Region) -> Option<Span> {
+        let [address, size, ready] = self.blocks.numbers(region.memory.0)?;
+        let inside = region.offset.checked_add(region.size).is_some_and(|end| end <= size);
+        inside.then(|| Span { address: address + region.offset, size: region.size, ready })
     }
 
     /// Makes a stream wait until all blocks made so far are there; gives the number of the last.

@@ -300,7 +300,7 @@ pub(crate) fn launch<'a>(shared: &Shared, kernel: &'a Arc<Kernel>, launch: &Laun
         (Grid::Direct(groups), _) => Groups::Direct(groups),
         (_, Some(span)) if counts.is_none() => Groups::At(span.address),
         // It finds out by itself how many there are.
-        _ => Groups::Direct([shared.resident(kernel.workgroup_size), 1, 1]),
+        _ => Groups::Direct([shared.resident(&kernel), 1, 1]),
     };
     ready = ready.max(grid.map_or(0, |span| span.ready));
     Ok(Ready { op: Op::Launch(Call { kernel, id: launch.kernel, groups, arguments, inline, record, limit, counts }), ready })

@@ -16,6 +16,7 @@ use crate::fate::Fate;
 use crate::lane::{Lane, Submit};
 use crate::memory::Owner;
 use crate::op::{Op, Ready};
+use crate::staging::{Pinned, Slice};
 
 /// The devices of a driver that are open.
 #[derive(Default)]
@@ -32,6 +33,16 @@ impl Peers {
         self.0.lock().get(&name).and_then(Weak::upgrade)
     }
 }
+
+/// What is known of whether the memory of another device can be reached.
+pub(crate) enum Reach {
+    Known(bool),
+    /// So many tries have failed.
+    Failed(u32),
+}
+
+/// Tries that may fail before it is given up.
+const TRIES: u32 = 3;
 
 /// A copy from another device.
 pub(crate) struct Fetch {
@@ -59,19 +70,20 @@ impl Shared {
         if foreign {
             return false;
         }
-        // Under the lock, so that whoever comes meanwhile has the answer of the first. A try that failed, for want of memory say, is none.
+        // Under the lock, so that whoever comes meanwhile has the answer of the first. A try that failed, for want of memory say, is none; after a few it is given up.
         let mut reached = self.reached.lock();
-        if let Some(known) = reached.get(&name) {
-            return *known;
-        }
+        let failed = match reached.get(&name) {
+            Some(Reach::Known(known)) => return *known,
+            Some(Reach::Failed(TRIES..)) => return false,
+            Some(Reach::Failed(times)) => *times,
+            None => 0,
+        };
         let found = match self.reach(&other) {
             Ok(true) => self.receives(&other),
             Ok(false) => Some(false),
             Err(_) => None,
         };
-        if let Some(found) = found {
-            reached.insert(name, found);
-        }
+        reached.insert(name, found.map_or(Reach::Failed(failed + 1), Reach::Known));
         found.unwrap_or(false)
     }
 
@@ -110,24 +122,23 @@ impl Shared {
     /// could not be tried.
     fn receives(&self, other: &Self) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
-        let mut arrived = vec![0; PATTERN];
         let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
+        // Where a try ends half way the driver may still write there; what is pinned is given back when it has ended.
+        let arrived = Pinned::new(&self.enter().ok()?, &self.reclaim, PATTERN).ok()?;
+        let zeros = vec![0; PATTERN];
         let source = other.fate();
         let fetch = Fetch { source, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
-        let moved = from.write(&sent).and_then(|()| to.write(&arrived)).and_then(|()| {
+        let moved = from.write(&sent).and_then(|()| to.write(&zeros)).and_then(|()| {
             let calls = self.enter()?;
             fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
-            // SAFETY: the place is ours and as long as the piece, and the stream is done before it goes.
-            unsafe { calls.read_async(arrived.as_mut_ptr().cast(), to.address, PATTERN, to.stream.0) }
-                .map_err(|f| self.fail(f))?;
+            // SAFETY: the place is ours and as long as the piece, and is given back when the stream is done.
+            unsafe { calls.read_async(arrived.pointer().cast(), to.address, PATTERN, to.stream.0) }.map_err(|f| self.fail(f))?;
             to.finish(&calls)
         });
-        if moved.is_err() {
-            // The driver may still write there.
-            std::mem::forget(arrived);
-            return None;
-        }
-        Some(arrived == sent)
+        moved.ok()?;
+        let arrived = Slice::of(&arrived, 0, PATTERN);
+        // SAFETY: the copy is over, and the memory is given back behind this.
+        Some(unsafe { arrived.bytes() } == sent)
     }
 
     /// A copy from a region of another device, which [`Self::can_reach`] allowed.

@@ -37,6 +37,15 @@ impl GpuQueue {
     }
 }
 
+impl GpuQueue {
+    /// A launch that is no plain one.
+    #[cold]
+    fn launch_any(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let shared = &self.lane.shared;
+        shared.with_kernel(launch.kernel, |kernel| self.run(at, op::launch(shared, kernel, launch)))
+    }
+}
+
 impl Drop for GpuQueue {
     fn drop(&mut self) {
         self.lane.close();
@@ -108,8 +117,12 @@ impl Queue for GpuQueue {
     }
 
     fn launch(&self, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let shared = &self.lane.shared;
-        shared.with_kernel(launch.kernel, |kernel| self.run(at, op::launch(shared, kernel, launch)))
+        let plain = self.lane.shared.look_at_kernel(launch.kernel, |kernel| self.lane.launch_plain(at, kernel, launch));
+        match plain.flatten() {
+            Some(Ok(())) => Ok(()),
+            Some(Err(refused)) => Err(*refused),
+            None => self.launch_any(at, launch),
+        }
     }
 
     fn copy(&self, at: Position, from: Region, to: Region) -> Result<(), DeviceError> {

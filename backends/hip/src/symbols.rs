@@ -21,6 +21,7 @@ pub(crate) static RUNTIME: Names = Names {
     copy_peer_devices: &["hipMemcpyPeerAsync"],
     stream_create: &["hipStreamCreateWithFlags"],
     event_create: &["hipEventCreateWithFlags"],
+    resident: &["hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"],
     launch: &["hipModuleLaunchKernel"],
     graph_add_fill: &["hipGraphAddMemsetNode"],
     graph_set_fill: &["hipGraphExecMemsetNodeSetParams"],

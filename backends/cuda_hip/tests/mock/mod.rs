@@ -83,6 +83,8 @@ pub(crate) struct State {
     clock: u64,
     calls: u64,
     fail_named: Option<(&'static str, Status)>,
+    /// Workgroups of the last launch on the first axis.
+    grid: u32,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
     /// Streams do nothing.
@@ -165,6 +167,11 @@ impl Mock {
     /// Whether the capture is still good, and the mode of this thread.
     pub(crate) fn captured(&self) -> (bool, c_int) {
         with(|state| (state.capture, state.modes.get(&std::thread::current().id()).copied().unwrap_or(0)))
+    }
+
+    /// Workgroups of the last launch on the first axis.
+    pub(crate) fn grid(&self) -> u32 {
+        with(|state| state.grid)
     }
 
     /// Has so many devices, of which some answer nothing.
@@ -628,7 +635,9 @@ mock! {
     module_unload(_state, _module: Handle) { 0 }
     module_function(_state, function: *mut Handle, _module: Handle, _name: *const c_char) { give(function, 0x3100 as Handle) }
     function_attribute(_state, _value: *mut c_int, _attribute: c_int, _function: Handle) { REFUSED }
-    launch(state, _f: Handle, _x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, stream: Handle, _a: *mut *mut c_void, extra: *mut *mut c_void) {
+    resident(_state, count: *mut c_int, _function: Handle, _invocations: c_int, _shared: usize) { give(count, 3) }
+    launch(state, _f: Handle, x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, stream: Handle, _a: *mut *mut c_void, extra: *mut *mut c_void) {
+        state.grid = x;
         // SAFETY: the block of arguments is the second of `extra` and begins with three addresses.
         let arguments = unsafe { (*extra.add(1)).cast::<[u64; 3]>().read_unaligned() };
         state.push(stream, Work::Launch(arguments))
