@@ -355,19 +355,24 @@ impl Progress {
         let mut due = Vec::new();
         let Ok(calls) = shared.enter() else { return due };
         let reached = self.reached(shared, &calls);
+        // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
+        let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
+        due
+    }
+
+    fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {
         // Only the holder of `ending` takes markers away, so these are the oldest still.
         let loads: Vec<Load> =
             self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
         land_all(&shared.movers, &loads);
         for load in loads {
-            let timed = self.land(shared, &calls, load);
+            let timed = self.land(shared, calls, load);
             let mut flight = self.flight.lock();
             flight.timed.extend(timed);
-            let Some(marker) = flight.markers.pop_front() else { return due };
+            let Some(marker) = flight.markers.pop_front() else { return };
             flight.events.push(marker.event);
             due.append(&mut self.reach(&mut flight, marker.through));
         }
-        due
     }
 
     /// How many markers are reached, from the oldest on.

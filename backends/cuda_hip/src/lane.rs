@@ -80,8 +80,11 @@ pub(crate) fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, Devic
     }
 }
 
-pub(crate) fn wake_all(due: Vec<Wake>) {
-    due.into_iter().for_each(|wake| wake());
+/// One that panics takes no other with it.
+pub(crate) fn wake_all(shared: &Shared, due: Vec<Wake>) {
+    for wake in due {
+        let _ = shared.contain(wake);
+    }
 }
 
 impl Lane {

@@ -373,3 +373,46 @@ fn l11_text_suits_only_where_it_is_compiled_and_tensor_maps_only_where_there_are
     let why = open(&mock).fit(&source, &interface(Vec::new())).unwrap_err();
     assert!(why.contains("a mock runs nothing"), "{why}");
 }
+
+#[test]
+fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (queue, other) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (tell, told) = mpsc::channel();
+    mock.stall(true);
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    other.fill(1, region(&*device, 64), &[1]).unwrap();
+    queue.notify(1, Box::new(|| panic!("on purpose")));
+    for queue in [&queue, &other] {
+        let tell = tell.clone();
+        queue.notify(1, Box::new(move || _ = tell.send(())));
+    }
+    mock.stall(false);
+    for _ in 0..2 {
+        assert!(told.recv_timeout(PATIENCE).is_ok(), "the thread of the device has ended");
+    }
+    let fault = device.fault().unwrap();
+    assert!(&*fault.name == "PANIC" && fault.message.contains("on purpose"), "{fault:?}");
+}
+
+#[test]
+fn f2_a_panic_while_reads_are_brought_to_their_places_leaves_none_of_them_done() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let from = region(&*device, 64);
+    mock.stall(true);
+    queue.fill(1, from, &[1]).unwrap();
+    queue.read(2, from, HostTarget::staging(64).unwrap().lend(64, Arc::new(Panics)).unwrap()).unwrap();
+    queue.fill(3, from, &[2]).unwrap();
+    mock.stall(false);
+    let answer = queue.wait(3, Some(PATIENCE));
+    assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if &*cause.name == "PANIC"), "{answer:?}");
+}
