@@ -111,6 +111,16 @@ impl Shared {
         matches!(answer, Err(failure) if self.api.vendor.errors.is_not_yet(failure.code))
     }
 
+    /// Looks for a fault that the driver has to tell of work that nobody has asked for since. The queues are let go of on another thread, as of [`Self::with_suspects`].
+    pub(crate) fn find_fault(&self) {
+        if self.fault().is_some() {
+            return;
+        }
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        lanes.iter().for_each(|lane| lane.progress.find_fault(self));
+        self.attendant.let_go(lanes);
+    }
+
     /// Ends the device by a cause of ours.
     pub(crate) fn lose(&self, name: &str, message: String) {
         self.end_by(FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true });

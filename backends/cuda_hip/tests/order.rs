@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, Launch,
-    NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, LateCause, LateFailure,
+    Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -372,6 +372,43 @@ fn l11_text_suits_only_where_it_is_compiled_and_tensor_maps_only_where_there_are
     let mock = mock::Mock::new();
     let why = open(&mock).fit(&source, &interface(Vec::new())).unwrap_err();
     assert!(why.contains("a mock runs nothing"), "{why}");
+}
+
+#[test]
+fn t13_a_copy_whose_source_had_ended_before_its_turn_fails_late_though_nobody_knew_of_it() {
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    assert!(two.can_reach(peer, Some(source.memory)));
+    mock.stall(true);
+    from.fill(1, source, &[1]).unwrap();
+    mock.spoil_next_record();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    mock.stall(false);
+    assert_eq!(to.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    let late = to.take_late();
+    assert!(
+        matches!(&late[..], [LateFailure { position: 1, cause: LateCause::Driver { message, .. } }] if message.contains("has ended")),
+        "{late:?}"
+    );
+    assert!(one.fault().is_some() && two.fault().is_none(), "only the source has ended");
+}
+
+#[test]
+fn a_copy_whose_source_is_well_does_not_fail() {
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    mock.stall(true);
+    from.fill(1, source, &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    mock.stall(false);
+    assert_eq!(read(&*to, 2, copy), [1; 64]);
+    assert!(to.take_late().is_empty() && one.fault().is_none());
 }
 
 #[test]
