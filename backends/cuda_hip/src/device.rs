@@ -121,6 +121,14 @@ impl Shared {
         self.attendant.let_go(lanes);
     }
 
+    /// Whether pinned memory is on its way back from some queue, or to the driver.
+    pub(crate) fn gets_memory_back(&self) -> bool {
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        let some = lanes.iter().any(|lane| lane.progress.out.load(Ordering::Relaxed) > 0);
+        self.attendant.let_go(lanes);
+        some || self.reclaim.is_busy()
+    }
+
     /// Ends the device by a cause of ours.
     pub(crate) fn lose(&self, name: &str, message: String) {
         self.end_by(FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true });

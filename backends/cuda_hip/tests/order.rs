@@ -453,3 +453,44 @@ fn f2_a_panic_while_reads_are_brought_to_their_places_leaves_none_of_them_done()
     let answer = queue.wait(3, Some(PATIENCE));
     assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if &*cause.name == "PANIC"), "{answer:?}");
 }
+
+#[test]
+fn work_that_was_held_back_waits_for_pinned_memory_that_is_under_way() {
+    const LONG: u64 = (4 << 20) + 5;
+    let bytes: Vec<u8> = (0..LONG).map(|n| (n ^ (n >> 9)) as u8).collect();
+    for n in 1..=5 {
+        for writes in [false, true] {
+            let mock = mock::Mock::new();
+            let device = open(&mock);
+            let (a, b) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+            let (long, out) = (region(&*device, LONG), region(&*device, LONG));
+            b.write(1, long, &bytes).unwrap();
+            assert_eq!(b.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+            // What is kept is not to serve: an allocation that finds no memory gives it back.
+            mock.arm_named("allocate", mock::OUT_OF_MEMORY);
+            let _ = device.allocate(64);
+            mock.stall(true);
+            let (target, other) = (HostTarget::staging(LONG as usize).unwrap(), HostTarget::staging(LONG as usize).unwrap());
+            a.read(1, long, other).unwrap();
+            b.wait_for(a.id(), 2).unwrap();
+            if writes {
+                b.write(2, out, &bytes).unwrap();
+            } else {
+                b.read(2, long, target.clone()).unwrap();
+            }
+            mock.arm("host_allocate", n, mock::OUT_OF_MEMORY);
+            a.fill(2, region(&*device, 64), &[1]).unwrap();
+            mock.stall(false);
+            let waited = b.wait(2, Some(PATIENCE));
+            assert!(matches!(waited, Ok(Waited::Done)), "{n} {writes}: {waited:?}");
+            mock.disarm();
+            let got = if writes {
+                read(&*b, 3, out)
+            } else {
+                // SAFETY: the read is over.
+                unsafe { std::slice::from_raw_parts(target.pointer(), LONG as usize) }.to_vec()
+            };
+            assert!(got == bytes, "{n} {writes}");
+        }
+    }
+}
