@@ -107,10 +107,11 @@ impl Attendant {
         for lane in lanes {
             let mut due = Vec::new();
             let inside = exit::inside();
-            let attended = lane.attend(&mut due);
+            // This thread is the only one of the device that tells those who do not ask, so it goes on.
+            let attended = lane.shared.contain(|| lane.attend(&mut due)).unwrap_or(Attended::Busy);
             told |= !due.is_empty();
             // Who is woken may give things back to the driver.
-            wake_all(due);
+            wake_all(&lane.shared, due);
             drop(inside);
             busy |= attended == Attended::Busy;
             if attended == Attended::Over {

@@ -1,6 +1,8 @@
 //! The device: what its handle and its queues share, and its end.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -113,9 +115,38 @@ impl Shared {
         matches!(answer, Err(failure) if self.api.vendor.errors.is_not_yet(failure.code))
     }
 
+    /// Looks for a fault that the driver has to tell of work that nobody has asked for since. The queues are let go of on another thread, as of [`Self::with_suspects`].
+    pub(crate) fn find_fault(&self) {
+        if self.fault().is_some() {
+            return;
+        }
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        lanes.iter().for_each(|lane| lane.progress.find_fault(self));
+        self.attendant.let_go(lanes);
+    }
+
+    /// Whether pinned memory is on its way back from some queue, or to the driver.
+    pub(crate) fn gets_memory_back(&self) -> bool {
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        let some = lanes.iter().any(|lane| lane.progress.out.load(Ordering::Relaxed) > 0);
+        self.attendant.let_go(lanes);
+        some || self.reclaim.is_busy()
+    }
+
     /// Ends the device by a cause of ours.
     pub(crate) fn lose(&self, name: &str, message: String) {
         self.end_by(FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true });
+    }
+
+    /// Does what is done for others than those who have called. A panic ends the device, and nothing else (F2).
+    pub(crate) fn contain<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(answer) => Some(answer),
+            Err(panic) => {
+                self.lose("PANIC", format!("the device panicked while it looked after its queues: {}", words(&*panic)));
+                None
+            }
+        }
     }
 
     /// What a failed call is; the end of the device if nothing works any more after it.
@@ -235,6 +266,12 @@ impl Shared {
         self.chunks.clear();
         self.reclaim.flush()
     }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it did not say why")
 }
 
 impl Drop for Shared {

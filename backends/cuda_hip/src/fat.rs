@@ -8,7 +8,7 @@ const VERSION: u16 = 1;
 /// Bytes of a part's head that are looked at.
 const HEAD: u64 = 32;
 /// More parts than there are architectures, with their debug forms.
-const MOST_PARTS: usize = 4096;
+pub(crate) const MOST_PARTS: usize = 4096;
 
 /// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::api::{Inside, Object};
 use crate::device::Shared;
 use crate::driver::Failure;
 use crate::graph::Times;
+use crate::peer::Origin;
 use crate::staging::{Pinned, Slice};
 use crate::suspects::Recent;
 
@@ -101,6 +102,8 @@ pub(crate) struct Load {
     pub(crate) landings: Vec<Landing>,
     pub(crate) told: Vec<Told>,
     pub(crate) late: Vec<LateFailure>,
+    /// Copies from other devices.
+    pub(crate) fetches: Vec<(Position, Origin)>,
     /// Positions and timed events.
     pub(crate) stamps: Vec<(Position, Object)>,
     pub(crate) laps: Vec<Laps>,
@@ -110,7 +113,8 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) fn is_empty(&self) -> bool {
-        self.landings.is_empty() && self.told.is_empty() && self.late.is_empty() && self.timed().next().is_none()
+        let tells = !self.told.is_empty() || !self.late.is_empty() || !self.fetches.is_empty();
+        self.landings.is_empty() && !tells && self.timed().next().is_none()
     }
 
     /// Its timed events.
@@ -355,19 +359,40 @@ impl Progress {
         let mut due = Vec::new();
         let Ok(calls) = shared.enter() else { return due };
         let reached = self.reached(shared, &calls);
+        // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
+        let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
+        due
+    }
+
+    fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {
         // Only the holder of `ending` takes markers away, so these are the oldest still.
         let loads: Vec<Load> =
             self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
         land_all(&shared.movers, &loads);
         for load in loads {
-            let timed = self.land(shared, &calls, load);
+            let timed = self.land(shared, calls, load);
             let mut flight = self.flight.lock();
             flight.timed.extend(timed);
-            let Some(marker) = flight.markers.pop_front() else { return due };
+            let Some(marker) = flight.markers.pop_front() else { return };
             flight.events.push(marker.event);
             due.append(&mut self.reach(&mut flight, marker.through));
         }
-        due
+    }
+
+    /// Asks for the oldest markers, as far as they are reached, whether the driver has a fault to tell of them. Ends nothing, so it needs no turn: a queue of another device asks, which has
+    /// its own.
+    pub(crate) fn find_fault(&self, shared: &Shared) {
+        let Ok(calls) = shared.enter() else { return };
+        let flight = self.flight.lock();
+        let asked = flight.markers.iter().map(|marker| {
+            // SAFETY: the event is one of this queue's, which gets it back under the lock alone.
+            unsafe { calls.event_query(marker.event.0) }
+        });
+        let fault = asked.take_while(|answer| !is_ahead(shared, answer)).find_map(Result::err);
+        drop(flight);
+        if let Some(failure) = fault {
+            shared.condemn(failure);
+        }
     }
 
     /// How many markers are reached, from the oldest on.
@@ -390,8 +415,9 @@ impl Progress {
 
     /// Brings everything to its place. Gives timed events back.
     fn land(&self, shared: &Shared, calls: &Inside<'_>, load: Load) -> Vec<Object> {
-        let Load { landings, told, mut late, stamps, laps, chunks } = load;
+        let Load { landings, told, mut late, fetches, stamps, laps, chunks } = load;
         drop(landings);
+        late.extend(fetches.iter().filter_map(|(position, origin)| origin.lost(*position)));
         for told in &told {
             if let Some((word, limit)) = told.stopped {
                 // SAFETY: the launch is over, and the word is its own until its chunk is given back below.
@@ -478,6 +504,11 @@ impl Progress {
         events.extend(self.clock.lock().base.take());
         events
     }
+}
+
+/// Whether the answer about a marker is that it is not reached.
+fn is_ahead(shared: &Shared, answer: &Result<(), Failure>) -> bool {
+    answer.as_ref().is_err_and(|failure| shared.api.vendor.errors.is_not_yet(failure.code))
 }
 
 pub(crate) fn new_event(calls: &Inside<'_>, flags: u32) -> Result<Object, Failure> {

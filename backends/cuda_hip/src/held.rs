@@ -7,6 +7,8 @@
 //! | there is room for the next piece of a long read | `Held::Read` |
 //! | there is room for the next piece of a write that was itself held back | `Held::Write` |
 //!
+//! Where the driver has no pinned memory for a piece of what was accepted, that waits for what is under way to come back; only when nothing is does the device end.
+//!
 //! Only a call that enqueues waits for room in pinned memory. Those who go on with what is held back come from questions and waits with an end, so they never do.
 
 use std::borrow::Cow;
@@ -102,7 +104,23 @@ impl Lane {
             // A failure is no matter: whoever found no room comes back.
             unless_lost(self.place_marker(submit, calls))?;
         }
+        if room && size > 0 {
+            match self.reserve(submit, calls, size) {
+                Err(DeviceError::OutOfMemory { .. }) if self.gets_memory_back(submit, calls)? => return Ok(false),
+                reserved => reserved?,
+            }
+        }
         Ok(room)
+    }
+
+    /// The driver has no pinned memory: whether some that is under way will come back. If it is this queue's, a marker sees to that.
+    pub(crate) fn gets_memory_back(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<bool, DeviceError> {
+        let own = !submit.load.chunks.is_empty();
+        if own {
+            // As in `has_room`.
+            unless_lost(self.place_marker(submit, calls))?;
+        }
+        Ok(own || self.progress.out.load(Ordering::Relaxed) > 0 || self.shared.gets_memory_back())
     }
 
     /// A launch whose counts are there.

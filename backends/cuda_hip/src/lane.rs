@@ -80,8 +80,11 @@ pub(crate) fn unless_lost(answer: Result<(), DeviceError>) -> Result<bool, Devic
     }
 }
 
-pub(crate) fn wake_all(due: Vec<Wake>) {
-    due.into_iter().for_each(|wake| wake());
+/// One that panics takes no other with it.
+pub(crate) fn wake_all(shared: &Shared, due: Vec<Wake>) {
+    for wake in due {
+        let _ = shared.contain(wake);
+    }
 }
 
 impl Lane {
@@ -294,18 +297,26 @@ impl Lane {
 
     /// Pinned memory for one call of the driver, until that is made: the next slice may give this one's chunk away.
     pub(crate) fn slice(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Slice, DeviceError> {
-        if let Some((chunk, used)) = &mut submit.chunk {
-            let start = used.next_multiple_of(ALIGNMENT);
-            if start.checked_add(size).is_some_and(|end| end <= chunk.size) {
-                *used = start + size;
-                return Ok(Slice::of(chunk, start, size));
-            }
+        self.reserve(submit, calls, size)?;
+        let Some((chunk, used)) = &mut submit.chunk else {
+            return Err(DeviceError::Internal("no chunk after one was made".into()));
+        };
+        let start = used.next_multiple_of(ALIGNMENT);
+        *used = start + size;
+        Ok(Slice::of(chunk, start, size))
+    }
+
+    /// Sees to it that the chunk has room for a slice.
+    pub(crate) fn reserve(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<(), DeviceError> {
+        if let Some((chunk, used)) = &submit.chunk
+            && used.next_multiple_of(ALIGNMENT).checked_add(size).is_some_and(|end| end <= chunk.size)
+        {
+            return Ok(());
         }
         self.retire_chunk(submit, calls)?;
         let chunk = self.shared.chunks.take(calls, &self.shared.reclaim, size)?;
-        let slice = Slice::of(&chunk, 0, size);
-        submit.chunk = Some((chunk, size));
-        Ok(slice)
+        submit.chunk = Some((chunk, 0));
+        Ok(())
     }
 
     /// Lets go of the chunk when what is in the stream is over; waits when too many are on their way.
@@ -362,7 +373,14 @@ impl Lane {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
-            let slice = self.slice(submit, calls, piece.size())?;
+            let slice = match self.slice(submit, calls, piece.size()) {
+                // It was accepted long ago: only a read that is just being enqueued can still be refused.
+                Err(DeviceError::OutOfMemory { .. }) if submit.draining && self.gets_memory_back(submit, calls)? => {
+                    reading.back(&piece);
+                    return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
+                }
+                slice => slice?,
+            };
             let width = usize::try_from(piece.width).unwrap_or(usize::MAX);
             crate::moves::to_host(calls, self.stream, &piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
             let offset = usize::try_from(piece.host).unwrap_or(usize::MAX);

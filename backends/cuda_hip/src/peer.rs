@@ -46,14 +46,41 @@ const TRIES: u32 = 3;
 
 /// A copy from another device.
 pub(crate) struct Fetch {
-    /// Of the other device.
-    pub(crate) source: Arc<Fate>,
+    pub(crate) origin: Origin,
     from: u64,
     from_home: Home,
     to: u64,
     size: usize,
     /// The other is this very device of the driver's, opened once more.
     same: bool,
+}
+
+/// The device that bytes are copied from.
+#[derive(Clone)]
+pub(crate) struct Origin {
+    fate: Arc<Fate>,
+    device: Weak<Shared>,
+}
+
+impl Origin {
+    fn new(device: &Arc<Shared>) -> Self {
+        Self { fate: device.fate(), device: Arc::downgrade(device) }
+    }
+
+    /// What a copy at a position has come to if the device has ended: work that was to write the bytes may never have run, and their memory may be gone.
+    fn failure(&self, position: Position) -> Option<LateFailure> {
+        let FaultCause { code, name, message, .. } = self.fate.cause()?;
+        let message = format!("the device that bytes were to be copied from has ended: {message}");
+        Some(LateFailure { position, cause: LateCause::Driver { code, name: name.to_string(), message } })
+    }
+
+    /// The same of a copy that is over. What it waited for is over, too, well or not, which may be known to nobody yet.
+    pub(crate) fn lost(&self, position: Position) -> Option<LateFailure> {
+        if let Some(device) = self.device.upgrade() {
+            device.find_fault();
+        }
+        self.failure(position)
+    }
 }
 
 impl Shared {
@@ -120,14 +147,14 @@ impl Shared {
 
     /// Whether bytes of another device arrive as they were sent: there are machines whose driver says so and is wrong (MD-01). Waits for the answer. `None`: it
     /// could not be tried.
-    fn receives(&self, other: &Self) -> Option<bool> {
+    fn receives(&self, other: &Arc<Self>) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
         let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
         // Where a try ends half way the driver may still write there; what is pinned is given back when it has ended.
         let arrived = Pinned::new(&self.enter().ok()?, &self.reclaim, PATTERN).ok()?;
         let zeros = vec![0; PATTERN];
-        let source = other.fate();
-        let fetch = Fetch { source, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
+        let origin = Origin::new(other);
+        let fetch = Fetch { origin, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
         let moved = from.write(&sent).and_then(|()| to.write(&zeros)).and_then(|()| {
             let calls = self.enter()?;
             fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
@@ -147,8 +174,8 @@ impl Shared {
         let (from, to) = (other.memory.span(from)?, self.memory.span(to)?);
         let size = usize::try_from(to.size).ok().filter(|_| from.size == to.size);
         let size = size.ok_or_else(|| DeviceError::Internal("a copy of unequal sizes".into()))?;
-        let (source, same) = (other.fate(), self.is_twin_of(&other));
-        let fetch = Fetch { source, from: from.address, from_home: other.home, to: to.address, size, same };
+        let (origin, same) = (Origin::new(&other), self.is_twin_of(&other));
+        let fetch = Fetch { origin, from: from.address, from_home: other.home, to: to.address, size, same };
         Ok(Ready { op: Op::Fetch(fetch), ready: to.ready })
     }
 }
@@ -231,16 +258,13 @@ impl Lane {
         at: Position,
         fetch: &Fetch,
     ) -> Result<(), DeviceError> {
-        if let Some(FaultCause { code, name, message, .. }) = fetch.source.cause() {
-            // Work that was to write the bytes may never have run, and their memory may be gone.
-            let message = format!("the device that bytes were to be copied from has ended: {message}");
-            submit
-                .load
-                .late
-                .push(LateFailure { position: at, cause: LateCause::Driver { code, name: name.to_string(), message } });
+        if let Some(failure) = fetch.origin.failure(at) {
+            submit.load.late.push(failure);
             return Ok(());
         }
-        fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))
+        fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))?;
+        submit.load.fetches.push((at, fetch.origin.clone()));
+        Ok(())
     }
 
     /// Makes later work wait for a position of another device's queue.

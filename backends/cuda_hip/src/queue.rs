@@ -82,11 +82,11 @@ fn look_for(lane: &Arc<Lane>, at: Position, deadline: Option<Instant>) -> Result
     let mut awake = None;
     loop {
         if let Some(cause) = lane.shared.fault() {
-            wake_all(lane.abandon());
+            wake_all(&lane.shared, lane.abandon());
             return Err(DeviceError::Lost(cause));
         }
         lane.cover(at)?;
-        wake_all(lane.look());
+        wake_all(&lane.shared, lane.look());
         if lane.progress.completed() >= at {
             return done(lane);
         }

@@ -45,6 +45,12 @@ impl Reclaim {
         self.work.notify_one();
     }
 
+    /// Whether something is still to be ended.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        state.busy || !state.queue.is_empty()
+    }
+
     pub(crate) fn close(&self) {
         self.state.lock().closing = true;
         self.work.notify_one();

@@ -157,7 +157,11 @@ fn clang_entries(bytes: &[u8]) -> Option<Vec<String>> {
     let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
     let start = CLANG_BUNDLE.len() as u64;
     let (mut place, count) = (start + 8, u64_at(start)?);
-    let mut names = Vec::new();
+    // Any number of entries may name the same bytes, and each would be looked at.
+    if count > fat::MOST_PARTS as u64 {
+        return None;
+    }
+    let (mut names, mut taken) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let (from, size, length) = (u64_at(place)?, u64_at(place + 8)?, u64_at(place + 16)?);
         let name = place + 24;
@@ -168,9 +172,14 @@ fn clang_entries(bytes: &[u8]) -> Option<Vec<String>> {
         if code.starts_with(ELF_MAGIC) {
             Elf::read(code).ok()?;
         }
+        if size > 0 {
+            taken.push((from, from + size));
+        }
         names.push(String::from_utf8_lossy(text).into_owned());
     }
-    Some(names)
+    taken.sort_unstable();
+    let apart = taken.windows(2).all(|pair| matches!(pair, [(_, end), (next, _)] if end <= next));
+    apart.then_some(names)
 }
 
 /// What PTX begins with.
@@ -355,6 +364,27 @@ mod tests {
         }
         for length in CLANG_BUNDLE.len()..whole.len() {
             assert!(fits(&whole[..length], "gfx90a").is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn f1_bundles_of_very_many_entries_or_with_entries_over_each_other_are_refused() {
+        let name = b"hip-amdgcn-amd-amdhsa--gfx90a";
+        let bundle = |entries: &[(u64, u64)]| {
+            let mut all = [CLANG_BUNDLE, &(entries.len() as u64).to_le_bytes()].concat();
+            for (from, size) in entries {
+                let numbers = [*from, *size, name.len() as u64];
+                all.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+                all.extend(name);
+            }
+            all
+        };
+        let fits = |entries: &[(u64, u64)]| code(&AMD, "gfx90a", &source(&bundle(entries)));
+        assert_eq!(fits(&vec![(0, 0); 4096]), Ok(Fit::Bundle), "empty ones may be anywhere");
+        assert!(fits(&vec![(0, 0); 4097]).is_err());
+        assert_eq!(fits(&[(8, 8), (0, 8), (4, 0)]), Ok(Fit::Bundle), "in any order");
+        for over in [[(0, 8), (7, 8)], [(0, 8), (0, 8)], [(4, 2), (0, 8)]] {
+            assert!(fits(&over).is_err(), "{over:?}");
         }
     }
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, Launch,
-    NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, LateCause, LateFailure,
+    Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -372,4 +372,125 @@ fn l11_text_suits_only_where_it_is_compiled_and_tensor_maps_only_where_there_are
     let mock = mock::Mock::new();
     let why = open(&mock).fit(&source, &interface(Vec::new())).unwrap_err();
     assert!(why.contains("a mock runs nothing"), "{why}");
+}
+
+#[test]
+fn t13_a_copy_whose_source_had_ended_before_its_turn_fails_late_though_nobody_knew_of_it() {
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    assert!(two.can_reach(peer, Some(source.memory)));
+    mock.stall(true);
+    from.fill(1, source, &[1]).unwrap();
+    mock.spoil_next_record();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    mock.stall(false);
+    assert_eq!(to.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    let late = to.take_late();
+    assert!(
+        matches!(&late[..], [LateFailure { position: 1, cause: LateCause::Driver { message, .. } }] if message.contains("has ended")),
+        "{late:?}"
+    );
+    assert!(one.fault().is_some() && two.fault().is_none(), "only the source has ended");
+}
+
+#[test]
+fn a_copy_whose_source_is_well_does_not_fail() {
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    mock.stall(true);
+    from.fill(1, source, &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    mock.stall(false);
+    assert_eq!(read(&*to, 2, copy), [1; 64]);
+    assert!(to.take_late().is_empty() && one.fault().is_none());
+}
+
+#[test]
+fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (queue, other) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (tell, told) = mpsc::channel();
+    mock.stall(true);
+    queue.fill(1, region(&*device, 64), &[1]).unwrap();
+    other.fill(1, region(&*device, 64), &[1]).unwrap();
+    queue.notify(1, Box::new(|| panic!("on purpose")));
+    for queue in [&queue, &other] {
+        let tell = tell.clone();
+        queue.notify(1, Box::new(move || _ = tell.send(())));
+    }
+    mock.stall(false);
+    for _ in 0..2 {
+        assert!(told.recv_timeout(PATIENCE).is_ok(), "the thread of the device has ended");
+    }
+    let fault = device.fault().unwrap();
+    assert!(&*fault.name == "PANIC" && fault.message.contains("on purpose"), "{fault:?}");
+}
+
+#[test]
+fn f2_a_panic_while_reads_are_brought_to_their_places_leaves_none_of_them_done() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let from = region(&*device, 64);
+    mock.stall(true);
+    queue.fill(1, from, &[1]).unwrap();
+    queue.read(2, from, HostTarget::staging(64).unwrap().lend(64, Arc::new(Panics)).unwrap()).unwrap();
+    queue.fill(3, from, &[2]).unwrap();
+    mock.stall(false);
+    let answer = queue.wait(3, Some(PATIENCE));
+    assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if &*cause.name == "PANIC"), "{answer:?}");
+}
+
+#[test]
+fn work_that_was_held_back_waits_for_pinned_memory_that_is_under_way() {
+    const LONG: u64 = (4 << 20) + 5;
+    let bytes: Vec<u8> = (0..LONG).map(|n| (n ^ (n >> 9)) as u8).collect();
+    for n in 1..=5 {
+        for writes in [false, true] {
+            let mock = mock::Mock::new();
+            let device = open(&mock);
+            let (a, b) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+            let (long, out) = (region(&*device, LONG), region(&*device, LONG));
+            b.write(1, long, &bytes).unwrap();
+            assert_eq!(b.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+            // What is kept is not to serve: an allocation that finds no memory gives it back.
+            mock.arm_named("allocate", mock::OUT_OF_MEMORY);
+            let _ = device.allocate(64);
+            mock.stall(true);
+            let (target, other) = (HostTarget::staging(LONG as usize).unwrap(), HostTarget::staging(LONG as usize).unwrap());
+            a.read(1, long, other).unwrap();
+            b.wait_for(a.id(), 2).unwrap();
+            if writes {
+                b.write(2, out, &bytes).unwrap();
+            } else {
+                b.read(2, long, target.clone()).unwrap();
+            }
+            mock.arm("host_allocate", n, mock::OUT_OF_MEMORY);
+            a.fill(2, region(&*device, 64), &[1]).unwrap();
+            mock.stall(false);
+            let waited = b.wait(2, Some(PATIENCE));
+            assert!(matches!(waited, Ok(Waited::Done)), "{n} {writes}: {waited:?}");
+            mock.disarm();
+            let got = if writes {
+                read(&*b, 3, out)
+            } else {
+                // SAFETY: the read is over.
+                unsafe { std::slice::from_raw_parts(target.pointer(), LONG as usize) }.to_vec()
+            };
+            assert!(got == bytes, "{n} {writes}");
+        }
+    }
 }

@@ -87,6 +87,9 @@ pub(crate) struct State {
     grid: u32,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
+    /// See [`Mock::spoil_next_record`]; the events that it came to, with the number of the record.
+    spoil_next: bool,
+    spoiled: HashMap<usize, u64>,
     /// Streams do nothing.
     stalled: bool,
     modes: HashMap<std::thread::ThreadId, c_int>,
@@ -162,6 +165,11 @@ impl Mock {
     /// Begins the capture of a graph that is none of the device's business.
     pub(crate) fn capture(&self) {
         with(|state| state.capture = true);
+    }
+
+    /// The next event that is recorded turns out to have failed once it is reached.
+    pub(crate) fn spoil_next_record(&self) {
+        with(|state| state.spoil_next = true);
     }
 
     /// Whether the capture is still good, and the mode of this thread.
@@ -618,11 +626,18 @@ mock! {
         let entry = state.events.get_mut(&(event as usize)).expect("an event that lives");
         entry.made += 1;
         let made = entry.made;
+        if std::mem::take(&mut state.spoil_next) {
+            state.spoiled.insert(event as usize, made);
+        }
         state.push(stream, Work::Record(event as usize, made))
     }
     event_query(state, event: Handle) {
         state.progress();
+        let spoiled = state.spoiled.get(&(event as usize)).copied();
         let event = state.events.get(&(event as usize)).expect("an event that lives");
+        if spoiled.is_some_and(|record| event.reached >= record && event.made == record) {
+            return REFUSED;
+        }
         if event.reached >= event.made { 0 } else { NOT_READY }
     }
     event_elapsed(state, milliseconds: *mut f32, from: Handle, to: Handle) {
