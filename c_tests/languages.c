@@ -1,5 +1,6 @@
 /* Sources in three languages, found by what they are, and the files that they include. */
 #include "rules.h"
+#include "scale_spirv.h"
 
 static const char GLSL[] =
     "/* a comment first */\n#version 450\n"
@@ -136,11 +137,93 @@ TEST(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason)
     message_has("magic number");
 }
 
+/* The module of scale_spirv.h with constants that are decorated as WorkgroupSize: (6, 1, 1), and as many of (1, 1, 1) as are asked for besides. */
+static compute_status with_sizes(compute_device device, int others)
+{
+    enum { UINT = 3, VEC3 = 7, SIX = 0x21, ONE = 0x36, FIRST = 0x37, VOID_TYPE = 0x20013, FUNCTION = 0x50036 };
+    static uint32_t words[COUNT_OF(SCALE_SPIRV) + 64];
+    size_t length = 0;
+    for (size_t i = 0; i < COUNT_OF(SCALE_SPIRV); i++) {
+        if (SCALE_SPIRV[i] == VOID_TYPE) {
+            for (uint32_t n = 0; n <= (uint32_t)others; n++) {
+                const uint32_t decorate[4] = { 0x40047, FIRST + n, 11, 25 };
+                memcpy(words + length, decorate, sizeof decorate);
+                length += COUNT_OF(decorate);
+            }
+        }
+        if (SCALE_SPIRV[i] == FUNCTION) {
+            const uint32_t one[4] = { 0x4002b, UINT, ONE, 1 };
+            memcpy(words + length, one, sizeof one);
+            length += COUNT_OF(one);
+            for (uint32_t n = 0; n <= (uint32_t)others; n++) {
+                const uint32_t size[6] = { 0x6002c, VEC3, FIRST + n, n ? ONE : SIX, ONE, ONE };
+                memcpy(words + length, size, sizeof size);
+                length += COUNT_OF(size);
+            }
+        }
+        words[length++] = SCALE_SPIRV[i];
+    }
+    words[3] = FIRST + (uint32_t)others + 1;
+    compute_kernel_desc desc = kernel_desc("", "kernel");
+    desc.language = COMPUTE_LANGUAGE_SPIRV;
+    desc.source = words;
+    desc.source_length = 4 * length;
+    compute_kernel kernel = NULL;
+    compute_status status = compute_kernel_create(device, &desc, &kernel, E);
+    compute_kernel_info info = COMPUTE_KERNEL_INFO_INIT;
+    CHECK((status == COMPUTE_OK) == (kernel != NULL));
+    if (kernel) CHECK(compute_kernel_get_info(kernel, &info, NULL) == COMPUTE_OK && info.workgroup_size[0] == 6);
+    compute_kernel_release(kernel);
+    return status;
+}
+
+TEST(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either)
+{
+    compute_device device = open_device();
+    OK(with_sizes(device, 0));
+    IS(COMPUTE_ERROR_COMPILE, with_sizes(device, 1));
+    CHECK(error_says("WorkgroupSize"));
+    IS(COMPUTE_ERROR_COMPILE, with_sizes(device, 3));
+}
+
+/* The largest number there is is never passed: the loop ends by its `break` or not at all. */
+TEST(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it)
+{
+    static const char *const loops[] = {
+        "for (var i = I[0]; i <= 4294967295u; i += 1u) { n += 1u; last = i; if n == I[1] { break; } }",
+        "for (var i = I[2]; i >= 0u; i -= 1u) { n += 1u; last = i; if n == I[1] { break; } }",
+        "for (var i = i32(I[3]); i <= 2147483647i; i += 1i) { n += 1u; last = u32(i); if n == I[1] { break; } }",
+    };
+    static const uint32_t expected[] = { 14, UINT32_MAX - 16, UINT32_C(0x8000000f) };
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 40, "out");
+    const uint32_t words[4] = { UINT32_MAX - 5, 21, 3, 0x7ffffffb };
+    put(stream, in, 0, words, sizeof words);
+    for (uint32_t bounds = COMPUTE_BOUNDS_CHECKED; bounds <= COMPUTE_BOUNDS_VALIDATE; bounds++) {
+        for (size_t i = 0; i < COUNT_OF(loops); i++) {
+            char source[1024];
+            snprintf(source, sizeof source, IO "@compute @workgroup_size(1) fn loops() { var n = 0u; var last = 0u; %s\n O[0] = n; O[1] = last; O[2u + last %% 8u] = 9u; }", loops[i]);
+            compute_kernel_desc desc = kernel_desc(source, "loops");
+            desc.bounds = bounds;
+            fill_words(stream, out, 0);
+            compute_kernel kernel = make_kernel_from(device, &desc);
+            OK(launch_io(stream, kernel, "", in, out, 1));
+            CHECK_EQ(get_word(stream, out, 0), 21);
+            CHECK_EQ(get_word(stream, out, 1), expected[i]);
+            CHECK_EQ(get_word(stream, out, 2 + expected[i] % 8), 9);
+            compute_kernel_release(kernel);
+        }
+    }
+}
+
 int main(int count, char **arguments)
 {
     begin(count, arguments);
     RUN(languages_are_found_and_included_files_are_asked_for_at_creation);
     RUN(an_included_file_that_is_not_there_says_which_and_why);
     RUN(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason);
+    RUN(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either);
+    RUN(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it);
     return finish();
 }
