@@ -425,6 +425,26 @@ TEST(t3_a_hundred_thousand_rows_over_claims_take_bounded_time_and_never_give_out
     free(bytes);
 }
 
+/* More claimed bytes with rows in them than are looked at, and behind them a row in bytes that were never written. */
+TEST(t1_a_row_behind_many_in_claimed_bytes_keeps_what_was_written)
+{
+    enum { ROWS = 8192, WIDTH = 64, PITCH = 128, LAST = (ROWS - 1) * PITCH };
+    set_up();
+    static unsigned char host[ROWS * WIDTH], got[WIDTH];
+    const uint64_t shape[2] = { ROWS, WIDTH };
+    const int64_t packed[2] = { WIDTH, 1 }, apart[2] = { PITCH, 1 };
+    compute_buffer buffer = used_buffer(1 << 20, 0);
+    for (int i = 0; i < ROWS * WIDTH; i++) host[i] = (unsigned char)(i % 251 + 1);
+    compute_view claimed = range(buffer, 0, LAST), rows = range(buffer, 0, LAST + WIDTH);
+    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_write(stream, &claimed, NULL, LAST, E));
+    compute_strided_desc desc = strided(2, shape, 1, packed, apart);
+    OK(compute_stream_write_strided(stream, &rows, &desc, host, sizeof host, E));
+    OK(get(stream, buffer, LAST, got, WIDTH));
+    CHECK(memcmp(got, host + (ROWS - 1) * WIDTH, WIDTH) == 0);
+    OK(get(stream, buffer, 0, got, WIDTH));
+    CHECK(memcmp(got, host, WIDTH) == 0);
+}
+
 TEST(t2_a_refused_strided_write_claims_its_rows_and_reinstating_gives_them_back)
 {
     set_up();
@@ -692,6 +712,7 @@ int main(int argc, char **argv)
     RUN(t4_a_strided_write_repairs_its_rows_and_no_others);
     RUN(t5_t8_claims_between_the_rows_do_not_matter_and_one_on_a_row_does);
     RUN(t3_a_hundred_thousand_rows_over_claims_take_bounded_time_and_never_give_out_what_is_claimed);
+    RUN(t1_a_row_behind_many_in_claimed_bytes_keeps_what_was_written);
     RUN(t2_a_refused_strided_write_claims_its_rows_and_reinstating_gives_them_back);
     RUN(t13_bytes_of_a_strided_read_reach_the_host_only_once_they_cannot_fail_any_more);
     RUN(m3_transfers_that_cannot_be_are_refused_each_with_its_error_and_nothing_is_disturbed);

@@ -132,6 +132,25 @@ TEST(m8_f7_a_lazy_readback_keeps_its_source_alive_and_copies_nothing_before_it_i
     CHECK(bytes == NULL);
 }
 
+/* So large that the library keeps nothing of it for others. */
+TEST(t12_m8_bytes_that_a_lazy_readback_has_given_stay_when_its_device_is_lost)
+{
+    enum { SIZE = 100 << 20 };
+    set_up_on(open_faulty());
+    compute_buffer buffer = make_buffer(device, SIZE, "source");
+    fill_words(stream, buffer, 0x0b0b0b0b);
+    compute_readback readback = lazy(buffer, 0, COMPUTE_WHOLE);
+    const unsigned char *bytes = (const unsigned char *)(const void *)words_of(readback, SIZE);
+    OK(compute_device_inject_fault(device, 1, COMPUTE_FAULT_LOST, E));
+    compute_view view = whole(buffer);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_fill(stream, &view, "", 1, E));
+    const void *again = &again;
+    for (int i = 0; i < 2; i++) IS(COMPUTE_ERROR_DEVICE_POISONED, compute_readback_get(readback, &again, NULL, E));
+    CHECK(again == NULL);
+    CHECK(all_are(bytes, SIZE, 11));
+    compute_readback_release(readback);
+}
+
 TEST(m8_a_lazy_readback_that_was_started_completes_with_its_event)
 {
     set_up();
@@ -304,6 +323,24 @@ TEST(t14_mapping_zeroes_what_earlier_owners_left)
         compute_mapping_release(mapping);
         compute_buffer_release(buffer);
     }
+}
+
+TEST(t13_t14_mapping_hears_first_of_work_that_has_failed_meanwhile)
+{
+    set_up_on(open_faulty());
+    compute_buffer source = stream_buffer(4096, 0), buffer = used_buffer(4096, COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
+    fill_words(stream, source, 0x05050505);
+    wait_for(stream);
+    compute_view from = whole(source), to = whole(buffer);
+    OK(compute_device_inject_fault(device, 1, COMPUTE_FAULT_LATE, E));
+    OK(compute_stream_copy(stream, &from, &to, E));
+    /* It is over, and nobody has asked how it ended. */
+    struct timespec pause = { 0, 200 * 1000 * 1000 };
+    nanosleep(&pause, NULL);
+    compute_mapping mapping = map(buffer, 0, COMPUTE_WHOLE);
+    CHECK(all_are(pointer_of(mapping, 4096), 4096, 0));
+    IS(COMPUTE_ERROR_UNWRITTEN, acquire(mapping, COMPUTE_ACCESS_READ));
+    compute_mapping_release(mapping);
 }
 
 TEST(t4_t8_claims_on_mapped_bytes_are_told_by_acquire_and_released_by_flush)
@@ -523,12 +560,14 @@ int main(int argc, char **argv)
     RUN(m7_a_zeroed_buffer_reads_as_zeros_on_a_strict_device_and_in_used_memory);
     RUN(m8_a_lazy_readback_gives_the_state_at_its_first_access_and_keeps_it);
     RUN(m8_f7_a_lazy_readback_keeps_its_source_alive_and_copies_nothing_before_it_is_asked);
+    RUN(t12_m8_bytes_that_a_lazy_readback_has_given_stay_when_its_device_is_lost);
     RUN(m8_a_lazy_readback_that_was_started_completes_with_its_event);
     RUN(t8_t13_a_lazy_readback_of_claimed_bytes_is_refused_until_they_are_repaired);
     RUN(m8_threads_that_ask_at_once_get_the_same_bytes);
     RUN(f1_bad_readbacks_are_refused);
     RUN(m7_what_the_host_writes_to_mapped_memory_and_what_the_device_writes_there_are_seen_by_the_other);
     RUN(t14_mapping_zeroes_what_earlier_owners_left);
+    RUN(t13_t14_mapping_hears_first_of_work_that_has_failed_meanwhile);
     RUN(t4_t8_claims_on_mapped_bytes_are_told_by_acquire_and_released_by_flush);
     RUN(l8_acquire_waits_for_the_work_that_it_has_to_come_after);
     RUN(t14_memory_is_mapped_only_once_its_earlier_use_is_over);

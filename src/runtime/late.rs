@@ -19,6 +19,12 @@ use super::log;
 use super::queue::Queue;
 use super::section::{Touch, Write};
 
+/// A queue, and how far it is known that its work did not fail, or how.
+struct Told {
+    queue: Weak<Queue>,
+    until: u64,
+}
+
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static STATE: Lazy<Mutex<State>> = Lazy::new(Mutex::default);
 
@@ -26,7 +32,7 @@ static STATE: Lazy<Mutex<State>> = Lazy::new(Mutex::default);
 struct State {
     journal: Journal,
     /// Queues with work in the journal.
-    queues: HashMap<u64, Weak<Queue>>,
+    queues: HashMap<u64, Told>,
     /// Buffers that the journal may mention.
     buffers: HashMap<u64, Weak<Buffer>>,
     /// Told by devices, not applied yet.
@@ -96,7 +102,7 @@ pub(crate) fn record<'a>(
     let (first, last) = (*positions.start(), *positions.end());
     let (queue_id, watch) = (queue.id, watch.cloned());
     state.journal.record(Entry { queue: queue_id, first, last, can_fail, reads, writes, fills: filled, about, parts, watch });
-    state.queues.insert(queue.id, Arc::downgrade(queue));
+    state.queues.entry(queue.id).or_insert_with(|| Told { queue: Arc::downgrade(queue), until: 0 });
     // What the journal does not keep it never tells to be gone either.
     for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {
         if state.journal.is_pending(buffer.id) {
@@ -118,7 +124,12 @@ impl State {
 
 /// Whether nothing that can still fail is behind the bytes of a range, of a buffer whose mark the caller holds: then they may go to the host (T13).
 pub(crate) fn is_settled(buffer: u64, range: Range<u64>) -> bool {
-    !active() || STATE.lock().journal.derives(buffer, range).is_empty()
+    if !active() {
+        return true;
+    }
+    let state = STATE.lock();
+    let told = |queue: &u64| state.queues.get(queue).map_or(0, |told| told.until);
+    state.journal.derives(buffer, range).iter().all(|(queue, position)| told(queue) >= *position)
 }
 
 /// Whether the journal mentions a buffer, whose exclusive mark the caller holds.
@@ -152,7 +163,7 @@ pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemor
 pub(crate) fn settle() {
     loop {
         let mut state = STATE.lock();
-        let completed = hear(&mut state);
+        let (completed, _queues) = hear(&mut state);
         if state.told.is_empty() {
             let freed = retire(&mut state, &completed);
             drop(state);
@@ -176,22 +187,26 @@ pub(crate) fn settle() {
     }
 }
 
-/// Collects late failures, and how far each queue had come before it was asked for them.
-fn hear(state: &mut State) -> HashMap<u64, u64> {
-    let mut completed = HashMap::new();
-    let queues: Vec<(u64, Option<Arc<Queue>>)> = state.queues.iter().map(|(id, queue)| (*id, queue.upgrade())).collect();
-    for (id, queue) in queues {
-        let Some(queue) = queue else {
-            completed.insert(id, u64::MAX);
+/// Collects late failures, and how far each queue had come before it was asked for them. The queues must outlive the lock: the last reference to one ends
+/// the device's own, which is nothing to wait for here.
+fn hear(state: &mut State) -> (HashMap<u64, u64>, Vec<Arc<Queue>>) {
+    let (mut completed, mut queues) = (HashMap::new(), Vec::new());
+    for (id, told) in &state.queues {
+        let Some(queue) = told.queue.upgrade() else {
+            completed.insert(*id, u64::MAX);
             continue;
         };
-        completed.insert(id, queue.native.completed());
-        state.told.extend(queue.native.take_late().into_iter().map(|failure| (id, failure)));
+        completed.insert(*id, queue.native.completed());
+        state.told.extend(queue.native.take_late().into_iter().map(|failure| (*id, failure)));
+        queues.push(queue);
     }
-    completed
+    (completed, queues)
 }
 
 fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>> {
+    for (id, told) in &mut state.queues {
+        told.until = completed.get(id).copied().unwrap_or(0).max(told.until);
+    }
     let gone = state.journal.retire(|queue| completed.get(&queue).copied().unwrap_or(0));
     let mut freed: Vec<Weak<Buffer>> = gone.iter().filter_map(|id| state.buffers.remove(id)).collect();
     if state.journal.is_idle() {

@@ -64,7 +64,8 @@ impl Mapping {
         let View { buffer, offset, .. } = &self.view;
         buffer.device.check()?;
         Ok(alone(buffer, |lock| {
-            if !buffer.device.over(uses(buffer, true)) {
+            // What a late failure claims looks trusted until that is heard.
+            if !buffer.device.over(uses(buffer, true)) || !late::is_settled(buffer.id, self.view.range()) {
                 return false;
             }
             let mut map = lock.lock();

@@ -53,6 +53,8 @@ impl Elements {
 struct Enqueued {
     event: Arc<Event>,
     bytes: HostTarget,
+    /// Somebody has the bytes: they stay, whatever becomes of the device.
+    given: bool,
 }
 
 impl Readback {
@@ -101,18 +103,32 @@ impl Readback {
                 read_strided(Some(&self.stream), from, &elements.tensor(), bytes.clone())?
             }
         };
-        Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes }).clone())
+        Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes, given: false }).clone())
     }
 
-    /// The bytes, which live as long as this does; waits for the copy. One that failed is forgotten, so that the next access tries anew.
+    /// The bytes, which live as long as this does; waits for the copy. One that failed before it gave any is forgotten, so that the next access tries anew.
     pub fn get(&self) -> Result<HostTarget> {
-        let copy = self.copy()?;
-        match copy.event.wait(None) {
-            Ok(Wait::Done) => Ok(copy.bytes),
-            Ok(Wait::TimedOut) => error::fail(code::INTERNAL, "a wait without a time limit ended before its time"),
-            Err(failed) => {
-                self.copy.lock().take_if(|other| Arc::ptr_eq(&other.event, &copy.event));
-                Err(failed)
+        loop {
+            let copy = self.copy()?;
+            let waited = copy.event.wait(None);
+            let mut kept = self.copy.lock();
+            let same = kept.as_mut().filter(|other| Arc::ptr_eq(&other.event, &copy.event));
+            match (waited, same) {
+                (Ok(Wait::Done), Some(same)) => {
+                    same.given = true;
+                    return Ok(copy.bytes);
+                }
+                // Another thread has forgotten it meanwhile.
+                (Ok(Wait::Done), None) => {}
+                (Ok(Wait::TimedOut), _) => {
+                    return error::fail(code::INTERNAL, "a wait without a time limit ended before its time");
+                }
+                (Err(failed), same) => {
+                    if same.is_some_and(|same| !same.given) {
+                        *kept = None;
+                    }
+                    return Err(failed);
+                }
             }
         }
     }

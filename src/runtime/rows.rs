@@ -105,6 +105,16 @@ pub(crate) fn wants_filled(touch: &Touch<'_>, gap: &Range<u64>) -> bool {
 pub(crate) fn written(touch: &Touch<'_>, map: &mut Map) {
     let Some(rows) = touch.rows else { return map.written(touch.span.range()) };
     let Range { mut start, end } = touch.span.range();
+    // What was never written and is not filled (`wants_filled`) lies in one row or in none. There is no safe side here: zeros would go over what lands.
+    loop {
+        let gap = map.unwritten_in(start..end).next();
+        let Some(gap) = gap else { break };
+        start = gap.end;
+        if next(touch, rows, gap.start) == Some(gap.clone()) {
+            map.filled(gap);
+        }
+    }
+    let Range { mut start, end } = touch.span.range();
     // More rows than that lie in claimed bytes: what a map can hold is full by then (T3), and claims that stay are on the safe side.
     for _ in 0..4 * MAX_RANGES {
         let part = map.first_untrusted(start..end).and_then(|at| Some((at, next(touch, rows, at)?)));

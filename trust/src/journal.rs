@@ -1,6 +1,7 @@
 //! T13: accepted work that can still fail, in one order over streams and devices, and what may derive from it.
 
 use crate::ranges::Bytes;
+use crate::room::room;
 use crate::{About, Buffer, Failure, Map, NoMemory, Skip};
 use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
@@ -118,6 +119,8 @@ pub struct Journal {
     possible: Bytes,
     /// Number of slots that mattered when they were last looked through.
     settled_len: usize,
+    /// Marks since those that newer ones overtake were last dropped.
+    new_marks: usize,
     /// Buffers that a look-through dropped, for the next `retire` to tell.
     unmentioned: Vec<u64>,
 }
@@ -140,8 +143,8 @@ enum State {
     Over,
 }
 
-/// How many of the newest slots are asked whether a claim is in the journal already.
-const LOOK_BACK: usize = 64;
+/// How many marks of a buffer are looked at to find older ones that they overtake.
+const NEWER: usize = 64;
 
 /// What else happens to claims in the one order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -244,41 +247,12 @@ impl Journal {
     /// those leave the claim alone (T3).
     pub fn claimed(&mut self, buffer: u64, range: Range<u64>, failure: &Failure) {
         let kind = if failure.is_untouched() { Mark::Cover } else { Mark::Claim };
-        if kind == Mark::Cover && self.is_covered(buffer, &range) {
-            return;
-        }
-        self.append(Slot::Mark { buffer, range, kind }, false);
-    }
-
-    /// Whether the newest slots say already that a newer claim covers these bytes: a loop of refusals while some work cannot retire must not
-    /// take more memory with every round (T3).
-    fn is_covered(&self, buffer: u64, range: &Range<u64>) -> bool {
-        for slot in self.slots.iter().rev().take(LOOK_BACK) {
-            match slot {
-                Slot::Mark { buffer: other, range: held, kind } if *other == buffer => match kind {
-                    Mark::Cover if held.start <= range.start && range.end <= held.end => return true,
-                    Mark::Cover => {}
-                    Mark::Claim | Mark::Uncover => return false,
-                },
-                Slot::Mark { .. } => {}
-                Slot::Work { .. } => return false,
-            }
-        }
-        false
+        self.mark(buffer, range, kind);
     }
 
     /// Bytes were reinstated just now (T2): to be called for each range that `Map::reinstatable` told.
     pub fn reinstated(&mut self, buffer: u64, range: Range<u64>) {
-        // A cover that is lifted again right away leaves nothing behind.
-        let just_covered =
-            |slot: &&Slot| matches!(slot, Slot::Mark { buffer: b, range: r, kind: Mark::Cover } if (*b, r) == (buffer, &range));
-        if self.slots.back().filter(just_covered).is_some() {
-            if let Some(slot) = self.slots.pop_back() {
-                self.unmention(&slot);
-            }
-            return;
-        }
-        self.append(Slot::Mark { buffer, range, kind: Mark::Uncover }, false);
+        self.mark(buffer, range, Mark::Uncover);
     }
 
     fn append(&mut self, slot: Slot, can_fail: bool) -> u64 {
@@ -290,6 +264,16 @@ impl Journal {
             self.slots.push_back(slot);
         }
         self.next
+    }
+
+    fn mark(&mut self, buffer: u64, range: Range<u64>, kind: Mark) {
+        self.append(Slot::Mark { buffer, range, kind }, false);
+        self.new_marks += 1;
+        // Not more often, so that the cost of each mark is constant.
+        if self.new_marks > self.slots.len() / 2 + 64 {
+            self.drop_overtaken();
+            self.new_marks = 0;
+        }
     }
 
     /// An operation that was recorded as one that can fail did fail. Walks forward from it: claims all that it may have written, then, in
@@ -324,7 +308,7 @@ impl Journal {
                 break;
             }
             if let Some(slot) = self.slots.pop_front() {
-                self.unmention(&slot);
+                unmention(&slot, &mut self.mentions, &mut self.unmentioned);
             }
         }
         // Looking through all of it only when it has doubled keeps the cost of each entry constant.
@@ -343,28 +327,51 @@ impl Journal {
 
     /// Passes through the slots with what is known now, and drops those that make no difference.
     fn look_through(&mut self, completed: impl Fn(u64) -> u64) {
-        let slots = std::mem::take(&mut self.slots);
-        self.possible.clear();
-        for slot in slots {
-            if slot.pass(&mut self.possible, slot.may_fail(&completed)) {
-                self.slots.push_back(slot);
-            } else {
-                self.unmention(&slot);
+        let Journal { slots, mentions, possible, unmentioned, .. } = self;
+        possible.clear();
+        slots.retain(|slot| {
+            let stays = slot.pass(possible, slot.may_fail(&completed));
+            if !stays {
+                unmention(slot, mentions, unmentioned);
             }
-        }
+            stays
+        });
         self.settled_len = self.slots.len();
     }
 
-    fn unmention(&mut self, slot: &Slot) {
-        for buffer in slot.buffers() {
-            if let Some(count) = self.mentions.get_mut(&buffer) {
-                *count -= 1;
-                if *count == 0 {
-                    self.mentions.remove(&buffer);
-                    self.unmentioned.push(buffer);
+    /// Drops the marks that newer ones of their bytes overtake, with no work on the buffer between them: a loop of refusals while some work
+    /// cannot retire must not take more memory with every round (T3). Without memory to look they stay.
+    fn drop_overtaken(&mut self) {
+        let mut newer: HashMap<u64, SmallVec<[(Range<u64>, Mark); 4]>> = HashMap::new();
+        for slot in self.slots.iter_mut().rev() {
+            match slot {
+                Slot::Work { entry, .. } => {
+                    entry.reads.iter().chain(&entry.writes).for_each(|touch| _ = newer.remove(&touch.buffer.id));
+                }
+                Slot::Mark { buffer, range, kind } => {
+                    if newer.try_reserve(1).is_err() {
+                        break;
+                    }
+                    let newer = newer.entry(*buffer).or_default();
+                    let overtakes = |(other, how): &(Range<u64>, Mark)| {
+                        other.start <= range.start && range.end <= other.end && (*how == Mark::Claim || *kind != Mark::Claim)
+                    };
+                    if newer.iter().any(overtakes) {
+                        *range = 0..0;
+                    } else if newer.len() < NEWER && room(newer, 1).is_ok() {
+                        newer.push((range.clone(), *kind));
+                    }
                 }
             }
         }
+        let Journal { slots, mentions, unmentioned, .. } = self;
+        slots.retain(|slot| {
+            let stays = !matches!(slot, Slot::Mark { range, .. } if range.is_empty());
+            if !stays {
+                unmention(slot, mentions, unmentioned);
+            }
+            stays
+        });
     }
 
     /// Some operation in the journal reads or writes the buffer.
@@ -388,6 +395,19 @@ impl Journal {
             trace(slot, &mut wanted, &mut waits);
         }
         waits
+    }
+}
+
+/// A slot is dropped: buffers that occur in no other one are added to `gone`.
+fn unmention(slot: &Slot, mentions: &mut HashMap<u64, u32>, gone: &mut Vec<u64>) {
+    for buffer in slot.buffers() {
+        if let Some(count) = mentions.get_mut(&buffer) {
+            *count -= 1;
+            if *count == 0 {
+                mentions.remove(&buffer);
+                gone.push(buffer);
+            }
+        }
     }
 }
 

@@ -374,7 +374,14 @@ impl Graph {
             if updated {
                 return Ok((None, None));
             }
-            return match plan.instantiate(&self.device, &self.label, self.timed) {
+            let made = plan.instantiate(&self.device, &self.label, self.timed).and_then(|made| {
+                // Played back, each node has a position of its own to fail at.
+                if made.is_none() {
+                    plan.name_parts(&self.device, false)?;
+                }
+                Ok(made)
+            });
+            return match made {
                 Ok(made) => Ok((None, std::mem::replace(&mut inner.native, made))),
                 Err(failed) => {
                     // The device's graph still does the old work.

@@ -5,10 +5,18 @@ use super::*;
 use crate::{Answers, Error, Report};
 
 fn failure() -> Arc<Failure> {
+    failed(false)
+}
+
+fn refusal() -> Arc<Failure> {
+    failed(true)
+}
+
+fn failed(untouched: bool) -> Arc<Failure> {
     let (answers, driver, about, location) = (Answers::default(), None, None, None);
     Failure::new(
         Arc::new(Error { code: -1, message: "broken".into(), answers, driver, about, location, diagnostics: Vec::new() }),
-        false,
+        untouched,
     )
 }
 
@@ -132,6 +140,22 @@ fn t13_what_work_wrote_over_its_zeros_stays_with_the_failure_that_it_used() {
     assert_eq!(claims(&journal.fail(1, 1, &failure())), [(1, 0..10), (2, 0..6)]);
     assert_eq!((journal.derives(2, 4..6).len(), &journal.derives(2, 5..7)[..]), (0, &[(1, 2)][..]));
     assert_eq!(claims(&journal.fail(1, 2, &failure())), [(2, 6..8)]);
+}
+
+#[test]
+fn t2_bytes_that_were_covered_twice_are_uncovered_by_one_reinstatement() {
+    let (mut journal, untouched) = (Journal::new(), refusal());
+    journal.record(entry(1, 1, true, &[], &[touch(1, 0..10, true)]));
+    for round in 0..1000 {
+        journal.claimed(1, 0..6, &untouched);
+        journal.claimed(1, 4..8, &untouched);
+        journal.reinstated(1, 4..8);
+        journal.reinstated(1, 0..4);
+        assert!(journal.slots.len() <= 140, "{round}: a loop of refusals keeps no more with each round");
+    }
+    assert_eq!(journal.derives(1, 0..10)[..], [(1, 1)]);
+    let late = journal.fail(1, 1, &failure());
+    assert!(late.iter().all(|claim| !claim.beneath) && claims(&late) == [(1, 0..10)], "{:?}", claims(&late));
 }
 
 #[test]
