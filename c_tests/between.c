@@ -492,6 +492,67 @@ TEST(t12_a_copy_from_or_to_a_lost_device_is_refused_and_the_other_works)
     }
 }
 
+/* The copy waits for the source's work when its device ends under it. */
+static compute_status copied;
+static compute_buffer copied_from, copied_to;
+static void *copy_now(void *user)
+{
+    (void)user;
+    compute_view source = whole(copied_from), destination = whole(copied_to);
+    __atomic_store_n(&copied, compute_stream_copy_between(here.stream, &source, there.stream, &destination, NULL), __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+TEST(c1_t13_a_copy_whose_source_ends_before_its_turn_claims_its_destination)
+{
+    int claimed = 0;
+    for (int round = 0; round < 4; round++) {
+        here = open_side(0, 0, 1);
+        there = open_side(1, 0, 0);
+        /* Some time of work, in many workgroups: a driver may cut loops off. */
+        compute_kernel heavy = make_kernel(here.device, IO "@compute @workgroup_size(64) fn heavy(" ID ") { var x = I[0] + id.x;\n"
+            "for (var n = 0u; n < 30000u; n += 1u) { x = x * 1664525u + 1013904223u; } if id.x < arrayLength(&O) { O[id.x] = x | 1u; } }\n");
+        compute_buffer seed = make_buffer(here.device, 64, "seed"), other = make_buffer(there.device, 64, "other");
+        copied_from = make_buffer(here.device, 64 * 64 * 4, "from");
+        copied_to = make_buffer(there.device, 64 * 64 * 4, "to");
+        compute_stream beside = make_stream(here.device);
+        fill_words(here.stream, seed, 1);
+        fill_words(there.stream, copied_to, 4);
+        fill_words(there.stream, other, 5);
+        wait_for(here.stream);
+        wait_for(there.stream);
+        OK(launch_io(here.stream, heavy, "", seed, copied_from, 64));
+        pthread_t thread;
+        copied = 1;
+        CHECK(pthread_create(&thread, NULL, copy_now, NULL) == 0);
+        usleep((useconds_t)(5000 * round));
+        OK(compute_device_inject_fault(here.device, 1, COMPUTE_FAULT_LOST, E));
+        compute_view view = whole(seed);
+        (void)compute_stream_fill(beside, &view, "x", 1, NULL);
+        CHECK(pthread_join(thread, NULL) == 0);
+        IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(here.device, E));
+        compute_view destination = whole(copied_to);
+        compute_status settled = compute_stream_sync(there.stream, &destination, 1, 0, 30 * SECONDS, E);
+        /* Its turn may have come before. */
+        if (settled == COMPUTE_OK) {
+            CHECK(copied == COMPUTE_OK);
+            CHECK(get_word(there.stream, copied_to, 77) % 2 == 1);
+        } else {
+            CHECK(settled == COMPUTE_ERROR_UNWRITTEN || settled == COMPUTE_ERROR_SEVERAL);
+            claimed++;
+            CHECK(claimed_by(copied_to, 0, 4) != 0 && claimed_by(copied_to, 64 * 64 * 4 - 4, 4) != 0);
+        }
+        CHECK_EQ(get_word(there.stream, other, 3), 5);
+        OK(compute_device_status(there.device, E));
+        fill_words(there.stream, copied_to, 6);
+        CHECK_EQ(get_word(there.stream, copied_to, 77), 6);
+        compute_device_release(here.device);
+        compute_device_release(there.device);
+    }
+    /* One that goes straight is enqueued at once. */
+    CHECK(claimed > 0 || is_direct());
+}
+
 /* ---- memory ---- */
 
 TEST(m6_m7_a_copy_through_the_host_takes_little_of_its_memory)
@@ -570,6 +631,7 @@ int main(int argc, char **argv)
     RUN(g2_a_copy_between_devices_dooms_the_window_of_either_stream);
     RUN(g2_a_copy_that_is_refused_before_it_is_looked_at_dooms_the_window_of_either_stream);
     RUN(t2_t12_t13_whatever_fails_on_either_device_claims_the_destination_only);
+    RUN(c1_t13_a_copy_whose_source_ends_before_its_turn_claims_its_destination);
     RUN(t12_a_copy_from_or_to_a_lost_device_is_refused_and_the_other_works);
     RUN(m6_m7_a_copy_through_the_host_takes_little_of_its_memory);
     return finish();

@@ -156,7 +156,7 @@ static void places_on(compute_device on, const char *source, int indirect, uint3
     compute_device_release(on);
 }
 
-TEST(sliced_launches_have_the_ids_and_counts_of_the_whole)
+TEST(lost_03_sliced_launches_have_the_ids_and_counts_of_the_whole)
 {
     static uint32_t plain[PLACE_WORDS], sliced[PLACE_WORDS];
     const char *const sources[] = { PLACES_WGSL, PLACES_GLSL };
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
     RUN(tm_01_events_have_the_device_s_time_where_the_device_was_opened_for_it);
     RUN(tm_01_a_time_that_the_device_no_longer_has_is_an_error_and_not_zero);
     RUN(tm_01_without_being_asked_there_are_no_times);
-    RUN(sliced_launches_have_the_ids_and_counts_of_the_whole);
+    RUN(lost_03_sliced_launches_have_the_ids_and_counts_of_the_whole);
     RUN(l5_a_violation_in_any_slice_is_reported_with_the_invocation_of_the_whole);
     RUN(a_device_says_who_it_is_and_how_much_memory_it_has);
     RUN(f5_without_any_driver_the_list_says_what_was_tried);

@@ -1,5 +1,6 @@
-/* Sources in three languages, found by what they are, and the files that they include. */
+/* Sources in three languages, found by what they are, the files that they include, and what is easily broken on the way to a device. */
 #include "rules.h"
+#include "scale_spirv.h"
 
 static const char GLSL[] =
     "/* a comment first */\n#version 450\n"
@@ -136,11 +137,169 @@ TEST(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason)
     message_has("magic number");
 }
 
+/* The module of scale_spirv.h with constants that are decorated as WorkgroupSize: (6, 1, 1), and as many of (1, 1, 1) as are asked for besides. */
+static compute_status with_sizes(compute_device device, int others)
+{
+    enum { UINT = 3, VEC3 = 7, SIX = 0x21, ONE = 0x36, FIRST = 0x37, VOID_TYPE = 0x20013, FUNCTION = 0x50036 };
+    static uint32_t words[COUNT_OF(SCALE_SPIRV) + 64];
+    size_t length = 0;
+    for (size_t i = 0; i < COUNT_OF(SCALE_SPIRV); i++) {
+        if (SCALE_SPIRV[i] == VOID_TYPE) {
+            for (uint32_t n = 0; n <= (uint32_t)others; n++) {
+                const uint32_t decorate[4] = { 0x40047, FIRST + n, 11, 25 };
+                memcpy(words + length, decorate, sizeof decorate);
+                length += COUNT_OF(decorate);
+            }
+        }
+        if (SCALE_SPIRV[i] == FUNCTION) {
+            const uint32_t one[4] = { 0x4002b, UINT, ONE, 1 };
+            memcpy(words + length, one, sizeof one);
+            length += COUNT_OF(one);
+            for (uint32_t n = 0; n <= (uint32_t)others; n++) {
+                const uint32_t size[6] = { 0x6002c, VEC3, FIRST + n, n ? ONE : SIX, ONE, ONE };
+                memcpy(words + length, size, sizeof size);
+                length += COUNT_OF(size);
+            }
+        }
+        words[length++] = SCALE_SPIRV[i];
+    }
+    words[3] = FIRST + (uint32_t)others + 1;
+    compute_kernel_desc desc = kernel_desc("", "kernel");
+    desc.language = COMPUTE_LANGUAGE_SPIRV;
+    desc.source = words;
+    desc.source_length = 4 * length;
+    compute_kernel kernel = NULL;
+    compute_status status = compute_kernel_create(device, &desc, &kernel, E);
+    compute_kernel_info info = COMPUTE_KERNEL_INFO_INIT;
+    CHECK((status == COMPUTE_OK) == (kernel != NULL));
+    if (kernel) CHECK(compute_kernel_get_info(kernel, &info, NULL) == COMPUTE_OK && info.workgroup_size[0] == 6);
+    compute_kernel_release(kernel);
+    return status;
+}
+
+TEST(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either)
+{
+    compute_device device = open_device();
+    OK(with_sizes(device, 0));
+    IS(COMPUTE_ERROR_COMPILE, with_sizes(device, 1));
+    CHECK(error_says("WorkgroupSize"));
+    IS(COMPUTE_ERROR_COMPILE, with_sizes(device, 3));
+}
+
+/* The largest number there is is never passed: the loop ends by its `break` or not at all. */
+TEST(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it)
+{
+    static const char *const loops[] = {
+        "for (var i = I[0]; i <= 4294967295u; i += 1u) { n += 1u; last = i; if n == I[1] { break; } }",
+        "for (var i = I[2]; i >= 0u; i -= 1u) { n += 1u; last = i; if n == I[1] { break; } }",
+        "for (var i = i32(I[3]); i <= 2147483647i; i += 1i) { n += 1u; last = u32(i); if n == I[1] { break; } }",
+    };
+    static const uint32_t expected[] = { 14, UINT32_MAX - 16, UINT32_C(0x8000000f) };
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 40, "out");
+    const uint32_t words[4] = { UINT32_MAX - 5, 21, 3, 0x7ffffffb };
+    put(stream, in, 0, words, sizeof words);
+    for (uint32_t bounds = COMPUTE_BOUNDS_CHECKED; bounds <= COMPUTE_BOUNDS_VALIDATE; bounds++) {
+        for (size_t i = 0; i < COUNT_OF(loops); i++) {
+            char source[1024];
+            snprintf(source, sizeof source, IO "@compute @workgroup_size(1) fn loops() { var n = 0u; var last = 0u; %s\n O[0] = n; O[1] = last; O[2u + last %% 8u] = 9u; }", loops[i]);
+            compute_kernel_desc desc = kernel_desc(source, "loops");
+            desc.bounds = bounds;
+            fill_words(stream, out, 0);
+            compute_kernel kernel = make_kernel_from(device, &desc);
+            OK(launch_io(stream, kernel, "", in, out, 1));
+            CHECK_EQ(get_word(stream, out, 0), 21);
+            CHECK_EQ(get_word(stream, out, 1), expected[i]);
+            CHECK_EQ(get_word(stream, out, 2 + expected[i] % 8), 9);
+            compute_kernel_release(kernel);
+        }
+    }
+}
+
+/* What names are in the language that a device's compiler reads is no concern of the source's. */
+TEST(kt_18_names_that_mean_something_in_the_target_language_are_names_like_others)
+{
+    static const char *const entries[] = { "main", "kernel", "hip", "uint", "dim3", "warpSize", "assert", "NAN" };
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_buffer in = make_buffer(device, 8, "in"), out = make_buffer(device, 16, "out");
+    const uint32_t words[2] = { 3, 4 };
+    put(stream, in, 0, words, sizeof words);
+    for (size_t i = 0; i < COUNT_OF(entries); i++) {
+        char source[1024];
+        snprintf(source, sizeof source,
+                 "struct int { double: u32, char: u32 }\n"
+                 "@group(0) @binding(0) var<storage, read> blockDim: array<u32>;\n"
+                 "@group(0) @binding(1) var<storage, read_write> gridDim: array<u32>;\n"
+                 "var<workgroup> CHAR_BIT: array<u32, 2>;\n"
+                 "fn blockIdx(errno: u32) -> u32 { let threadIdx = errno + 1u; let size_t = 2u; let float4 = threadIdx * size_t; return float4; }\n"
+                 "fn printf(half2: u32) -> u32 { var INFINITY = half2; return INFINITY; }\n"
+                 "@compute @workgroup_size(1) fn %s() { var long: int; long.double = blockIdx(blockDim[0]); long.char = printf(blockDim[1]);\n"
+                 "CHAR_BIT[1] = long.char; gridDim[0] = long.double; gridDim[1] = CHAR_BIT[1]; gridDim[2] = CHAR_BIT[0]; }\n",
+                 entries[i]);
+        fill_words(stream, out, 77);
+        OK(launch_io(stream, make_kernel(device, source), "", in, out, 1));
+        CHECK_EQ(get_word(stream, out, 0), 8);
+        CHECK_EQ(get_word(stream, out, 1), 4);
+        CHECK_EQ(get_word(stream, out, 2), 0);
+        CHECK_EQ(get_word(stream, out, 3), 77);
+    }
+}
+
+/* A compiler that may take it that loops end concludes that i < 10, and drops the check. Then the store is far outside. */
+TEST(kt_23_a_loop_that_does_not_end_leaves_memory_that_is_not_its_own_alone)
+{
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_kernel_desc desc = kernel_desc(IO
+        "@compute @workgroup_size(1) fn endless() { let i = I[0]; loop { if i < 10u { O[i] = 1u; break; } } O[i] = 2u; }", "endless");
+    if (device_info(device).capabilities & COMPUTE_CAPABILITY_TIME_LIMIT) {
+        desc.time_limit = 100 * MILLISECONDS;
+    } else if (runs_long(device, stream)) {
+        printf("  not tried: nothing would stop the kernel but the loss of the device\n");
+        return;
+    } else {
+        printf("  tried all the same: it leaves this one too\n");
+    }
+    enum { WORDS = 1200000 };
+    static uint32_t words[WORDS];
+    compute_kernel endless = make_kernel_from(device, &desc);
+    compute_buffer in = make_buffer(device, 4, "in"), out = make_buffer(device, 4 * WORDS, "out");
+    fill_words(stream, out, 5);
+    for (uint32_t inside = 0; inside < 2; inside++) {
+        put_word(stream, in, 0, inside ? 3 : 1000000);
+        compute_binding bindings[2] = { bind(0, in), bind_range(1, out, 256, 40) };
+        OK(launch(stream, endless, 1, bindings, 2));
+        compute_status settled = compute_stream_sync(stream, NULL, 0, 0, 30 * SECONDS, E);
+        OK(settled);
+        if (!inside && desc.time_limit) {
+            CHECK(claimed_by(out, 256, 40) != 0);
+            CHECK_EQ(root_info().status, COMPUTE_ERROR_TIME_LIMIT);
+        }
+        /* Whole again, so that it can be looked at. */
+        if (claimed_by(out, 256, 40)) {
+            compute_view range_of_it = range(out, 256, 40);
+            uint32_t word = 5;
+            OK(compute_stream_fill(stream, &range_of_it, &word, 4, E));
+        }
+        OK(get(stream, out, 0, words, sizeof words));
+        for (uint32_t i = 0; i < WORDS; i++) {
+            if (words[i] != 5) CHECK(inside && i == 64 + 3 && words[i] == 2);
+        }
+        CHECK_EQ(words[64 + 3], inside ? 2 : 5);
+    }
+}
+
 int main(int count, char **arguments)
 {
     begin(count, arguments);
     RUN(languages_are_found_and_included_files_are_asked_for_at_creation);
     RUN(an_included_file_that_is_not_there_says_which_and_why);
     RUN(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason);
+    RUN(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either);
+    RUN(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it);
+    RUN(kt_18_names_that_mean_something_in_the_target_language_are_names_like_others);
+    RUN(kt_23_a_loop_that_does_not_end_leaves_memory_that_is_not_its_own_alone);
     return finish();
 }

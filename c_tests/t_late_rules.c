@@ -177,6 +177,48 @@ TEST(t12_another_device_does_not_notice)
     CHECK_EQ(get_word(stream, out, 0), 8);
 }
 
+/* What the device is still at is written to for as long as it is, whatever has become of the handles. */
+TEST(t12_f7_memory_that_a_device_still_works_on_stays_until_the_work_has_run)
+{
+    enum { SIZE = 16 << 20 };
+    for (int round = 0; round < 4; round++) {
+        set_up_faulty();
+        compute_kernel heavy = make_kernel(device, IO "@compute @workgroup_size(64) fn heavy(" ID ") { var x = I[id.x % 1024u] + id.x;\n"
+            "for (var n = 0u; n < 4000u; n += 1u) { x = x * 1664525u + 1013904223u; } if id.x < arrayLength(&O) { O[id.x] = x; } }\n");
+        compute_buffer from = make_buffer(device, SIZE, "from"), to = make_buffer(device, SIZE, "to");
+        fill_words(stream, from, 1);
+        fill_words(stream, to, 2);
+        wait_for(stream);
+        OK(launch_io(stream, heavy, "", from, to, 4096));
+        OK(compute_stream_flush(stream, E));
+        if (round % 2) {
+            /* It is lost now, in the middle of that. */
+            compute_stream another = make_stream(device);
+            compute_view view = whole(in);
+            fail_next(COMPUTE_FAULT_LOST);
+            (void)compute_stream_fill(another, &view, "x", 1, NULL);
+            IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+            compute_stream_release(another);
+        }
+        compute_buffer_release(from);
+        compute_buffer_release(to);
+        (void)compute_device_cleanup(device, NULL);
+        compute_kernel_release(heavy);
+        compute_stream_release(stream);
+        compute_device_release(device);
+        /* Whoever gets the memory next writes over it. */
+        for (int i = 0; i < 8; i++) {
+            char *again = malloc(SIZE);
+            CHECK(again != NULL);
+            memset(again, 0xff, SIZE);
+            free(again);
+        }
+        usleep(20000);
+    }
+    set_up();
+    CHECK_EQ(get_word(stream, out, 5), 8);
+}
+
 TEST(t12_callbacks_still_fire_once_when_the_device_is_lost)
 {
     set_up_faulty();
@@ -377,6 +419,7 @@ int main(int argc, char **argv)
     RUN(t12_every_call_on_a_lost_device_answers_poisoned_with_the_first_cause);
     RUN(t12_queries_and_releases_work_on_a_lost_device_and_a_new_one_opens);
     RUN(t12_another_device_does_not_notice);
+    RUN(t12_f7_memory_that_a_device_still_works_on_stays_until_the_work_has_run);
     RUN(t12_callbacks_still_fire_once_when_the_device_is_lost);
     RUN(mem_04_out_of_memory_is_not_what_a_lost_device_answers);
     RUN(t13_a_late_failure_claims_the_outputs_of_accepted_work);

@@ -160,7 +160,7 @@ unsafe fn read_constants(desc: &compute_kernel_desc) -> Result<Vec<Constant>, Co
                     COMPUTE_CONSTANT_U64 => Number::Uint(constant.integer),
                     other => {
                         return refuse!(
-                            COMPUTE_ERROR_INVALID_ARGUMENT,
+                            COMPUTE_ERROR_INVALID_ENUM,
                             "the kind {other} of the constant `{name}` is none that there is"
                         );
                     }

@@ -119,6 +119,7 @@ impl OwnKernels {
         if let Some(kernel) = slot.get() {
             return Ok(Arc::clone(kernel));
         }
+        host_memory(TO_COMPILE)?;
         let internal = |found: compute_hal::kernel::Diagnostics| DeviceError::Internal(found.text);
         let entry = Module::parse(&Source::wgsl(source)).and_then(|module| module.entry_point(None, &[])).map_err(internal)?;
         let kernel = Arc::new(compile(&CompileRequest {
@@ -131,6 +132,18 @@ impl OwnKernels {
         })?);
         Ok(Arc::clone(slot.get_or_init(|| kernel)))
     }
+}
+
+/// What making one of these kernels takes of the host's memory, in all and more than enough.
+const TO_COMPILE: usize = 1 << 20;
+
+/// Whether the host has so many bytes now. naga and wgpu end the process where there are none, so whoever is about to need them asks first.
+fn host_memory(bytes: usize) -> Result<(), DeviceError> {
+    let mut asked = Vec::<u8>::new();
+    asked.try_reserve_exact(bytes).map_err(|_| DeviceError::OutOfMemory { asked: bytes as u64, free: 0 })?;
+    // Else the compiler may leave both the asking and the giving back out.
+    std::hint::black_box(&asked);
+    Ok(())
 }
 
 /// A grid of at least so many invocations.
