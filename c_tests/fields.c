@@ -614,18 +614,18 @@ TEST(thr_03_a_thread_that_is_not_the_main_one_may_do_everything)
 TEST(mem_09_uploads_do_not_pile_up)
 {
     set_up();
-    enum { ROOM = 65536 };
+    enum { ROOM = 65536, WRITES = 100000 };
     static unsigned char bytes[ROOM];
     compute_buffer buffer = make_buffer(device, ROOM, "target");
     compute_view view = whole(buffer);
     long before = rss_kib();
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < WRITES; i++) {
         memset(bytes, i & 0xff, 16);
         OK(compute_stream_write(stream, &view, bytes, ROOM, E));
     }
     CHECK(rss_kib() - before < 256 * 1024);
     OK(compute_stream_read(stream, &view, bytes, ROOM, E));
-    CHECK_EQ(bytes[0], 19999 & 0xff);
+    CHECK_EQ(bytes[0], (WRITES - 1) & 0xff);
 }
 
 int main(int argc, char **argv)
