@@ -345,9 +345,7 @@ impl Recorder {
                 }
                 (_, Some((chunk, start))) => {
                     let Some(chunk) = self.batch.uniforms.get(*chunk) else { continue };
-                    if self.keeps {
-                        holds.push(own_id(chunk.id));
-                    }
+                    holds.push(own_id(chunk.id));
                     binding(&chunk.buffer, if slot.dynamic { 0 } else { *start }, slot.least.next_multiple_of(4))
                 }
                 (_, None) => continue,
@@ -357,9 +355,7 @@ impl Recorder {
         if let (Some(slice), Some(Some((chunk, _)))) = (kernel.slice, placed.last())
             && let Some(chunk) = self.batch.uniforms.get(*chunk)
         {
-            if self.keeps {
-                holds.push(own_id(chunk.id));
-            }
+            holds.push(own_id(chunk.id));
             entries.push(wgpu::BindGroupEntry { binding: slice, resource: binding(&chunk.buffer, 0, BLOCK) });
         }
         if let (Some(slot), Some((id, buffer))) = (kernel.record, &self.record) {

@@ -85,6 +85,15 @@ impl Shared {
         DeviceError::Lost(cause)
     }
 
+    /// Lets go of bind groups that hold a block or kernel that is gone, or a chunk of uniform bytes ([`own_id`](crate::batch::own_id)).
+    pub(crate) fn forget(&self, id: u64) {
+        let lane = self.lane.lock().upgrade();
+        if let Some(lane) = lane {
+            lane.forget(id);
+        }
+        self.kept_groups.lock().forget(id);
+    }
+
     pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
         self.kernels.read().get(&id.0).cloned().ok_or_else(|| DeviceError::Internal(format!("no such kernel: {id:?}")))
     }
@@ -212,14 +221,6 @@ impl WgpuDevice {
     pub(crate) fn shared_for_test(&self) -> &Shared {
         &self.shared
     }
-
-    fn forget(&self, id: u64) {
-        let lane = self.shared.lane.lock().upgrade();
-        if let Some(lane) = lane {
-            lane.forget(id);
-        }
-        self.shared.kept_groups.lock().forget(id);
-    }
 }
 
 impl Device for WgpuDevice {
@@ -243,7 +244,7 @@ impl Device for WgpuDevice {
 
     fn free(&self, memory: MemoryId) {
         if self.shared.memory.free(memory) {
-            self.forget(memory.0);
+            self.shared.forget(memory.0);
         }
     }
 
@@ -301,7 +302,7 @@ impl Device for WgpuDevice {
     fn drop_kernel(&self, kernel: KernelId) {
         let gone = self.shared.kernels.write().remove(&kernel.0);
         if gone.is_some() {
-            self.forget(kernel.0);
+            self.shared.forget(kernel.0);
         }
     }
 

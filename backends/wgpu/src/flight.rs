@@ -9,11 +9,11 @@ use compute_hal::movers::copy;
 use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
 
-use crate::batch::{Batch, Landing, Told};
+use crate::batch::{Batch, Landing, Told, own_id};
 use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
 use crate::sending::AGE;
-use crate::staging::{Download, MAPPED, map};
+use crate::staging::{Download, MAPPED, WAITING, map};
 
 /// How long the queue's thread sleeps at most: a fault may be told to nobody.
 const SLEEP: Duration = Duration::from_millis(500);
@@ -53,8 +53,10 @@ impl Sent {
         Some(DeviceError::Driver { call: "submit", code: 0, name: refused.name.into(), message: refused.message })
     }
 
+    /// Whether the device is done with it and all that is told of its end was told. Of a batch that is over before all of this was asked for, one thread may tell of the
+    /// whole while another one is yet to tell of its memory.
     fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+        self.over.load(Ordering::Acquire) && self.load.as_ref().is_none_or(Load::is_answered)
     }
 }
 
@@ -65,6 +67,14 @@ struct Load {
     uniforms: Vec<Arc<AtomicU64>>,
     downloads: Vec<Arc<AtomicU64>>,
     refused: Vec<Refused>,
+}
+
+impl Load {
+    /// Whether it is known of all memory if it could be mapped.
+    fn is_answered(&self) -> bool {
+        let mut all = self.uploads.iter().chain(&self.uniforms).chain(&self.downloads);
+        all.all(|state| state.load(Ordering::Acquire) != WAITING)
+    }
 }
 
 pub(crate) type Wake = Box<dyn FnOnce() + Send>;
@@ -121,6 +131,8 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         if shared.loses_reads.load(Ordering::Relaxed) {
             load.batch.downloads.iter().for_each(|chunk| chunk.buffer.destroy());
         }
+        #[cfg(test)]
+        crate::staging::be_tardy();
         let tell = Arc::clone(&over);
         shared.gpu.when_done(move || tell.store(true, Ordering::Release));
         (index, load)
@@ -400,7 +412,10 @@ impl Progress {
             shared.staging.give_upload(chunk, mapped(state));
         }
         for (chunk, state) in batch.uniforms.into_iter().zip(&uniforms) {
-            shared.staging.give_uniform(chunk, mapped(state));
+            let id = chunk.id;
+            if !shared.staging.give_uniform(chunk, mapped(state)) {
+                shared.forget(own_id(id));
+            }
         }
         for (chunk, state) in batch.downloads.into_iter().zip(&downloads) {
             if mapped(state) {

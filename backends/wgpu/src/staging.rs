@@ -110,16 +110,18 @@ impl Staging {
         Ok(Uniform { id, staging: buffer.clone(), buffer, size, used: 0, kept: Some((kept, 0)) })
     }
 
-    pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) {
+    /// Takes a chunk back, mapped again or lost. Whether it is kept: if not, bind groups that are kept still hold it, and are of no more use.
+    ///
+    /// It is not destroyed: wgpu would wait for every thread that is inside a poll, and every other call would wait for that.
+    #[must_use]
+    pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) -> bool {
         let mut kept = self.uniforms.lock();
-        if mapped && kept.len() < UNIFORMS_KEPT {
+        let keeps = mapped && kept.len() < UNIFORMS_KEPT;
+        if keeps {
             chunk.used = 0;
             kept.push(chunk);
-            return;
         }
-        drop(kept);
-        // Bind groups that are kept would hold it; none of them is used again, as its id is not.
-        chunk.buffer.destroy();
+        keeps
     }
 
     /// A chunk for reads with room for `size` bytes, at most [`DOWNLOAD_MOST`].
@@ -232,10 +234,25 @@ fn write(buffer: &wgpu::Buffer, start: u64, lead: u64, size: u64, bytes: &[u8]) 
 pub(crate) fn map(buffer: &wgpu::Buffer, mode: wgpu::MapMode) -> Arc<AtomicU64> {
     let state = Arc::new(AtomicU64::new(WAITING));
     let told = Arc::clone(&state);
-    buffer.map_async(mode, .., move |answer| told.store(if answer.is_ok() { MAPPED } else { FAILED }, Ordering::Release));
+    buffer.map_async(mode, .., move |answer| {
+        #[cfg(test)]
+        be_tardy();
+        told.store(if answer.is_ok() { MAPPED } else { FAILED }, Ordering::Release);
+    });
     state
 }
 
-const WAITING: u64 = 0;
+/// Whoever tells that memory is mapped takes his time over it.
+#[cfg(test)]
+pub(crate) static TARDY: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+#[cfg(test)]
+pub(crate) fn be_tardy() {
+    if TARDY.load(Ordering::Relaxed) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+pub(crate) const WAITING: u64 = 0;
 pub(crate) const MAPPED: u64 = 1;
 const FAILED: u64 = 2;

@@ -1,6 +1,9 @@
 //! What only the inside can bring about: a batch that the driver refuses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
 use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, GraphRequest, Grid, HostTarget, KernelId, LateCause,
@@ -10,6 +13,7 @@ use compute_hal::{
 use crate::device::WgpuDevice;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
+use crate::staging::TARDY;
 use crate::{WgpuDriver, driver};
 
 fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
@@ -78,6 +82,41 @@ fn t13_reads_whose_memory_cannot_be_mapped_fail_late_and_move_nothing() {
         assert_eq!(queue.wait(3, None).unwrap(), Waited::Done);
         assert_eq!(bytes(&target), [7; 64]);
         assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn t13_a_read_whose_end_is_told_before_its_memory_is_does_not_fail() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.write(1, block, &[7; 64]).unwrap();
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        TARDY.store(true, Ordering::Relaxed);
+        // Of those who look, one is about to tell of the memory while another tells of the batch.
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        queue.wait(Position::MAX, Some(Duration::ZERO)).unwrap();
+                    }
+                });
+            }
+            for at in 2..12 {
+                let target = fives();
+                queue.read(at, block, target.clone()).unwrap();
+                assert_eq!(queue.wait(at, None).unwrap(), Waited::Done);
+                let (late, read) = (queue.take_late(), bytes(&target));
+                if !late.is_empty() || read != [7; 64] {
+                    over.store(true, Ordering::Relaxed);
+                    panic!("{late:?}, read {read:?}");
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        TARDY.store(false, Ordering::Relaxed);
     });
 }
 
