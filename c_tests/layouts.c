@@ -435,6 +435,8 @@ TEST(t1_a_row_behind_many_in_claimed_bytes_keeps_what_was_written)
     const int64_t packed[2] = { WIDTH, 1 }, apart[2] = { PITCH, 1 };
     compute_buffer buffer = used_buffer(1 << 20, 0);
     for (int i = 0; i < ROWS * WIDTH; i++) host[i] = (unsigned char)(i % 251 + 1);
+    /* A part of the row holds something already. */
+    put(stream, buffer, LAST + WIDTH / 2, host, WIDTH / 2);
     compute_view claimed = range(buffer, 0, LAST), rows = range(buffer, 0, LAST + WIDTH);
     IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_stream_write(stream, &claimed, NULL, LAST, E));
     compute_strided_desc desc = strided(2, shape, 1, packed, apart);

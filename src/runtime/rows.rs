@@ -110,7 +110,7 @@ pub(crate) fn written(touch: &Touch<'_>, map: &mut Map) {
         let gap = map.unwritten_in(start..end).next();
         let Some(gap) = gap else { break };
         start = gap.end;
-        if next(touch, rows, gap.start) == Some(gap.clone()) {
+        if next(touch, rows, gap.start).is_some_and(|part| part.start == gap.start && part.end >= gap.end) {
             map.filled(gap);
         }
     }

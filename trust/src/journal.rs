@@ -1,7 +1,6 @@
 //! T13: accepted work that can still fail, in one order over streams and devices, and what may derive from it.
 
 use crate::ranges::Bytes;
-use crate::room::room;
 use crate::{About, Buffer, Failure, Map, NoMemory, Skip};
 use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
@@ -142,9 +141,6 @@ enum State {
     /// It failed, or used claimed bytes and can fail no more: what it may have written is claimed, and stays so.
     Over,
 }
-
-/// How many marks of a buffer are looked at to find older ones that they overtake.
-const NEWER: usize = 64;
 
 /// What else happens to claims in the one order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -342,24 +338,26 @@ impl Journal {
     /// Drops the marks that newer ones of their bytes overtake, with no work on the buffer between them: a loop of refusals while some work
     /// cannot retire must not take more memory with every round (T3). Without memory to look they stay.
     fn drop_overtaken(&mut self) {
-        let mut newer: HashMap<u64, SmallVec<[(Range<u64>, Mark); 4]>> = HashMap::new();
+        // Of each byte the newest mark counts, but that only a claim overtakes a claim.
+        let (mut newer, mut claims) = (Bytes::default(), Bytes::default());
         for slot in self.slots.iter_mut().rev() {
             match slot {
                 Slot::Work { entry, .. } => {
-                    entry.reads.iter().chain(&entry.writes).for_each(|touch| _ = newer.remove(&touch.buffer.id));
+                    for touch in entry.reads.iter().chain(&entry.writes) {
+                        newer.forget(touch.buffer.id);
+                        claims.forget(touch.buffer.id);
+                    }
                 }
                 Slot::Mark { buffer, range, kind } => {
-                    if newer.try_reserve(1).is_err() {
-                        break;
-                    }
-                    let newer = newer.entry(*buffer).or_default();
-                    let overtakes = |(other, how): &(Range<u64>, Mark)| {
-                        other.start <= range.start && range.end <= other.end && (*how == Mark::Claim || *kind != Mark::Claim)
-                    };
-                    if newer.iter().any(overtakes) {
+                    let overtaking = if *kind == Mark::Claim { &mut claims } else { &mut newer };
+                    if overtaking.contains(*buffer, range) {
                         *range = 0..0;
-                    } else if newer.len() < NEWER && room(newer, 1).is_ok() {
-                        newer.push((range.clone(), *kind));
+                        continue;
+                    }
+                    // What cannot be remembered overtakes nothing.
+                    let _ = newer.add_exactly(*buffer, range);
+                    if *kind == Mark::Claim {
+                        let _ = claims.add_exactly(*buffer, range);
                     }
                 }
             }

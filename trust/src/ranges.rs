@@ -1,7 +1,7 @@
 //! Sets of bytes, as the journal's walks need them. Where memory for an exact set cannot be had they become larger, never smaller.
 
 use crate::NoMemory;
-use crate::room::room;
+use crate::room::{granted, room};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,6 +31,11 @@ impl Ranges {
         }
         self.ranges.drain(near.clone());
         self.ranges.insert(near.start, (range.start, range.end));
+    }
+
+    fn contains(&self, range: &Range<u64>) -> bool {
+        let first = self.ranges.partition_point(|&(_, end)| end < range.end);
+        self.ranges.get(first).is_some_and(|&(start, _)| start <= range.start)
     }
 
     fn remove(&mut self, range: &Range<u64>) {
@@ -76,6 +81,25 @@ impl Bytes {
         if !range.is_empty() {
             self.buffers.entry(buffer).or_default().add(range.clone());
         }
+    }
+
+    /// As [`Self::add`], but nothing where there is no memory for exactly that.
+    pub(crate) fn add_exactly(&mut self, buffer: u64, range: &Range<u64>) -> Result<(), NoMemory> {
+        granted()?;
+        self.buffers.try_reserve(1).map_err(|_| NoMemory)?;
+        let ranges = self.buffers.entry(buffer).or_default();
+        room(&mut ranges.ranges, 1)?;
+        ranges.add(range.clone());
+        Ok(())
+    }
+
+    pub(crate) fn contains(&self, buffer: u64, range: &Range<u64>) -> bool {
+        self.buffers.get(&buffer).is_some_and(|ranges| ranges.contains(range))
+    }
+
+    /// Takes out all of an allocation.
+    pub(crate) fn forget(&mut self, buffer: u64) {
+        self.buffers.remove(&buffer);
     }
 
     pub(crate) fn remove(&mut self, buffer: u64, range: &Range<u64>) {

@@ -143,6 +143,21 @@ fn t13_what_work_wrote_over_its_zeros_stays_with_the_failure_that_it_used() {
 }
 
 #[test]
+fn t3_refusals_of_many_rows_keep_no_more_marks_with_each_round() {
+    let (mut journal, untouched, broken) = (Journal::new(), refusal(), failure());
+    journal.record(entry(1, 1, true, &[], &[touch(1, 0..4000, true)]));
+    for round in 0..100 {
+        for row in 0..256 {
+            journal.claimed(1, row * 10..row * 10 + 4, if row % 8 == 7 { &untouched } else { &broken });
+        }
+        assert!(journal.slots.len() < 1500, "{round}: {}", journal.slots.len());
+    }
+    let late = journal.fail(1, 1, &failure());
+    let beneath = late.iter().filter(|claim| claim.beneath).count();
+    assert_eq!((late.len() - beneath, beneath), (256, 32), "what lies between the rows; the rows that may be reinstated");
+}
+
+#[test]
 fn t2_bytes_that_were_covered_twice_are_uncovered_by_one_reinstatement() {
     let (mut journal, untouched) = (Journal::new(), refusal());
     journal.record(entry(1, 1, true, &[], &[touch(1, 0..10, true)]));
