@@ -56,6 +56,9 @@ pub(crate) struct Submit {
     pub(crate) stamp: bool,
 }
 
+/// Two cache lines, which processors fetch together, are what it is aligned to: of two queues that different threads launch on neither is to write where the other
+/// reads.
+#[repr(align(128))]
 pub(crate) struct Lane {
     pub(crate) id: QueueId,
     pub(crate) shared: Arc<Shared>,

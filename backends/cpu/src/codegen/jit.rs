@@ -26,25 +26,29 @@ use super::symbols::Symbol;
 /// The generated function: runs the workgroup with these ids.
 pub(super) type Entry = unsafe extern "C" fn(*const Context, u32, u32, u32);
 
-/// Machine code, freed when dropped.
-pub(super) struct Code {
-    module: Option<Box<JITModule>>,
-    pub(super) entry: Entry,
-    pub(super) size: usize,
-    /// Read by the code.
-    _tables: Vec<Table>,
-}
+/// A module whose memory is freed when it is dropped, which Cranelift leaves to its user: also when what was to be made of it fails.
+struct Owned(Option<Box<JITModule>>);
 
 // SAFETY: the module is only kept to free its memory; nothing of it is used through a shared reference.
-unsafe impl Sync for Code {}
+unsafe impl Sync for Owned {}
 
-impl Drop for Code {
+impl Drop for Owned {
     fn drop(&mut self) {
-        if let Some(module) = self.module.take() {
-            // SAFETY: whoever drops the code vouches that nothing runs it, and `entry` goes with it.
+        if let Some(module) = self.0.take() {
+            // SAFETY: whoever drops it vouches that nothing runs its code.
             unsafe { module.free_memory() }
         }
     }
+}
+
+/// Machine code, freed when dropped. Whoever drops it vouches that nothing runs it; `entry` goes with it.
+pub(super) struct Code {
+    pub(super) entry: Entry,
+    pub(super) size: usize,
+    /// Where it lies.
+    _module: Owned,
+    /// Read by the code.
+    _tables: Vec<Table>,
 }
 
 /// What is translated.
@@ -123,7 +127,9 @@ fn ours(relocation: &FinalizedMachReloc, function: &ir::Function) -> Option<Relo
 
 /// Makes code executable.
 pub(super) fn load(artifact: Artifact, name: &str) -> Result<Code> {
-    let mut jit = JITModule::new(JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names()));
+    let module = JITModule::new(JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names()));
+    let mut module = Owned(Some(Box::new(module)));
+    let Some(jit) = &mut module.0 else { return Err(Stop::bug("a module that is gone")) };
     let signature = signature(jit.isa().default_call_conv());
     let declared = jit.declare_function(name, Linkage::Export, &signature);
     let id = declared.map_err(|e| Stop::bug(format!("declaration: {e}")))?;
@@ -134,7 +140,7 @@ pub(super) fn load(artifact: Artifact, name: &str) -> Result<Code> {
     let pointer = jit.get_finalized_function(id);
     // SAFETY: the code was made as a function of this very signature, with the calling convention of C.
     let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
-    Ok(Code { module: Some(Box::new(jit)), entry, size: code.len(), _tables: artifact.tables })
+    Ok(Code { entry, size: code.len(), _module: module, _tables: artifact.tables })
 }
 
 /// The one of [`Entry`].
