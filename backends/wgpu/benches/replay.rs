@@ -1,5 +1,6 @@
-//! What a replay costs beside wgpu by hand: the same chain of launches, encoded each time with bind groups that are kept, submitted and waited for. Both in one run, taking
-//! turns; medians and the fastest run of wall clock and of processor time of the whole process, and their ratios. By adapter.
+//! What a replay, and the same launches one by one, cost beside wgpu by hand: the same chain of launches, encoded each time with bind groups that are kept, submitted and
+//! waited for. All in one run, taking turns; medians and the fastest run of wall clock, of processor time of the whole process, and of processor time of the caller until its
+//! last call returned, and their ratios. By adapter.
 //!
 //! ```text
 //! cargo bench -p compute-wgpu --bench replay [-- LAUNCHES [RUNS]]     (default 1000, 41)
@@ -19,7 +20,7 @@ use common::Bench;
 use compute_hal::kernel::lower::Lowering;
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
-use compute_hal::{Binding, CompileRequest, CompileSource, GraphRequest, Grid, Launch, Node, NodeWork, Waited};
+use compute_hal::{Binding, CompileRequest, CompileSource, GraphRequest, Grid, KernelId, Launch, Node, NodeWork, Waited};
 use compute_wgpu::WgpuDriver;
 
 const KERNEL: &str = "@group(0) @binding(0) var<storage, read_write> old: array<u32>;
@@ -76,7 +77,8 @@ impl Raw {
         Self { device, queue, pipeline, groups }
     }
 
-    fn run(&self, launches: usize) {
+    fn run(&self, launches: usize) -> f64 {
+        let before = caller_time();
         let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         pass.set_pipeline(&self.pipeline);
@@ -86,14 +88,18 @@ impl Raw {
         }
         drop(pass);
         let index = self.queue.submit([encoder.finish()]);
+        let called = caller_time() - before;
         self.device.poll(wgpu::PollType::Wait { submission_index: Some(index), timeout: None }).unwrap();
+        called
     }
 }
 
-/// A chain as a graph.
+/// A chain as a graph, and as launches.
 struct Ours {
     bench: Bench,
     graph: compute_hal::GraphId,
+    kernel: KernelId,
+    bindings: [[Binding<'static>; 2]; 2],
     first: compute_hal::Region,
 }
 
@@ -116,28 +122,51 @@ impl Ours {
             })
             .collect();
         let graph = bench.device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "chain" }).unwrap();
-        Self { bench, graph, first: blocks[launches % 2] }
+        Self { bench, graph, kernel, bindings, first: blocks[launches % 2] }
     }
 
-    fn run(&mut self) {
+    fn replay(&mut self) -> f64 {
+        let before = caller_time();
         let at = self.bench.at();
         self.bench.queue.replay(at, self.graph).unwrap();
+        self.bench.queue.submit().unwrap();
+        let called = caller_time() - before;
         assert_eq!(self.bench.queue.wait(at, None).unwrap(), Waited::Done);
+        called
+    }
+
+    fn launch(&mut self, launches: usize) -> f64 {
+        let before = caller_time();
+        for index in 0..launches {
+            let (kernel, bindings) = (self.kernel, &self.bindings[index % 2][..]);
+            let launch = Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 };
+            self.bench.queue.launch(self.bench.last + 1, &launch).unwrap();
+            self.bench.last += 1;
+        }
+        self.bench.queue.submit().unwrap();
+        let called = caller_time() - before;
+        assert_eq!(self.bench.queue.wait(self.bench.last, None).unwrap(), Waited::Done);
+        called
     }
 }
 
-/// Nanoseconds that the whole process has used.
-fn processor_time() -> f64 {
+fn clock(which: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is writable.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(which, &mut time) };
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-fn measure(work: impl FnOnce()) -> [f64; 2] {
-    let (wall, processor) = (Instant::now(), processor_time());
-    work();
-    [wall.elapsed().as_nanos() as f64, processor_time() - processor]
+/// Nanoseconds that this thread has used.
+fn caller_time() -> f64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Wall clock, processor time of the whole process, and what the work says of its calls.
+fn measure(work: impl FnOnce() -> f64) -> [f64; 3] {
+    let (wall, processor) = (Instant::now(), clock(libc::CLOCK_PROCESS_CPUTIME_ID));
+    let called = work();
+    [wall.elapsed().as_nanos() as f64, clock(libc::CLOCK_PROCESS_CPUTIME_ID) - processor, called]
 }
 
 fn median(values: &mut [f64]) -> f64 {
@@ -155,28 +184,30 @@ fn main() {
     let (launches, runs) = (numbers.next().unwrap_or(1000), numbers.next().unwrap_or(41));
     for (index, name) in common::adapters() {
         let (raw, mut ours) = (Raw::open(&name), Ours::open(index, launches));
-        let mut found = [[vec![], vec![]], [vec![], vec![]]];
+        let mut found: [[Vec<f64>; 3]; 3] = Default::default();
         for run in 0..runs + 5 {
-            let both = [measure(|| raw.run(launches)), measure(|| ours.run())];
+            let times = [measure(|| raw.run(launches)), measure(|| ours.replay()), measure(|| ours.launch(launches))];
             if run >= 5 {
-                both.iter()
-                    .zip(&mut found)
-                    .for_each(|(times, all)| times.iter().zip(all).for_each(|(time, all)| all.push(*time)));
+                times.iter().flatten().zip(found.iter_mut().flatten()).for_each(|(time, all)| all.push(*time));
             }
         }
         // An odd number of launches leaves the sum in the other block.
         let word = ours.bench.read(ours.first)[..4].try_into().map(u32::from_le_bytes).unwrap();
-        let expected = if launches.is_multiple_of(2) { launches * (runs + 5) } else { launches };
+        let expected = 2 * launches * (runs + 5);
         assert!(word as usize == expected || !launches.is_multiple_of(2), "{word} instead of {expected}");
-        println!("{name}, {launches} launches of a chain, waited for, ns each, {runs} runs; processor time in brackets:");
+        println!(
+            "{name}, {launches} launches of a chain, waited for, ns each, {runs} runs: wall clock, (processor time), [the caller's until its last call returned]"
+        );
         for (kind, pick) in [("median", median as fn(&mut [f64]) -> f64), ("fastest", fastest)] {
-            let [[raw_wall, raw_processor], [our_wall, our_processor]] =
-                found.each_mut().map(|kinds| kinds.each_mut().map(|all| pick(all) / launches as f64));
-            let ratios = (our_wall / raw_wall, our_processor / raw_processor);
-            println!(
-                "  {kind}: by hand {raw_wall:.0} ({raw_processor:.0}), replayed {our_wall:.0} ({our_processor:.0}), ratio {:.2} ({:.2}); target 1.2",
-                ratios.0, ratios.1
-            );
+            let [raw, replay, launch] = found.each_mut().map(|kinds| kinds.each_mut().map(|all| pick(all) / launches as f64));
+            println!("  {kind}: by hand {:.0} ({:.0}) [{:.0}]", raw[0], raw[1], raw[2]);
+            for (what, [wall, processor, called]) in [("replayed", replay), ("launched", launch)] {
+                let ratios = [wall / raw[0], processor / raw[1], called / raw[2]];
+                println!(
+                    "    {what} {wall:.0} ({processor:.0}) [{called:.0}], ratios {:.2} ({:.2}) [{:.2}]; target 1.2",
+                    ratios[0], ratios[1], ratios[2]
+                );
+            }
         }
     }
 }

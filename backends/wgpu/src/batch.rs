@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use compute_hal::kernel::lower::Reports;
 use compute_hal::{DeviceError, HostTarget, Position};
+use smallvec::SmallVec;
 
 use crate::commands::{Command, Commands, Groupings};
 use crate::device::Shared;
 use crate::errors::{device_error, scoped};
 use crate::groups::Groups;
 use crate::kernel::Kernel;
+use crate::launches::FEW;
 use crate::memory::{Block, Span, create};
 use crate::slices::BLOCK;
 use crate::staging::{DOWNLOAD_MOST, Download, Uniform, Upload};
@@ -120,6 +122,9 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) const WHOLE: Self = Self { block: Vec::new(), first: true, last: true };
 }
+
+/// Chunk and offset of each uniform of a launch.
+type Placed = SmallVec<[Option<(usize, u64)>; FEW]>;
 
 /// The number of a chunk of uniform bytes, apart from those of blocks and kernels.
 pub(crate) fn own_id(chunk: u64) -> u64 {
@@ -280,16 +285,11 @@ impl Recorder {
     }
 
     /// Puts uniform bytes in their place, and finds out what the bind group is known by. The answer: chunk and offset of each uniform.
-    fn place(
-        &mut self,
-        shared: &Shared,
-        kernel: &Kernel,
-        resources: &[Resource<'_>],
-    ) -> Result<Vec<Option<(usize, u64)>>, DeviceError> {
+    fn place(&mut self, shared: &Shared, kernel: &Kernel, resources: &[Resource<'_>]) -> Result<Placed, DeviceError> {
         self.key.clear();
         self.offsets.clear();
         self.key.push(kernel.id);
-        let mut placed = Vec::with_capacity(resources.len());
+        let mut placed = Placed::new();
         for (slot, resource) in kernel.slots.iter().zip(resources) {
             let (chunk, start) = match resource {
                 Resource::Storage { block, offset, size } => {

@@ -51,6 +51,18 @@ impl Commands {
         self.list.len()
     }
 
+    /// How many fit without more memory.
+    pub(crate) fn room(&self) -> usize {
+        self.list.capacity()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.offsets.clear();
+        self.immediates.clear();
+        self.work = 0;
+    }
+
     /// How many commands wgpu will get.
     pub(crate) fn work(&self) -> usize {
         self.work
@@ -105,7 +117,7 @@ impl Commands {
     /// Some of the commands as wgpu takes them. Behind them the host sees what is in the buffers of `shown`. To be called in a scope.
     pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>, shown: &[wgpu::Buffer]) -> wgpu::CommandBuffer {
         let encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
-        let mut encoding = Encoding { pass: None, pipeline: None, encoder };
+        let mut encoding = Encoding { pass: None, pipeline: None, group: None, encoder };
         encoding.add(self, which);
         encoding.show(shown);
         encoding.finish()
@@ -113,16 +125,18 @@ impl Commands {
 }
 
 /// Commands as they become wgpu's. Launches that follow each other share a pass.
-struct Encoding {
+struct Encoding<'c> {
     /// Goes before its encoder.
     pass: Option<wgpu::ComputePass<'static>>,
     /// The kernel that the pass has set.
     pipeline: Option<u64>,
+    /// And the bind group, with its offsets.
+    group: Option<(&'c wgpu::BindGroup, &'c [u32])>,
     encoder: wgpu::CommandEncoder,
 }
 
-impl Encoding {
-    fn add(&mut self, commands: &Commands, which: Range<usize>) {
+impl<'c> Encoding<'c> {
+    fn add(&mut self, commands: &'c Commands, which: Range<usize>) {
         for (_, command) in commands.list.get(which).unwrap_or_default() {
             match command {
                 Command::Launch { kernel, group, offsets, immediates, grid } => {
@@ -142,15 +156,19 @@ impl Encoding {
         }
     }
 
-    fn launch(&mut self, kernel: &Kernel, group: &wgpu::BindGroup, offsets: &[u32], immediates: &[u8], grid: &Groupings) {
+    fn launch(&mut self, kernel: &Kernel, group: &'c wgpu::BindGroup, offsets: &'c [u32], immediates: &[u8], grid: &Groupings) {
         let pass = self.pass.get_or_insert_with(|| {
             let descriptor = wgpu::ComputePassDescriptor { label: None, timestamp_writes: None };
             self.encoder.begin_compute_pass(&descriptor).forget_lifetime()
         });
         if self.pipeline.replace(kernel.id) != Some(kernel.id) {
             pass.set_pipeline(&kernel.pipeline);
+            // Each kernel has a layout of its own, so that no group is for two.
+            self.group = None;
         }
-        pass.set_bind_group(0, group, offsets);
+        if self.group.replace((group, offsets)) != Some((group, offsets)) {
+            pass.set_bind_group(0, group, offsets);
+        }
         if !immediates.is_empty() {
             pass.set_immediates(0, immediates);
         }
@@ -164,6 +182,7 @@ impl Encoding {
     fn outside(&mut self) -> &mut wgpu::CommandEncoder {
         self.pass = None;
         self.pipeline = None;
+        self.group = None;
         &mut self.encoder
     }
 

@@ -1,6 +1,5 @@
 //! The device: its tables, its queue, its fault.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -14,7 +13,7 @@ use crate::gpu::Gpu;
 use crate::graph::Graph;
 use crate::groups::Groups;
 use crate::kernel::{Artifact, Compiler, Kernel};
-use crate::memory::Memory;
+use crate::memory::{Ids, Memory};
 use crate::moves::{Own, OwnKernels};
 use crate::passthrough;
 use crate::queue::{Lane, WgpuQueue};
@@ -32,8 +31,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     pub(crate) staging: Staging,
     pub(crate) stamps: Stamps,
-    kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
-    graphs: RwLock<HashMap<u64, Arc<Graph>>>,
+    kernels: RwLock<Ids<u64, Arc<Kernel>>>,
+    graphs: RwLock<Ids<u64, Arc<Graph>>>,
     /// Bind groups of graphs' nodes, by what they bind.
     pub(crate) kept_groups: Mutex<Groups>,
     own: OwnKernels,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use compute_hal::movers::copy;
@@ -98,6 +98,8 @@ struct Flight {
 pub(crate) struct Progress {
     completed: AtomicU64,
     flight: Mutex<Flight>,
+    /// How many batches are in it: each launch asks.
+    count: AtomicUsize,
     /// Completion, to those who wait for it.
     told: Condvar,
     /// Something to do, to the queue's thread.
@@ -245,6 +247,7 @@ impl Progress {
         let mut flight = self.flight.lock();
         flight.open = false;
         flight.entries.push_back(Entry { last, sent: None });
+        self.count.store(flight.entries.len(), Ordering::Release);
     }
 
     /// The batch that was expected last was sent.
@@ -328,6 +331,7 @@ impl Progress {
         let _one = self.ending.lock();
         let mut flight = self.flight.lock();
         let entries = std::mem::take(&mut flight.entries);
+        self.count.store(0, Ordering::Release);
         let due = self.reach(&mut flight, Position::MAX);
         drop(flight);
         // wgpu's objects are dropped with no lock held.
@@ -361,7 +365,7 @@ impl Progress {
 
     /// Batches that were sent, or are just being sent, and not ended.
     pub(crate) fn under_way(&self) -> usize {
-        self.flight.lock().entries.len()
+        self.count.load(Ordering::Acquire)
     }
 
     /// Does the host's part of every batch that is over, in order. Who wants to know is in the answer: to be called with no lock held.
@@ -382,6 +386,7 @@ impl Progress {
             }
             let mut flight = self.flight.lock();
             let Some(entry) = flight.entries.pop_front() else { return due };
+            self.count.store(flight.entries.len(), Ordering::Release);
             due.append(&mut self.reach(&mut flight, entry.last));
         }
     }
@@ -407,6 +412,7 @@ impl Progress {
         if let Some(newest) = refused.iter().map(|refused| refused.position).max() {
             self.refused.store(newest, Ordering::Release);
         }
+        shared.staging.give_list(batch.commands);
         batch.seen.into_iter().for_each(|seen| shared.stamps.give(seen.clock));
         for (chunk, state) in batch.uploads.into_iter().zip(&uploads) {
             shared.staging.give_upload(chunk, mapped(state));

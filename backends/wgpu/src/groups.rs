@@ -1,6 +1,6 @@
 //! Bind groups by what they bind: making one is most of the cost of a launch.
 
-use std::collections::HashMap;
+use crate::memory::Ids;
 
 /// Groups that are kept; at more, all go.
 const MOST: usize = 4096;
@@ -12,9 +12,9 @@ pub(crate) type Key = Vec<u64>;
 
 #[derive(Default)]
 pub(crate) struct Groups {
-    made: HashMap<Key, wgpu::BindGroup>,
+    made: Ids<Key, wgpu::BindGroup>,
     /// The keys that a block or kernel is in.
-    by_block: HashMap<u64, Vec<Key>>,
+    by_block: Ids<u64, Vec<Key>>,
     notes: usize,
     /// How many were made.
     #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use compute_hal::kernel::reflection::BindingKind;
 use compute_hal::{Binding, DeviceError, Grid, Launch, Position, Region};
+use smallvec::SmallVec;
 
 use crate::batch::{Dispatch, Part, Recorder, Resource};
 use crate::commands::Groupings;
@@ -13,12 +14,18 @@ use crate::moves::{self, Own};
 use crate::queue::Lane;
 use crate::slices::{BLOCK, slices};
 
+/// Bindings of a launch that takes no memory of the process for them.
+pub(crate) const FEW: usize = 8;
+
 impl Lane {
     /// A kernel's launch.
     pub(crate) fn launch_kernel(&self, recorder: &mut Recorder, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let kernel = self.shared.kernel(launch.kernel)?;
-        let spans = kernel.slots.iter().map(|slot| self.span_of(slot, launch)).collect::<Result<Vec<_>, _>>()?;
-        let mut resources = Vec::with_capacity(spans.len());
+        let mut spans = SmallVec::<[_; FEW]>::new();
+        for slot in &kernel.slots {
+            spans.push(self.span_of(slot, launch)?);
+        }
+        let mut resources = SmallVec::<[_; FEW]>::new();
         for (slot, span) in kernel.slots.iter().zip(&spans) {
             resources.push(resource(slot, span.as_ref(), launch)?);
         }

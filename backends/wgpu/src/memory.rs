@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal::{DeviceError, Foreign, HostTarget, MemoryId, Owned, Position, Region, Space};
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxBuildHasher;
 
 use crate::errors::{device_error, scoped};
 use crate::vulkan::{self, SharedMemory};
@@ -67,9 +68,12 @@ impl Block {
     }
 }
 
+/// By numbers of our own, which need no hashing that withstands an attack.
+pub(crate) type Ids<K, V> = HashMap<K, V, FxBuildHasher>;
+
 #[derive(Default)]
 pub(crate) struct Memory {
-    blocks: RwLock<HashMap<u64, Arc<Block>>>,
+    blocks: RwLock<Ids<u64, Arc<Block>>>,
 }
 
 /// A range of bytes of a block.

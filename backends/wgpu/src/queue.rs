@@ -216,7 +216,8 @@ impl Lane {
     }
 
     pub(crate) fn let_go(&self, recorder: &mut Recorder) {
-        if self.any_gone.swap(false, Ordering::AcqRel) {
+        // Most of the time nothing is, and to look costs less.
+        if self.any_gone.load(Ordering::Acquire) && self.any_gone.swap(false, Ordering::AcqRel) {
             let gone = std::mem::take(&mut *self.gone.lock());
             gone.into_iter().for_each(|id| recorder.groups.forget(id));
         }

@@ -122,6 +122,7 @@ impl Lane {
         // Without memory for it there are no times to tell.
         let _ = recorder.tell(&self.shared);
         let batch = std::mem::take(&mut recorder.batch);
+        recorder.batch.commands = self.shared.staging.list();
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
         self.progress.expect(batch.last);

@@ -8,6 +8,7 @@ use compute_hal::DeviceError;
 use compute_hal::movers::copy;
 use parking_lot::Mutex;
 
+use crate::commands::Commands;
 use crate::memory::create;
 
 /// Bytes of a chunk for writes.
@@ -26,6 +27,10 @@ const DOWNLOAD: u64 = 1 << 20;
 pub(crate) const DOWNLOAD_MOST: u64 = 16 << 20;
 /// Bytes of chunks for reads that are kept while nothing uses them.
 const DOWNLOADS_KEPT: u64 = 64 << 20;
+
+/// Lists of commands that are kept while nothing uses them, and the most commands that one of them has room for.
+const LISTS_KEPT: usize = 4;
+const MOST_ROOM: usize = 4096;
 
 /// Mapped memory for writes, filled from its beginning.
 pub(crate) struct Upload {
@@ -59,9 +64,26 @@ pub(crate) struct Staging {
     uniforms: Mutex<Vec<Uniform>>,
     next_uniform: AtomicU64,
     downloads: Mutex<Vec<Download>>,
+    /// Empty lists, with the memory that they grew to.
+    lists: Mutex<Vec<Commands>>,
 }
 
 impl Staging {
+    /// An empty list.
+    pub(crate) fn list(&self) -> Commands {
+        self.lists.lock().pop().unwrap_or_default()
+    }
+
+    /// Takes a list back whose batch is over.
+    pub(crate) fn give_list(&self, mut list: Commands) {
+        // Lets go of what its commands hold, with no lock held.
+        list.clear();
+        let mut kept = self.lists.lock();
+        if kept.len() < LISTS_KEPT && list.room() <= MOST_ROOM {
+            kept.push(list);
+        }
+    }
+
     /// A chunk for writes; `None` when all that there may be are under way.
     pub(crate) fn upload(&self, device: &wgpu::Device) -> Result<Option<Upload>, DeviceError> {
         if let Some(chunk) = self.uploads.lock().pop() {
