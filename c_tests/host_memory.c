@@ -272,6 +272,52 @@ TEST(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory)
     CHECK_EQ(get_word(stream, buffer, 3), 5);
 }
 
+/* T13: what a late failure takes with it is as much as derives from it. Nothing of that may need memory when it is found out. */
+TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
+{
+    enum { MANY = 400 };
+    static compute_buffer made[MANY];
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_VALIDATE)) {
+        printf("  not tried: the device has no validate mode\n");
+        return;
+    }
+    compute_kernel_desc desc = kernel_desc(IO "@compute @workgroup_size(1) fn beyond() { var x = I[0]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; }\n"
+        "O[0] = x; O[I[1]] = 1u; }", "beyond");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel beyond = make_kernel_from(device, &desc);
+    compute_buffer first = make_buffer(device, 64, "first"), in = make_buffer(device, 8, "in");
+    for (int failing = 0; failing < 2; failing++) {
+        for (int i = 0; i < MANY; i++) made[i] = make_buffer(device, 64, "one of many");
+        fill_words(stream, first, 9);
+        put_word(stream, in, 0, 200000000);
+        put_word(stream, in, 1, failing ? 5000 : 3);
+        OK(launch_io(stream, beyond, "", in, first, 1));
+        compute_view from = whole(first);
+        for (int i = 0; i < MANY; i++) {
+            compute_view to = whole(made[i]);
+            CHECK(compute_stream_copy(stream, &from, &to, E) >= 0);
+        }
+        /* All of it is over, and nobody has asked yet how it went. What a driver needs to send work is its own affair. */
+        compute_event over = NULL;
+        OK(compute_stream_record(stream, &over, E));
+        OK(compute_event_wait(over, COMPUTE_FOREVER, E));
+        compute_event_release(over);
+        compute_status status;
+        WITHOUT_MEMORY(&status, compute_stream_sync(stream, NULL, 0, 0, 30 * SECONDS, E));
+        CHECK(status == COMPUTE_OK || (refused > 0 && status == COMPUTE_ERROR_OUT_OF_MEMORY));
+        if (failing && status == COMPUTE_OK) printf("  the failure was known before all copies were enqueued\n");
+        for (int i = 0; i < MANY; i++) {
+            uint64_t failure = claimed_by(made[i], 0, 64);
+            CHECK((failure != 0) == (failing != 0));
+            if (failing) CHECK_EQ(failure, claimed_by(first, 0, 64));
+            compute_buffer_release(made[i]);
+        }
+        fill_words(stream, first, 3);
+        CHECK_EQ(get_word(stream, first, 5), 3);
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -282,5 +328,6 @@ int main(int argc, char **argv)
     RUN(f2_calls_that_need_little_do_not_notice);
     RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
+    RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);
     return finish();
 }

@@ -205,7 +205,7 @@ impl Event {
         prints::deliver();
         let Some(read) = &self.read else { return Ok(()) };
         if late::active() {
-            late::settle();
+            late::settle()?;
         }
         let mut read = read.lock();
         if read.done.is_none() {

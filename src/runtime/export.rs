@@ -84,7 +84,7 @@ pub fn written(view: &View) -> Result<()> {
     view.buffer.back()?;
     // As for mapped memory: failures of work that ran before come first, and one that is told later claims more than it must.
     if late::active() {
-        late::settle();
+        late::settle()?;
     }
     alone(&view.buffer, |map| map.lock().written(view.range()));
     Ok(())

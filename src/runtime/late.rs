@@ -14,10 +14,10 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::error::from_late;
+use super::error::{Failed, from_late};
 use super::log;
 use super::queue::Queue;
-use super::section::{Touch, Write};
+use super::section::{Touch, Write, no_memory};
 
 /// A queue, and how far it is known that its work did not fail, or how.
 struct Told {
@@ -159,16 +159,23 @@ pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemor
     Ok(())
 }
 
-/// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark.
-pub(crate) fn settle() {
+/// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark. Without host memory for
+/// that nothing is applied and nothing retires, so that bytes which wait for it go on waiting: whoever wanted them is refused, and may ask again.
+pub(crate) fn settle() -> super::error::Result<()> {
+    try_settle().map_err(|none| Failed::of(no_memory(none)))
+}
+
+fn try_settle() -> Result<(), NoMemory> {
     loop {
         let mut state = STATE.lock();
-        let (completed, _queues) = hear(&mut state);
+        let (completed, _queues) = hear(&mut state)?;
         if state.told.is_empty() {
             let freed = retire(&mut state, &completed);
             drop(state);
-            return unpend(freed);
+            unpend(freed);
+            return Ok(());
         }
+        room_to_apply(&state)?;
         // Claims change maps, and nobody may decide on a mentioned buffer in between: so all of their marks first, then the journal.
         let mut buffers: Vec<Arc<Buffer>> = state.buffers.values().filter_map(Weak::upgrade).collect();
         drop(state);
@@ -189,8 +196,10 @@ pub(crate) fn settle() {
 
 /// Collects late failures, and how far each queue had come before it was asked for them. The queues must outlive the lock: the last reference to one ends
 /// the device's own, which is nothing to wait for here.
-fn hear(state: &mut State) -> (HashMap<u64, u64>, Vec<Arc<Queue>>) {
+fn hear(state: &mut State) -> Result<(HashMap<u64, u64>, Vec<Arc<Queue>>), NoMemory> {
     let (mut completed, mut queues) = (HashMap::new(), Vec::new());
+    completed.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
+    queues.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
     for (id, told) in &state.queues {
         let Some(queue) = told.queue.upgrade() else {
             completed.insert(*id, u64::MAX);
@@ -200,7 +209,21 @@ fn hear(state: &mut State) -> (HashMap<u64, u64>, Vec<Arc<Queue>>) {
         state.told.extend(queue.native.take_late().into_iter().map(|failure| (*id, failure)));
         queues.push(queue);
     }
-    (completed, queues)
+    Ok((completed, queues))
+}
+
+/// Bytes that applying a failure may take for each operation and each buffer in the journal: lists of marks and claims while they grow, the failure's notes.
+const TO_APPLY: usize = 1024;
+
+/// Whether there is host memory to apply what was told. How much depends on what derives from what, and between the claims there is no way back; so it is
+/// asked for in one piece, which is more than enough, and given back.
+fn room_to_apply(state: &State) -> Result<(), NoMemory> {
+    let count = state.journal.entries().saturating_add(state.buffers.len()).saturating_add(state.told.len());
+    let mut asked = Vec::<u8>::new();
+    asked.try_reserve_exact(count.saturating_mul(TO_APPLY)).map_err(|_| NoMemory)?;
+    // Else the compiler may leave both the asking and the giving back out.
+    std::hint::black_box(&asked);
+    Ok(())
 }
 
 fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>> {
@@ -208,10 +231,24 @@ fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>>
         told.until = completed.get(id).copied().unwrap_or(0).max(told.until);
     }
     let gone = state.journal.retire(|queue| completed.get(&queue).copied().unwrap_or(0));
-    let mut freed: Vec<Weak<Buffer>> = gone.iter().filter_map(|id| state.buffers.remove(id)).collect();
-    if state.journal.is_idle() {
+    let idle = state.journal.is_idle();
+    let mut freed: Vec<Weak<Buffer>> = Vec::new();
+    // Without memory for the list they keep their flag, and whoever finds it asks the journal in vain.
+    let listed = freed.try_reserve(if idle { state.buffers.len() } else { gone.len() }).is_ok();
+    let left = gone.iter().filter_map(|id| state.buffers.remove(id));
+    if listed {
+        freed.extend(left)
+    } else {
+        left.for_each(drop)
+    }
+    if idle {
         state.queues.clear();
-        freed.extend(state.buffers.drain().map(|(_, buffer)| buffer));
+        let left = state.buffers.drain().map(|(_, buffer)| buffer);
+        if listed {
+            freed.extend(left)
+        } else {
+            left.for_each(drop)
+        }
         ACTIVE.store(false, Ordering::Release);
     }
     freed

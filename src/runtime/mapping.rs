@@ -103,7 +103,7 @@ impl Mapping {
         part.buffer.device.check()?;
         // Failures of work that ran before the host wrote come first. One that is told later claims more than it must.
         if late::active() {
-            late::settle();
+            late::settle()?;
         }
         alone(&part.buffer, |map| map.lock().written(part.range()));
         Ok(())
@@ -135,7 +135,7 @@ impl Mapping {
         }
         prints::deliver();
         if late::active() {
-            late::settle();
+            late::settle()?;
         }
         Ok(Wait::Done)
     }

@@ -176,7 +176,7 @@ pub(crate) fn perform_beside<'a, B>(
 ) -> Result<Option<Performed>> {
     prints::deliver();
     if late::active() {
-        late::settle();
+        late::settle().map_err(|failed| refuse_all(&failed, touches))?;
     }
     if let Some(touch) = touches.iter().find(|touch| touch.span.buffer.is_scratch_of_another(stream.id)) {
         let label = touch.span.buffer.label();

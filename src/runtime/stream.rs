@@ -123,7 +123,7 @@ impl Stream {
             }
         }
         prints::deliver();
-        late::settle();
+        late::settle()?;
         self.device.check()?;
         trust::check(views)?;
         Ok(Wait::Done)

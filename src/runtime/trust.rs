@@ -35,7 +35,7 @@ pub(crate) fn check(views: &[View]) -> Result<()> {
 pub fn check_now(views: &[View]) -> Result<()> {
     prints::deliver();
     if late::active() {
-        late::settle();
+        late::settle()?;
     }
     check(views)
 }

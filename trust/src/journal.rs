@@ -203,10 +203,17 @@ impl Journal {
         self.slots.is_empty()
     }
 
+    /// How many operations and marks are in it.
+    pub fn entries(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Makes sure that one `record` with this many reads and writes, or that many calls of `claimed`, find their memory.
     pub fn reserve(&mut self, touches: usize) -> Result<(), NoMemory> {
         self.slots.try_reserve(touches.max(1)).map_err(|_| NoMemory)?;
         self.mentions.try_reserve(touches).map_err(|_| NoMemory)?;
+        // As many as may be told to be gone.
+        self.unmentioned.try_reserve(self.mentions.len().saturating_add(touches)).map_err(|_| NoMemory)?;
         self.possible.reserve(touches)
     }
 
@@ -313,6 +320,10 @@ impl Journal {
             self.settled_len = 0;
         } else if self.slots.len() > 2 * self.settled_len + 64 {
             self.look_through(completed);
+        }
+        // Else the room that was made for them would go with each call.
+        if self.unmentioned.is_empty() {
+            return Vec::new();
         }
         let mut gone = std::mem::take(&mut self.unmentioned);
         gone.sort_unstable();

@@ -117,8 +117,7 @@ fn outlast(job: &Job<'_>) -> Result<()> {
     if let Some((queue, last)) = last.and_then(|last| Some((device.queue(last.queue)?, last))) {
         wait(device, &queue, last.position, None).map_err(|failed| job.fail((*failed.error).clone(), false))?;
     }
-    late::settle();
-    Ok(())
+    late::settle().map_err(|failed| job.fail((*failed.error).clone(), false))
 }
 
 /// The source, held for the moment in which the copy is enqueued.
