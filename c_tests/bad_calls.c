@@ -420,6 +420,9 @@ static void bad_device_calls(void)
     fault.how = 77;
     BAD(COMPUTE_ERROR_INVALID_ENUM, compute_device_open(&desc, &out, E));
     fault.how = 0;
+    fault.reserved = 1;
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_open(&desc, &out, E));
+    fault.reserved = 0;
     fault.next = &fault;
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_open(&desc, &out, E));
     fault.next = NULL;
@@ -627,7 +630,9 @@ static void bad_stream_calls(void)
     size_t index;
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_any(NULL, 0, 0, &index, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_any(NULL, 1, 0, &index, E));
+    index = 7;
     BAD(COMPUTE_ERROR_LIMIT, compute_events_wait_any(&event, SIZE_MAX, 0, &index, E));
+    CHECK(index == SIZE_MAX);
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_events_wait_all(NULL, 2, 0, E));
     BAD(COMPUTE_ERROR_LIMIT, compute_events_wait_all(&event, SIZE_MAX / 8, 0, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_event_on_complete(event, NULL, NULL, 0, E));

@@ -3445,7 +3445,8 @@ compute_status compute_event_wait(compute_event event,
                                   uint64_t timeout_ns,
                                   compute_error *out_error);
 
-/* Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer.
+/* Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer. `SIZE_MAX`: none is known to be, as
+ * after `COMPUTE_TIMEOUT` or a call that was refused.
  *
  * Pointers: `events` is readable for `count` handles; `index` and `out_error` are writable, or NULL. */
 compute_status compute_events_wait_any(const compute_event *events,

@@ -91,7 +91,8 @@ unsafe fn read_events(events: *const compute_event, count: usize) -> Result<Vec<
     Ok(all)
 }
 
-/// Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer.
+/// Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer. `SIZE_MAX`: none is known to be, as
+/// after `COMPUTE_TIMEOUT` or a call that was refused.
 ///
 /// # Safety
 /// `events` is readable for `count` handles; `index` and `out_error` are writable, or NULL.
@@ -104,6 +105,8 @@ pub unsafe extern "C" fn compute_events_wait_any(
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
+        // SAFETY: as our own caller says.
+        unsafe { set_optional(index, usize::MAX) };
         // SAFETY: as our own caller says.
         let events = unsafe { read_events(events, count) }?;
         let answer = runtime::wait_several(&events, false, timeout_of(timeout_ns));
