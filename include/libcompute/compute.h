@@ -3476,7 +3476,8 @@ compute_status compute_event_on_complete(compute_event event,
                                          uint32_t where_,
                                          compute_error *out_error);
 
-/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). The caller closes it, at any time. Linux only.
+/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll); of a read, when its bytes are there, or it is known that they will not be. The
+ * caller closes it, at any time. Linux only.
  *
  * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_fd(compute_event event,
