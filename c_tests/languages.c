@@ -46,6 +46,14 @@ static compute_status give(void *user, const compute_include_request *request, c
     return COMPUTE_ERROR_NOT_FOUND;
 }
 
+static compute_status give_with_reserved(void *user, const compute_include_request *request, compute_include_answer *answer)
+{
+    (void)user;
+    (void)request;
+    answer->reserved = 3;
+    return COMPUTE_OK;
+}
+
 static compute_include_desc includes(void)
 {
     compute_include_desc desc = COMPUTE_INCLUDE_DESC_INIT;
@@ -115,6 +123,17 @@ TEST(an_included_file_that_is_not_there_says_which_and_why)
     compute_fault_desc fault = COMPUTE_FAULT_DESC_INIT;
     desc.next = &fault;
     IS(COMPUTE_ERROR_INVALID_ENUM, compute_kernel_create(device, &desc, &kernel, E));
+}
+
+TEST(an_answer_to_an_include_that_sets_what_is_reserved_is_refused)
+{
+    compute_device device = open_device();
+    compute_include_desc chain = includes();
+    chain.callback = give_with_reserved;
+    compute_kernel kernel = NULL;
+    compute_kernel_desc desc = described(GLSL, &chain);
+    IS(COMPUTE_ERROR_COMPILE, compute_kernel_create(device, &desc, &kernel, E));
+    message_has("`reserved`");
 }
 
 TEST(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason)
@@ -296,6 +315,7 @@ int main(int count, char **arguments)
     begin(count, arguments);
     RUN(languages_are_found_and_included_files_are_asked_for_at_creation);
     RUN(an_included_file_that_is_not_there_says_which_and_why);
+    RUN(an_answer_to_an_include_that_sets_what_is_reserved_is_refused);
     RUN(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason);
     RUN(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either);
     RUN(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it);

@@ -326,6 +326,7 @@ TEST(s2_waiting_for_any_and_for_all_of_several_events)
     IS(COMPUTE_TIMEOUT, compute_events_wait_all(events, 2, 10 * MILLISECONDS, E));
     index = 99;
     IS(COMPUTE_TIMEOUT, compute_events_wait_any(events, 1, 10 * MILLISECONDS, &index, E));
+    CHECK(index == SIZE_MAX);
     OK(compute_events_wait_all(events, 2, COMPUTE_FOREVER, E));
     OK(compute_events_wait_any(events, 1, 0, &index, E));
     CHECK_EQ(index, 0);

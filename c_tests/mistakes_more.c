@@ -43,22 +43,21 @@ static void bad_mappings(void)
     BAD(COMPUTE_ERROR_INVALID_HANDLE, compute_buffer_map(&none, &out, E));
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_buffer_map(&view, &out, E));
     CHECK(out == NULL);
-    if (!(capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE)) return;
-    compute_buffer visible = make_buffer_with(device, 64, "visible", COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
-    fill_words(stream, visible, 1);
+    const int maps = (capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE) != 0;
+    compute_buffer visible = maps ? make_buffer_with(device, 64, "visible", COMPUTE_BUFFER_FLAG_HOST_VISIBLE) : NULL;
+    if (maps) fill_words(stream, visible, 1);
     compute_view beyond = range(visible, 32, 64);
-    IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_buffer_map(&beyond, &out, E));
+    WHERE(maps, COMPUTE_ERROR_OUT_OF_RANGE, compute_buffer_map(&beyond, &out, E));
     view = whole(visible);
-    OK(compute_buffer_map(&view, &out, E));
+    if (maps) OK(compute_buffer_map(&view, &out, E));
     for (size_t i = 0; i < COUNT_OF(huge); i++) {
-        IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_mapping_acquire(out, huge[i], 1, COMPUTE_ACCESS_READ, 0, E));
-        IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_mapping_flush(out, 1, huge[i] - 1, E));
+        WHERE(maps, COMPUTE_ERROR_OUT_OF_RANGE, compute_mapping_acquire(out, huge[i], 1, COMPUTE_ACCESS_READ, 0, E));
+        WHERE(maps, COMPUTE_ERROR_OUT_OF_RANGE, compute_mapping_flush(out, 1, huge[i] - 1, E));
     }
-    IS(COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, COMPUTE_ACCESS_UNUSED, 0, E));
-    IS(COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, COMPUTE_ACCESS_WRITE_ALL, 0, E));
-    IS(COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, UINT32_MAX, 0, E));
-    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_mapping_get_pointer(out, NULL, NULL, E));
-    still_works(__FILE__, __LINE__);
+    WHERE(maps, COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, COMPUTE_ACCESS_UNUSED, 0, E));
+    WHERE(maps, COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, COMPUTE_ACCESS_WRITE_ALL, 0, E));
+    WHERE(maps, COMPUTE_ERROR_INVALID_ENUM, compute_mapping_acquire(out, 0, 64, UINT32_MAX, 0, E));
+    WHERE(maps, COMPUTE_ERROR_INVALID_ARGUMENT, compute_mapping_get_pointer(out, NULL, NULL, E));
     compute_mapping_release(out);
     compute_buffer_release(visible);
 }
@@ -229,7 +228,9 @@ static void bad_imports(void)
     compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
     compute_view view = whole(buffer), beyond = range(buffer, 1024, 1);
     fill_words(stream, buffer, 1);
-    if (compute_stream_export(stream, &view, COMPUTE_ACCESS_READ, &native, E) != COMPUTE_OK) native.kind = 0;
+    const compute_status told = compute_stream_export(stream, &view, COMPUTE_ACCESS_READ, &native, E);
+    CHECK(told == COMPUTE_OK || told == COMPUTE_ERROR_UNSUPPORTED);
+    if (told != COMPUTE_OK) native.kind = 0;
     const uint32_t own = native.kind;
 #define WRONG(code, change) WHERE_CODE(own != 0, code, (desc = good, desc.kind = own, change, compute_buffer_import(device, &desc, &out, E)))
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.handle = 0);
@@ -532,8 +533,7 @@ static void rows(void)
 
 TEST(f1_l3_mistakes_with_memory_rows_kernels_and_graphs_have_the_same_answer_on_every_device)
 {
-    on_every_device(rows);
-    CHECK(calls >= 400);
+    on_every_device(rows, 400);
 }
 
 int main(int argc, char **argv)

@@ -213,6 +213,62 @@ static void pkg_02_load_use_and_unload_a_hundred_times(void)
     }
 }
 
+/* On the GPU device, as it is its driver that must not be inside of when it takes itself down. Each kernel is another, so that none is found compiled. */
+enum { BACKGROUND = 64 };
+static compute_kernel compiling[BACKGROUND];
+static int compiled(void)
+{
+    int count = 0;
+    for (int i = 0; i < BACKGROUND; i++) count += api.kernel_poll(compiling[i], NULL) == COMPUTE_OK;
+    return count;
+}
+static void nothing_is_compiled_any_more(void)
+{
+    int before = compiled();
+    struct timespec pause = { 0, 500000000L };
+    nanosleep(&pause, NULL);
+    int after = compiled();
+    if (before != after) fprintf(stderr, "  %d of %d were compiled when the process ended, and then %d\n", before, BACKGROUND, after);
+    CHECK(before == after);
+}
+static void pkg_02_at_the_end_of_the_process_no_thread_compiles_for_a_gpu_any_more(void)
+{
+    /* Before the library is loaded, so that it runs after what the library does at the end. */
+    atexit(nothing_is_compiled_any_more);
+    load();
+    compute_device device = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "wgpu";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    if (api.device_open(&desc, &device, NULL) != COMPUTE_OK) {
+        printf("       without a GPU, or a driver that stands in for one, nothing is compiled here\n");
+        return;
+    }
+    /* One source, so that making the kernels takes less time than compiling them. */
+    static char text[1 << 16];
+    size_t length = (size_t)snprintf(text, sizeof text,
+        "@group(0) @binding(0) var<storage, read_write> O: array<f32>;\nfn f(y: f32) -> f32 {\n  var x = y;\n");
+    for (int line = 0; line < 10; line++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "  for (var n = 0u; n < %du; n += 1u) { x = sin(x) * O[n] + cos(x); }\n", line + 3);
+    }
+    length += (size_t)snprintf(text + length, sizeof text - length, "  return x;\n}\n");
+    for (int i = 0; i < BACKGROUND; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "@compute @workgroup_size(%d) fn k%02d() { O[0] = f(%d.0); }\n", i + 1, i, i);
+    }
+    for (int i = 0; i < BACKGROUND; i++) {
+        char entry[8];
+        compute_kernel_desc source = COMPUTE_KERNEL_DESC_INIT;
+        source.language = COMPUTE_LANGUAGE_WGSL;
+        source.source = text;
+        source.source_length = length;
+        source.entry = entry;
+        source.entry_length = (size_t)snprintf(entry, sizeof entry, "k%02d", i);
+        source.compile = COMPUTE_COMPILE_BACKGROUND;
+        CHECK(api.kernel_create(device, &source, &compiling[i], NULL) == COMPUTE_OK);
+    }
+    while (compiled() == 0) usleep(200);
+}
+
 static session shared;
 static void release_at_exit(void)
 {
@@ -579,6 +635,7 @@ int main(int argc, char **argv)
     RUN(1, no_thread_and_no_descriptor_before_a_device_is_opened);
     RUN(times, pkg_02_exit_with_work_running);
     RUN(times, pkg_02_return_from_main_thread_with_everything_released_and_work_running);
+    RUN(times < 10 ? times : 10, pkg_02_at_the_end_of_the_process_no_thread_compiles_for_a_gpu_any_more);
     RUN(1, pkg_02_load_use_and_unload_a_hundred_times);
     RUN(times, pkg_02_an_exit_handler_releases);
     RUN(times, pkg_02_an_exit_handler_from_before_the_library_was_loaded_releases);

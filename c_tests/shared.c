@@ -371,6 +371,7 @@ TEST(t4_t8_claims_on_mapped_bytes_are_told_by_acquire_and_released_by_flush)
 TEST(l8_acquire_waits_for_the_work_that_it_has_to_come_after)
 {
     set_up();
+    if (!runs_long(device, stream)) return;
     compute_stream other = make_stream(device);
     compute_buffer buffer = stream_buffer(8, COMPUTE_BUFFER_FLAG_HOST_VISIBLE), copy = make_buffer(device, 8, "copy");
     compute_mapping mapping = map(buffer, 0, COMPUTE_WHOLE);

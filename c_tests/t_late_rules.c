@@ -1,4 +1,6 @@
 /* The rules T11 to T13: launches that only compile, devices that are lost, and work that fails after it was accepted. */
+#include <poll.h>
+
 #include "rules.h"
 
 #define WORDS 256
@@ -409,6 +411,38 @@ TEST(t13_a_late_write_never_shows_the_bytes_that_were_there_before)
     CHECK_EQ(get_word(stream, in, 1), 7);
 }
 
+TEST(t13_the_file_descriptor_of_a_read_tells_that_its_bytes_are_there_or_never_will_be)
+{
+    set_up_faulty();
+    enum { MANY = 1 << 17 };
+    uint32_t *words = (uint32_t *)calloc(MANY, sizeof *words);
+    compute_buffer big = make_buffer(device, sizeof *words * MANY, "big");
+    compute_view view = whole(big);
+    for (uint32_t round = 1; round <= 10; round++) {
+        int fails = round % 2 == 0;
+        compute_event event = NULL;
+        int32_t fd = -1;
+        memset(words, 0, sizeof *words * MANY);
+        if (fails) fail_next(COMPUTE_FAULT_LATE);
+        for (int i = 0; i < 10; i++) OK(compute_stream_fill(stream, &view, &round, sizeof round, E));
+        if (fails) {
+            fail_next(COMPUTE_FAULT_LATE);
+            OK(compute_stream_fill(stream, &view, &round, sizeof round, E));
+        }
+        OK(compute_stream_read_async(stream, &view, words, sizeof *words * MANY, &event, E));
+        OK(compute_event_get_fd(event, &fd, E));
+        struct pollfd waiting = { fd, POLLIN, 0 };
+        CHECK_EQ(poll(&waiting, 1, 20000), 1);
+        close(fd);
+        CHECK_EQ(words[0], fails ? 0 : round);
+        CHECK_EQ(words[MANY - 1], fails ? 0 : round);
+        if (fails) IS(COMPUTE_ERROR_UNWRITTEN, compute_event_poll(event, E));
+        else OK(compute_event_poll(event, E));
+        compute_event_release(event);
+    }
+    free(words);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -431,6 +465,7 @@ int main(int argc, char **argv)
     RUN(t13_validate_mode_turns_an_access_out_of_bounds_into_a_failure_that_tells_the_place);
     RUN(t13_validate_mode_lets_a_good_kernel_pass);
     RUN(t13_launches_after_a_known_late_failure_are_skipped);
+    RUN(t13_the_file_descriptor_of_a_read_tells_that_its_bytes_are_there_or_never_will_be);
     RUN(t13_a_late_write_never_shows_the_bytes_that_were_there_before);
     return finish();
 }

@@ -3327,7 +3327,12 @@ compute_status compute_written(const struct compute_view *view,
  * (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
  * destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
  *
- * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+ * An event that was last recorded while the host captures a graph with the driver's own calls is refused (`DRIVER`): the stream would become a part of that graph, and its work
+ * would never run. The driver's rules then end the host's capture, as if the host had asked for the event itself. If another thread records it in a capture during this
+ * call, the device ends (`DEVICE_POISONED`; a new one can be opened).
+ *
+ * Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event, or it is being
+ * captured), `RECORDING`.
  *
  * Pointers: `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL. */
 compute_status compute_stream_wait_native(compute_stream stream,
@@ -3445,7 +3450,8 @@ compute_status compute_event_wait(compute_event event,
                                   uint64_t timeout_ns,
                                   compute_error *out_error);
 
-/* Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer.
+/* Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer. `SIZE_MAX`: none is known to be, as
+ * after `COMPUTE_TIMEOUT` or a call that was refused.
  *
  * Pointers: `events` is readable for `count` handles; `index` and `out_error` are writable, or NULL. */
 compute_status compute_events_wait_any(const compute_event *events,
@@ -3475,7 +3481,8 @@ compute_status compute_event_on_complete(compute_event event,
                                          uint32_t where_,
                                          compute_error *out_error);
 
-/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). The caller closes it, at any time. Linux only.
+/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll); of a read, when its bytes are there, or it is known that they will not be. The
+ * caller closes it, at any time. Linux only.
  *
  * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_fd(compute_event event,

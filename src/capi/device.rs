@@ -270,7 +270,11 @@ unsafe fn open(desc: &compute_device_desc) -> Result<(Opened, Option<Arc<Host>>)
         )
     };
     check_flags(desc.flags, COMPUTE_DEVICE_FLAG_STRICT_UNWRITTEN | COMPUTE_DEVICE_FLAG_TIMESTAMPS, "device")?;
-    let fault = chain.fault.map(|fault| Ok::<_, Complaint>((fault.call, how_of(fault.how)?))).transpose()?;
+    let fault = chain.fault.map(|fault| {
+        check_zero(fault.reserved.into(), "reserved")?;
+        Ok::<_, Complaint>((fault.call, how_of(fault.how)?))
+    });
+    let fault = fault.transpose()?;
     // SAFETY: as our own caller says.
     let host = chain.vulkan.map(|vulkan| unsafe { read_vulkan(&vulkan) }).transpose()?;
     let (vulkan, host) = host.unzip();

@@ -91,7 +91,8 @@ unsafe fn read_events(events: *const compute_event, count: usize) -> Result<Vec<
     Ok(all)
 }
 
-/// Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer.
+/// Waits for one of several events, of any devices. `*index` (may be NULL) is told which is over; its own answer is the answer. `SIZE_MAX`: none is known to be, as
+/// after `COMPUTE_TIMEOUT` or a call that was refused.
 ///
 /// # Safety
 /// `events` is readable for `count` handles; `index` and `out_error` are writable, or NULL.
@@ -104,6 +105,8 @@ pub unsafe extern "C" fn compute_events_wait_any(
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
+        // SAFETY: as our own caller says.
+        unsafe { set_optional(index, usize::MAX) };
         // SAFETY: as our own caller says.
         let events = unsafe { read_events(events, count) }?;
         let answer = runtime::wait_several(&events, false, timeout_of(timeout_ns));
@@ -210,7 +213,8 @@ fn eventfd() -> Result<(OwnedFd, File), Complaint> {
     }
 }
 
-/// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). The caller closes it, at any time. Linux only.
+/// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll); of a read, when its bytes are there, or it is known that they will not be. The
+/// caller closes it, at any time. Linux only.
 ///
 /// # Safety
 /// `fd` is writable; `out_error` is writable, or NULL.
@@ -226,7 +230,7 @@ pub unsafe extern "C" fn compute_event_get_fd(
         let event = Arc::clone(&*find(event)?);
         let (theirs, mut ours) = eventfd()?;
         // A counter that is full is readable already.
-        event.notify(Box::new(move || drop(ours.write(&1_u64.to_ne_bytes()))));
+        event.wake_when_over(Box::new(move || drop(ours.write(&1_u64.to_ne_bytes()))))?;
         out.set(theirs.into_raw_fd());
         Ok(COMPUTE_OK)
     })

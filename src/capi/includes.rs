@@ -43,6 +43,9 @@ pub(super) unsafe fn ask(desc: &compute_include_desc, request: &IncludeRequest<'
     };
     // SAFETY: as our own caller says; both structs live for the call.
     let status = unsafe { callback(desc.user, &raw const asked, &raw mut answer) };
+    if answer.reserved != 0 {
+        return Err(format!("the include callback set `reserved` of its answer to {}; it must stay 0", answer.reserved));
+    }
     // SAFETY: the callback vouches for what it answers until it is called again.
     let read = |at, length, most, name| unsafe { read_text(at, length, most, name) }.map_err(sentence);
     if status != COMPUTE_OK {

@@ -192,7 +192,12 @@ pub unsafe extern "C" fn compute_written(view: *const compute_view, out_error: *
 /// (`COMPUTE_NATIVE_CUDA_EVENT`, `_HIP_EVENT`). What counts is its last record before this call; one that was never recorded is not waited for. It may be recorded again, or
 /// destroyed, when the call has returned. Says nothing about bytes. Streams that share a native queue wait with it, and so does work that is held back on the host.
 ///
-/// Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event), `RECORDING`.
+/// An event that was last recorded while the host captures a graph with the driver's own calls is refused (`DRIVER`): the stream would become a part of that graph, and its work
+/// would never run. The driver's rules then end the host's capture, as if the host had asked for the event itself. If another thread records it in a capture during this
+/// call, the device ends (`DEVICE_POISONED`; a new one can be opened).
+///
+/// Errors: `UNSUPPORTED` (the device works with another driver, or has no such events), `INVALID_ARGUMENT` (0), `DRIVER` (the driver knows no such event, or it is being
+/// captured), `RECORDING`.
 ///
 /// # Safety
 /// `event` is 0 or an event of that kind, of the driver that the device works with; `out_error` is writable, or NULL.

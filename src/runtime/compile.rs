@@ -194,7 +194,16 @@ fn drain(device: &Weak<Device>) {
         }
     }
     let _leave = Leave(device);
-    while device.upgrade().is_some_and(|device| compile_next(&device, true)) {}
+    while let Some(device) = device.upgrade() {
+        // Before any lock, as at the end of the process it never comes. Also for the device, whose last user this may be.
+        let inside = device.native.inside();
+        let more = compile_next(&device, true);
+        drop(device);
+        drop(inside);
+        if !more {
+            break;
+        }
+    }
 }
 
 fn compile_next(device: &Arc<Device>, thread: bool) -> bool {

@@ -203,6 +203,21 @@ impl Event {
     fn finish(&self) -> Result<()> {
         self.device.check()?;
         prints::deliver();
+        self.take_bytes()
+    }
+
+    /// The same on a thread of the library's, which the end of the process must not meet inside a driver. The host is called outside.
+    fn finish_on_worker(&self) -> Result<()> {
+        let inside = self.device.native.inside();
+        let printed = prints::collect();
+        let ended = self.device.check().and_then(|()| self.take_bytes());
+        drop(inside);
+        printed.tell();
+        ended
+    }
+
+    /// Ends a read.
+    fn take_bytes(&self) -> Result<()> {
         let Some(read) = &self.read else { return Ok(()) };
         if late::active() {
             late::settle()?;
@@ -246,9 +261,23 @@ impl Event {
 
     /// Calls `callback` once, from a thread of the library, as soon as it is over.
     pub fn on_worker(self: &Arc<Self>, callback: Callback) -> Result<()> {
-        let watcher = watcher()?;
+        self.work_when_over(watcher()?, move |ended| call(callback, ended))
+    }
+
+    /// Has a thread of the library's end it as soon as it can be, and do `work` then.
+    fn work_when_over(
+        self: &Arc<Self>,
+        watcher: mpsc::Sender<Job>,
+        work: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Result<()> {
         let event = Arc::clone(self);
-        let job = move || call(callback, event.finish());
+        let job = move || {
+            work(event.finish_on_worker());
+            // It may be the last user of its device.
+            let inside = event.device.native.inside();
+            drop(event);
+            drop(inside);
+        };
         self.queue.native.notify(
             self.position,
             Box::new(move || {
@@ -259,8 +288,17 @@ impl Event {
         Ok(())
     }
 
-    /// Calls `wake` once, from any thread and with no lock held, when it is over.
-    pub fn notify(&self, wake: Box<dyn FnOnce() + Send>) {
+    /// Calls `wake` once, from any thread and with no lock held, when it is over; of a read, when its bytes are where they were to go, or never will be.
+    pub fn wake_when_over(self: &Arc<Self>, wake: Box<dyn FnOnce() + Send>) -> Result<()> {
+        if self.is_staged() {
+            return self.work_when_over(BYTES.start()?, |_| wake());
+        }
+        self.notify(wake);
+        Ok(())
+    }
+
+    /// Calls `wake` once, from any thread and with no lock held, when the device has done its part.
+    fn notify(&self, wake: Box<dyn FnOnce() + Send>) {
         self.queue.native.notify(self.position, wake);
     }
 }
@@ -331,23 +369,46 @@ fn call(callback: Callback, answer: Result<()>) {
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread that runs worker callbacks; started by the first.
-pub(super) fn watcher() -> Result<mpsc::Sender<Job>> {
-    static WATCHER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
-    let started = WATCHER.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        let run = move || {
-            for job in jobs {
-                // A callback that unwinds must not take the others with it.
-                let _ = catch_unwind(AssertUnwindSafe(job));
-            }
-        };
-        std::thread::Builder::new().name("compute-watcher".into()).spawn(run).ok().map(|_| Mutex::new(sender))
-    });
-    match started {
-        Some(sender) => Ok(sender.lock().clone()),
-        None => fail(code::OUT_OF_MEMORY, "no thread could be started for callbacks; ask for them on the polling thread instead"),
+/// A thread that waits for events to be over; started by the first job.
+struct Watcher {
+    name: &'static str,
+    started: OnceLock<Option<Mutex<mpsc::Sender<Job>>>>,
+}
+
+/// Runs callbacks, which may take long.
+static CALLBACKS: Watcher = Watcher::new("compute-watcher");
+/// Brings bytes to their places, for which a callback may wait.
+static BYTES: Watcher = Watcher::new("compute-bytes");
+
+impl Watcher {
+    const fn new(name: &'static str) -> Self {
+        Self { name, started: OnceLock::new() }
     }
+
+    fn start(&self) -> Result<mpsc::Sender<Job>> {
+        let started = self.started.get_or_init(|| {
+            let (sender, jobs) = mpsc::channel::<Job>();
+            let run = move || {
+                for job in jobs {
+                    // A callback that unwinds must not take the others with it.
+                    let _ = catch_unwind(AssertUnwindSafe(job));
+                }
+            };
+            std::thread::Builder::new().name(self.name.into()).spawn(run).ok().map(|_| Mutex::new(sender))
+        });
+        match started {
+            Some(sender) => Ok(sender.lock().clone()),
+            None => fail(
+                code::OUT_OF_MEMORY,
+                "no thread could be started that waits for events; poll, or ask for callbacks on the polling thread instead",
+            ),
+        }
+    }
+}
+
+/// Where the host is called from.
+pub(super) fn watcher() -> Result<mpsc::Sender<Job>> {
+    CALLBACKS.start()
 }
 
 /// Waits for one or all of several events, of any devices. Answers the index of one that is over.

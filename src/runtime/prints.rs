@@ -95,12 +95,25 @@ impl Drop for Expected<'_> {
 #[inline]
 pub(crate) fn deliver() {
     if ACTIVE.load(Ordering::Acquire) {
-        collect();
+        collect().tell();
     }
 }
 
+/// What devices have printed, on its way to the host.
+pub(crate) struct Printouts(Vec<(Launched, Printed)>);
+
+impl Printouts {
+    /// Calls the host.
+    pub(crate) fn tell(&self) {
+        for (launch, printed) in &self.0 {
+            tell(launch, printed);
+        }
+    }
+}
+
+/// Asks the devices. The caller holds no lock and no mark.
 #[cold]
-fn collect() {
+pub(crate) fn collect() -> Printouts {
     let mut told = Vec::new();
     // Goes after the lock: it may be the last user of its device.
     let mut done = Vec::new();
@@ -125,9 +138,7 @@ fn collect() {
     ACTIVE.store(!state.is_empty(), Ordering::Release);
     drop(state);
     drop(done);
-    for (launch, printed) in &told {
-        tell(launch, printed);
-    }
+    Printouts(told)
 }
 
 fn tell(launch: &Launched, printed: &Printed) {

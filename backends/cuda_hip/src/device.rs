@@ -502,6 +502,10 @@ impl Device for GpuDevice {
         self.shared.fault()
     }
 
+    fn inside(&self) -> Option<compute_hal::exit::Inside> {
+        Some(exit::inside())
+    }
+
     fn peer(&self) -> Option<PeerId> {
         Some(self.peer)
     }

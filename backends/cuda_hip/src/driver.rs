@@ -267,6 +267,8 @@ table! { Calls, Names:
     must stream_destroy(stream: Handle);
     /// Whether all its work is done.
     must stream_query(stream: Handle);
+    /// Whether a stream is a part of a graph that is being captured: 0 is no.
+    may stream_capturing(stream: Handle, status: *mut c_int);
     /// Makes later work of a stream wait for what the event's last record covers. Flags: 0.
     must stream_wait(stream: Handle, event: Handle, flags: u32);
     /// Makes an event.
@@ -378,6 +380,7 @@ macro_rules! shared_names {
             fill_32_async: &[concat!($prefix, "MemsetD32Async")],
             stream_destroy: &[concat!($prefix, "StreamDestroy")],
             stream_query: &[concat!($prefix, "StreamQuery")],
+            stream_capturing: &[concat!($prefix, "StreamIsCapturing")],
             stream_wait: &[concat!($prefix, "StreamWaitEvent")],
             event_destroy: &[concat!($prefix, "EventDestroy")],
             event_record: &[concat!($prefix, "EventRecord")],
@@ -592,7 +595,12 @@ pub struct Errors {
 impl Errors {
     /// Whether a question has to be asked again.
     pub fn is_not_yet(&self, code: Status) -> bool {
-        code == self.not_ready || (self.capturing.0..=self.capturing.1).contains(&code)
+        code == self.not_ready || self.is_capturing(code)
+    }
+
+    /// Whether somebody who captures a graph is in the way.
+    pub fn is_capturing(&self, code: Status) -> bool {
+        (self.capturing.0..=self.capturing.1).contains(&code)
     }
 
     /// Whether code was refused for what it is.

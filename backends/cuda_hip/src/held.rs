@@ -106,7 +106,8 @@ impl Lane {
         }
         if room && size > 0 {
             match self.reserve(submit, calls, size) {
-                Err(DeviceError::OutOfMemory { .. }) if self.gets_memory_back(submit, calls)? => return Ok(false),
+                // Where none will come back: it may do without, as most fills do.
+                Err(DeviceError::OutOfMemory { .. }) => return Ok(!self.gets_memory_back(submit, calls)?),
                 reserved => reserved?,
             }
         }

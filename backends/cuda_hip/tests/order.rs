@@ -250,6 +250,43 @@ fn a_graph_that_the_host_captures_elsewhere_is_not_spoiled() {
 }
 
 #[test]
+fn t14_an_event_that_is_being_captured_is_refused_and_the_queue_goes_on() {
+    let mock = mock::Mock::new();
+    mock.capture();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let out = region(&*device, 64);
+    let (own, captured) = (mock.event(false), mock.event(true));
+    queue.wait_native(own).unwrap();
+    let answer = queue.wait_native(captured);
+    assert!(
+        matches!(&answer, Err(DeviceError::Driver { code: 907, message, .. }) if message.contains("outside of the capture")),
+        "{answer:?}"
+    );
+    assert!(device.fault().is_none() && !mock.has_captured_streams());
+    queue.fill(1, out, &[1]).unwrap();
+    assert_eq!(read(&*queue, 2, out), [1; 64]);
+}
+
+#[test]
+fn t14_an_event_that_is_captured_at_the_very_moment_ends_the_device_with_a_cause() {
+    let mock = mock::Mock::new();
+    mock.capture();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let out = region(&*device, 64);
+    let event = mock.event(false);
+    mock.hook(move |name| {
+        if name == "stream_wait" {
+            mock::capture_event(event);
+        }
+    });
+    let answer = queue.wait_native(event);
+    assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if &*cause.name == "CAPTURED" && cause.reopen), "{answer:?}");
+    assert!(queue.fill(1, out, &[1]).is_err(), "what would never run is not accepted");
+}
+
+#[test]
 fn an_answer_about_a_capture_is_none_about_the_work() {
     let mock = mock::Mock::new();
     let device = open(&mock);

@@ -13,6 +13,9 @@ use parking_lot::{RwLock, RwLockReadGuard};
 /// How long the end of the process waits for a call that is under way.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// A thread that is inside a driver.
+pub type Inside = RwLockReadGuard<'static, ()>;
+
 /// Who is inside a driver.
 pub struct Exit {
     /// Held shared by threads of devices that are inside, and for good by the end of the process.

@@ -415,6 +415,11 @@ pub trait Device: Send + Sync {
         let _ = graph;
         None
     }
+    /// To be held by a thread of the library's while it may be inside the device's driver: the end of the process waits for it for a while, and once the process ends it never comes. So
+    /// it is taken before any lock, by no thread of the host's, and not while the host is called. `None`: the device has no driver that would mind.
+    fn inside(&self) -> Option<exit::Inside> {
+        None
+    }
     /// The device's name for others, when some can reach its memory.
     fn peer(&self) -> Option<PeerId> {
         None

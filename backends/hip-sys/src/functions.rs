@@ -189,6 +189,7 @@ table! {
         hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: c_uint) -> hipError_t;
         hipStreamWriteValue32(stream: hipStream_t, to: *mut c_void, value: u32, flags: c_uint) -> hipError_t;
         hipStreamWriteValue64(stream: hipStream_t, to: *mut c_void, value: u64, flags: c_uint) -> hipError_t;
+        hipStreamIsCapturing(stream: hipStream_t, status: *mut hipStreamCaptureStatus) -> hipError_t;
         hipThreadExchangeStreamCaptureMode(mode: *mut hipStreamCaptureMode) -> hipError_t;
         hipEventCreateWithFlags(event: *mut hipEvent_t, flags: c_uint) -> hipError_t;
         hipEventDestroy(event: hipEvent_t) -> hipError_t;

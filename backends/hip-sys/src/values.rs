@@ -32,6 +32,7 @@ pub type hipMemLocationType = c_uint;
 pub type hipMemPoolAttr = c_uint;
 pub type hipPointer_attribute = c_uint;
 pub type hipStreamCaptureMode = c_uint;
+pub type hipStreamCaptureStatus = c_uint;
 
 const fn number(value: c_uint) -> c_uint {
     value

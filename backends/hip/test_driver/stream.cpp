@@ -167,6 +167,12 @@ EXPORT int hipStreamWriteValue64(void* stream, void* to, uint64_t value, unsigne
   if (!in_device(to, 8, "a value")) return INVALID_VALUE;
   return enqueue(stream, call, [=] { __atomic_store_n((uint64_t*)to, value, __ATOMIC_RELEASE); });
 }
+// Nothing is captured here.
+EXPORT int hipStreamIsCapturing(void* handle, unsigned* status) {
+  BEGIN;
+  *status = 0;
+  return find(handle) ? SUCCESS : INVALID_HANDLE;
+}
 // Around every call of a device, and nobody looks at its answer: it does not count, so that other calls get their turn to fail.
 EXPORT int hipThreadExchangeStreamCaptureMode(unsigned* mode) {
   static thread_local unsigned current = 0;

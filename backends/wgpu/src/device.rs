@@ -9,6 +9,7 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
+use crate::exit;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
 use crate::groups::Groups;
@@ -338,5 +339,11 @@ impl Device for WgpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn inside(&self) -> Option<compute_hal::exit::Inside> {
+        // A device without queues has nobody who has.
+        exit::register();
+        Some(exit::inside())
     }
 }

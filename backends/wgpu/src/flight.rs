@@ -381,8 +381,11 @@ impl Progress {
                     _ => return due,
                 }
             };
-            if let Some(load) = load {
-                self.land(shared, load);
+            // Somebody else has taken it and panicked: it may not have landed, so its position does not complete before the end of the device does that.
+            let Some(load) = load else { return due };
+            if let Err(panic) = survive(|| self.land(shared, load)) {
+                let _ = shared.lose("PANIC", format!("the device panicked while it brought read bytes to their places: {panic}"));
+                return due;
             }
             let mut flight = self.flight.lock();
             let Some(entry) = flight.entries.pop_front() else { return due };

@@ -626,7 +626,7 @@ impl Queue for WgpuQueue {
         }
         let due = self.lane.progress.mark(at);
         drop(recorder);
-        wake_all(due);
+        wake_all(&self.lane.shared, due);
     }
 
     fn submit(&self) -> Result<(), DeviceError> {

@@ -9,7 +9,7 @@ use compute_hal::{DeviceError, Position, Waited};
 use parking_lot::MutexGuard;
 
 use crate::batch::{Batch, Recorder};
-use crate::device::LOST;
+use crate::device::{LOST, Shared};
 use crate::errors::survive;
 use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
@@ -24,14 +24,23 @@ const LOOKS: u32 = 64;
 /// How long a thread that waits sleeps before it looks again whether it was told.
 const SLICE: Duration = Duration::from_millis(20);
 
-pub(crate) fn wake_all(due: Vec<Wake>) {
-    due.into_iter().for_each(|wake| wake());
+/// One that panics ends the device, and takes no other with it (F2).
+pub(crate) fn wake_all(shared: &Shared, due: Vec<Wake>) {
+    for wake in due {
+        if let Err(panic) = survive(wake) {
+            let _ = shared.lose("PANIC", format!("somebody panicked who was told that work is over: {panic}"));
+        }
+    }
 }
 
 impl Lane {
     /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
     pub(crate) fn live(self: Arc<Self>) {
-        self.attend();
+        if let Err(panic) = survive(|| self.attend()) {
+            let _ = self.shared.lose("PANIC", format!("the thread of a queue panicked: {panic}"));
+            // What is left to do for a device that has ended. Others wait for it.
+            let _ = survive(|| self.attend());
+        }
         let host = self.shared.gpu.host();
         let inside = exit::inside();
         drop(self);
@@ -52,7 +61,7 @@ impl Lane {
                     let _ = self.flush();
                 }
                 drop(inside);
-                wake_all(due);
+                wake_all(&self.shared, due);
                 looks = 0;
                 continue;
             }
@@ -68,7 +77,7 @@ impl Lane {
         self.outlast();
         let due = self.progress.abandon();
         drop(inside);
-        wake_all(due);
+        wake_all(&self.shared, due);
     }
 
     /// Of a device that has ended otherwise than by being lost: waits until it has done what it was given. That goes on running, and memory is let go of next (T12).
@@ -178,11 +187,11 @@ impl Lane {
                 // Else the queue's thread does, as this wait has to end.
                 if deadline.is_none() || &*cause.name == LOST {
                     self.outlast();
-                    wake_all(self.progress.abandon());
+                    wake_all(&self.shared, self.progress.abandon());
                 }
                 return Err(DeviceError::Lost(cause));
             }
-            wake_all(self.progress.end_batches(&self.shared));
+            wake_all(&self.shared, self.progress.end_batches(&self.shared));
             if self.progress.completed() >= at {
                 return Ok(Waited::Done);
             }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
@@ -338,14 +339,52 @@ fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
         queue.write(1, block, &[7; 64]).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, told) = mpsc::channel();
         queue.notify(1000, Box::new(move || tell.send(()).unwrap()));
         device.lose_for_test();
         assert!(matches!(queue.wait(1000, None), Err(DeviceError::Lost(_))));
-        told.recv_timeout(std::time::Duration::from_secs(10)).expect("a callback did not come");
+        told.recv_timeout(Duration::from_secs(10)).expect("a callback did not come");
         assert!(matches!(queue.fill(2, block, &[1]), Err(DeviceError::Lost(_))));
         assert!(matches!(device.allocate(64), Err(DeviceError::Lost(cause)) if cause.reopen));
         assert_eq!(queue.completed(), Position::MAX);
         assert!(driver::open_device(0, &OpenOptions::default(), true).is_ok());
+    });
+}
+
+#[test]
+fn f2_a_panic_while_reads_are_brought_to_their_places_ends_the_device_and_leaves_none_of_them_done() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host uses by itself.
+        device.export(block.memory).unwrap();
+        queue.fill(1, block, &[7]).unwrap();
+        queue.read(2, block, fives().lend(64, Arc::new(Panics)).unwrap()).unwrap();
+        let answer = queue.wait(2, None);
+        assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if &*cause.name == "PANIC"), "{answer:?}");
+    });
+}
+
+#[test]
+fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        device.export(block.memory).unwrap();
+        let (tell, told) = mpsc::channel();
+        queue.fill(1, block, &[7]).unwrap();
+        queue.notify(1, Box::new(|| panic!("on purpose")));
+        let again = tell.clone();
+        queue.notify(1, Box::new(move || _ = tell.send(())));
+        queue.fill(2, block, &[8]).unwrap();
+        queue.notify(2, Box::new(move || _ = again.send(())));
+        for _ in 0..2 {
+            assert!(told.recv_timeout(Duration::from_secs(30)).is_ok(), "the queue's thread has ended");
+        }
+        assert!(device.fault().is_some_and(|cause| cause.message.contains("on purpose")), "{:?}", device.fault());
     });
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
 #![allow(dead_code, reason = "each of the tests uses a part of it")]
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
 pub(crate) const CAPTURING: Status = 901;
+pub(crate) const CAPTURED: Status = 907;
 const NOT_READY: Status = 600;
 const NOT_FOUND: Status = 500;
 const MEMORY: usize = 1 << 30;
@@ -87,6 +88,9 @@ pub(crate) struct State {
     grid: u32,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
+    /// Streams that have become a part of it, and events that were last recorded in one.
+    captured_streams: HashSet<usize>,
+    captured_events: HashSet<usize>,
     /// See [`Mock::spoil_next_record`]; the events that it came to, with the number of the record.
     spoil_next: bool,
     spoiled: HashMap<usize, u64>,
@@ -167,9 +171,26 @@ impl Mock {
         with(|state| state.capture = true);
     }
 
+    /// An event of somebody else's, recorded in the capture, or never.
+    pub(crate) fn event(&self, captured: bool) -> u64 {
+        with(|state| {
+            let id = state.id();
+            state.events.insert(id, Event::default());
+            if captured {
+                state.captured_events.insert(id);
+            }
+            id as u64
+        })
+    }
+
     /// The next event that is recorded turns out to have failed once it is reached.
     pub(crate) fn spoil_next_record(&self) {
         with(|state| state.spoil_next = true);
+    }
+
+    /// Whether a stream has become a part of the capture.
+    pub(crate) fn has_captured_streams(&self) -> bool {
+        with(|state| !state.captured_streams.is_empty())
     }
 
     /// Whether the capture is still good, and the mode of this thread.
@@ -237,6 +258,11 @@ impl Drop for Mock {
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
     }
+}
+
+/// Records an event in the capture, from a hook.
+pub(crate) fn capture_event(event: u64) {
+    with(|state| _ = state.captured_events.insert(event as usize));
 }
 
 fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
@@ -453,6 +479,10 @@ impl State {
     }
 
     fn push(&mut self, stream: Handle, work: Work) -> Status {
+        // A node of the graph, which nobody runs.
+        if self.captured_streams.contains(&(stream as usize)) {
+            return 0;
+        }
         match self.streams.get_mut(&(stream as usize)) {
             Some(list) => list.push_back(work),
             None => panic!("no such stream"),
@@ -612,8 +642,14 @@ mock! {
         state.progress();
         if state.streams.get(&(stream as usize)).unwrap().is_empty() { 0 } else { NOT_READY }
     }
+    stream_capturing(state, stream: Handle, status: *mut c_int) {
+        give(status, c_int::from(state.captured_streams.contains(&(stream as usize))))
+    }
     stream_wait(state, stream: Handle, event: Handle, _flags: u32) {
         let made = state.events.get(&(event as usize)).expect("an event that lives").made;
+        if state.captured_events.contains(&(event as usize)) {
+            state.captured_streams.insert(stream as usize);
+        }
         state.push(stream, Work::Wait(event as usize, made))
     }
     event_create(state, event: *mut Handle, _flags: u32) {
@@ -624,6 +660,11 @@ mock! {
     event_destroy(state, event: Handle) { state.events.remove(&(event as usize)).expect("destroyed twice"); 0 }
     event_record(state, event: Handle, stream: Handle) {
         let entry = state.events.get_mut(&(event as usize)).expect("an event that lives");
+        if state.captured_streams.contains(&(stream as usize)) {
+            state.captured_events.insert(event as usize);
+            return 0;
+        }
+        state.captured_events.remove(&(event as usize));
         entry.made += 1;
         let made = entry.made;
         if std::mem::take(&mut state.spoil_next) {
@@ -632,6 +673,10 @@ mock! {
         state.push(stream, Work::Record(event as usize, made))
     }
     event_query(state, event: Handle) {
+        if state.captured_events.contains(&(event as usize)) {
+            state.capture = false;
+            return CAPTURED;
+        }
         state.progress();
         let spoiled = state.spoiled.get(&(event as usize)).copied();
         let event = state.events.get(&(event as usize)).expect("an event that lives");
@@ -783,7 +828,7 @@ const DATA: Vendor = Vendor {
         out_of_memory: OUT_OF_MEMORY,
         not_ready: NOT_READY,
         no_device: 100,
-        capturing: (CAPTURING, CAPTURING),
+        capturing: (900, 908),
         peer_enabled: 704,
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
