@@ -138,53 +138,55 @@ pub(crate) fn outcome(outcome: Outcome) -> compute_status {
     }
 }
 
-/// What is given to one binding; inline bytes are read later. Of bindings with a tensor map the next one is taken.
+/// The view of a binding, as most have one.
+fn viewed<'a>(binding: &compute_binding, buffer: Option<&'a Live<compute_buffer_s>>) -> Binding<'a> {
+    Binding {
+        group: binding.group,
+        slot: binding.slot,
+        given: Input::Place(place(buffer, binding.offset, binding.size)),
+        write_all: binding.flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
+    }
+}
+
+/// Whether there is more to a binding than its view: inline bytes, a tensor map, a mistake.
+fn has_more(binding: &compute_binding) -> bool {
+    !binding.data.is_null() || binding.data_size != 0 || binding.flags & !COMPUTE_BINDING_FLAG_WRITE_ALL != 0
+}
+
+/// What is given to a binding besides its view, or instead of it. Of bindings with a tensor map the next one is taken.
 ///
 /// # Safety
 /// `binding.data` is readable as it says.
-unsafe fn binding_of<'a>(
+unsafe fn read_more<'a>(
     binding: &compute_binding,
-    buffer: Option<&'a Live<compute_buffer_s>>,
+    made: &mut Binding<'a>,
     maps: &mut slice::Iter<'a, TensorMap>,
-) -> (Binding<'a>, Result<(), Complaint>) {
+) -> Result<(), Complaint> {
     let compute_binding { group, slot, flags, .. } = *binding;
-    let view = place(buffer, binding.offset, binding.size);
     let map = if flags & COMPUTE_BINDING_FLAG_TENSOR_MAP != 0 { maps.next() } else { None };
-    let as_view = Binding {
-        group,
-        slot,
-        given: map.map_or(Input::Place(view), |map| Input::Tensor(view, map)),
-        write_all: flags & COMPUTE_BINDING_FLAG_WRITE_ALL != 0,
-    };
-    let check = || {
-        check_flags(flags, COMPUTE_BINDING_FLAG_WRITE_ALL | COMPUTE_BINDING_FLAG_TENSOR_MAP, "binding")?;
-        if map.is_some() {
-            return Ok(None);
-        }
-        if binding.data.is_null() && binding.data_size == 0 {
-            return Ok(None);
-        }
-        if !binding.buffer.is_null() {
-            return refuse!(
-                COMPUTE_ERROR_INVALID_ARGUMENT,
-                "@group({group}) @binding({slot}) is given both a buffer and inline bytes"
-            );
-        }
-        if binding.data_size > MOST_INLINE {
-            let size = binding.data_size;
-            return refuse!(
-                COMPUTE_ERROR_LIMIT,
-                "@group({group}) @binding({slot}): {size} inline bytes, at most {MOST_INLINE} are allowed"
-            );
-        }
-        // SAFETY: as our own caller says.
-        unsafe { read_bytes(binding.data.cast(), binding.data_size, "data") }.map(Some)
-    };
-    match check() {
-        Ok(None) => (as_view, Ok(())),
-        Ok(Some(bytes)) => (Binding { given: Input::Inline(bytes), ..as_view }, Ok(())),
-        Err(complaint) => (as_view, Err(complaint)),
+    if let (Some(map), Input::Place(view)) = (map, made.given) {
+        made.given = Input::Tensor(view, map);
     }
+    check_flags(flags, COMPUTE_BINDING_FLAG_WRITE_ALL | COMPUTE_BINDING_FLAG_TENSOR_MAP, "binding")?;
+    if map.is_some() || binding.data.is_null() && binding.data_size == 0 {
+        return Ok(());
+    }
+    if !binding.buffer.is_null() {
+        return refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "@group({group}) @binding({slot}) is given both a buffer and inline bytes"
+        );
+    }
+    if binding.data_size > MOST_INLINE {
+        let size = binding.data_size;
+        return refuse!(
+            COMPUTE_ERROR_LIMIT,
+            "@group({group}) @binding({slot}): {size} inline bytes, at most {MOST_INLINE} are allowed"
+        );
+    }
+    // SAFETY: as our own caller says.
+    made.given = Input::Inline(unsafe { read_bytes(binding.data.cast(), binding.data_size, "data") }?);
+    Ok(())
 }
 
 fn mode_of(mode: u32) -> Result<Mode, Complaint> {
@@ -238,21 +240,20 @@ pub(super) unsafe fn launch_of(
     let grid_buffer = if desc.indirect.buffer.is_null() { None } else { peek(desc.indirect.buffer) };
     // SAFETY: as our own caller says.
     let given = unsafe { Strided::new(desc.bindings, desc.binding_count, desc.binding_stride, MOST_BINDINGS, "bindings") }?;
-    // SAFETY: as our own caller says.
-    let (maps, checked) = unsafe { tensor_map::read_maps(&given) };
-    wrong = wrong.and(checked);
+    let (mut more, mut maps) = (false, Vec::new());
     let mut buffers = Buffers::new();
     let mut bindings: SmallVec<[Binding<'_>; 8]> = SmallVec::new();
     if buffers.try_reserve(given.len()).is_err() || bindings.try_reserve(given.len()).is_err() {
         return Err(Complaint::NoMemory);
     }
-    buffers.extend(given.iter().map(|binding| peek(binding.buffer)));
-    let mut maps = maps.iter();
-    for (binding, buffer) in given.iter().zip(&buffers) {
+    buffers.extend(given.iter().map(|binding| {
+        more |= has_more(&binding);
+        peek(binding.buffer)
+    }));
+    bindings.extend(given.iter().zip(&buffers).map(|(binding, buffer)| viewed(&binding, buffer.as_ref())));
+    if more {
         // SAFETY: as our own caller says.
-        let (binding, checked) = unsafe { binding_of(&binding, buffer.as_ref(), &mut maps) };
-        bindings.push(binding);
-        wrong = wrong.and(checked);
+        wrong = wrong.and(unsafe { read_all_more(&given, &mut bindings, &mut maps) });
     }
     let mut launch = Launch {
         kernel: kernel.as_deref(),
@@ -266,9 +267,41 @@ pub(super) unsafe fn launch_of(
         // Known first, because only one that executes claims anything (T11).
         mode: mode_of(desc.mode).unwrap_or_default(),
     };
-    // SAFETY: as our own caller says.
-    let wrong = wrong.and_then(|()| unsafe { read_rest(desc, &mut launch) });
+    if wrong.is_ok() && has_rest(desc) {
+        // SAFETY: as our own caller says.
+        wrong = unsafe { read_rest(desc, &mut launch) };
+    }
     then(&launch, wrong)
+}
+
+/// The same for all bindings; tells what is wrong with the first that is wrong, of tensor maps before all else.
+///
+/// # Safety
+/// What the bindings point to is valid for `'a`.
+unsafe fn read_all_more<'a>(
+    given: &Strided<compute_binding>,
+    made: &mut [Binding<'a>],
+    maps: &'a mut Vec<TensorMap>,
+) -> Result<(), Complaint> {
+    // SAFETY: as our own caller says.
+    let (read, mut wrong) = unsafe { tensor_map::read_maps(given) };
+    *maps = read;
+    let mut maps = maps.iter();
+    for (binding, made) in given.iter().zip(made).filter(|(binding, _)| has_more(binding)) {
+        // SAFETY: as our own caller says.
+        wrong = wrong.and(unsafe { read_more(&binding, made, &mut maps) });
+    }
+    wrong
+}
+
+/// Whether a launch's descriptor has anything besides handles and bindings. Immediates and labels of no bytes are none.
+fn has_rest(desc: &compute_launch_desc) -> bool {
+    desc.mode != COMPUTE_LAUNCH_EXECUTE
+        || desc.reserved != 0
+        || !desc.next.is_null()
+        || desc.immediate_size != 0
+        || !desc.label.is_null()
+        || !matches!(desc.label_length, 0 | COMPUTE_NUL_TERMINATED)
 }
 
 /// What a launch's descriptor has besides handles and bindings.

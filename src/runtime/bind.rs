@@ -1,6 +1,7 @@
 //! What a caller can get wrong about a launch (L3, L4, L9), checked against the kernel's reflection and the device's limits.
 //!
-//! Part of every launch, so nothing here allocates or counts references unless it refuses.
+//! Part of every launch, so nothing here allocates or counts references unless it refuses. Most launches are found to be right by `fit.rs`, and go through
+//! none of the code here that finds out what is wrong.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub(super) struct Slot<'a> {
     /// How the view looks as a tensor, if the kernel takes it so (L13).
     pub(super) map: Option<&'a TensorMap>,
     pub(super) write_all: bool,
-    seen: bool,
+    pub(super) seen: bool,
 }
 
 /// What a binding was given.
@@ -84,9 +85,27 @@ pub(super) fn check_on<'a>(device: &Arc<Device>, launch: &Launch<'a>, bound: &mu
 }
 
 fn bind<'a>(device: &Arc<Device>, kernel: &Kernel, given: &[Binding<'a>], slots: &mut SmallVec<[Slot<'a>; 8]>) -> Checked<()> {
+    slots.try_reserve(kernel.fits().len()).map_err(|_| Box::new(no_memory(NoMemory)))?;
+    if given.len() == kernel.fits().len() {
+        slots.extend(kernel.fits().iter().zip(given).map_while(|(fit, binding)| fit.accept(device, binding)));
+        if slots.len() == given.len() {
+            return Ok(());
+        }
+        slots.clear();
+    }
+    bind_each(device, kernel, given, slots)
+}
+
+/// The same for what is not given in the kernel's order, or does not plainly fit.
+#[cold]
+fn bind_each<'a>(
+    device: &Arc<Device>,
+    kernel: &Kernel,
+    given: &[Binding<'a>],
+    slots: &mut SmallVec<[Slot<'a>; 8]>,
+) -> Checked<()> {
     let reflection = kernel.reflection();
     let infos = reflection.bindings.as_slice();
-    slots.try_reserve(infos.len()).map_err(|_| Box::new(no_memory(NoMemory)))?;
     slots.resize(infos.len(), Slot { given: Given::Nothing, map: None, write_all: false, seen: false });
     for (position, binding) in given.iter().enumerate() {
         let index = find(reflection, position, binding)?;
@@ -208,12 +227,18 @@ fn wrong_value<T>(info: &BindingInfo, size: u64) -> Checked<T> {
     })
 }
 
-fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<()> {
+/// How large a view may be, and what it begins at a multiple of: a power of two.
+pub(super) fn binding_limits(device: &Device, info: &BindingInfo) -> (u64, u64) {
     let limits = device.limits();
-    let (most, device_alignment) = match info.kind {
+    let (most, alignment) = match info.kind {
         BindingKind::Uniform => (limits.uniform_size, limits.uniform_alignment),
         BindingKind::Storage | BindingKind::Value | BindingKind::TensorMap => (limits.binding_size, limits.storage_alignment),
     };
+    (most, u64::from(info.alignment.max(alignment).max(1)))
+}
+
+fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<()> {
+    let (most, alignment) = binding_limits(device, info);
     if span.size < info.min_size {
         let message = || format!("{} needs at least {} bytes, the view has {}", describe(info), info.min_size, span.size);
         return refusal(code::BINDING, message);
@@ -231,8 +256,6 @@ fn check_view(device: &Device, info: &BindingInfo, span: &Span<'_>) -> Checked<(
             format!("{}: the view has {} bytes, the device allows {most} for such a binding", describe(info), span.size)
         });
     }
-    // Alignments are powers of two; a division here would be the slowest thing on the way.
-    let alignment = u64::from(info.alignment.max(device_alignment).max(1));
     debug_assert!(alignment.is_power_of_two());
     if span.place() & (alignment - 1) != 0 {
         return refusal(code::MISALIGNED, || format!("{}: {}", describe(info), misaligned(span, alignment)));
@@ -246,7 +269,7 @@ fn misaligned(span: &Span<'_>, alignment: u64) -> String {
     format!("offset {offset} of the view{imported} is not a multiple of {alignment}")
 }
 
-fn granule(device: &Device) -> u64 {
+pub(super) fn granule(device: &Device) -> u64 {
     u64::from(device.capabilities().binding_granule.max(1))
 }
 
@@ -308,6 +331,25 @@ fn check_counts(device: &Device, kernel: &Kernel, counts: &[u32; 3]) -> Checked<
 
 /// L9: views that overlap are fine when nobody writes there, or when a native kernel declares them so. The indirect grid counts as read.
 fn check_overlap(kernel: &Kernel, bound: &Bound<'_>) -> Checked<()> {
+    if bound.indirect.is_none() && !shares(&bound.slots) { Ok(()) } else { check_each_overlap(kernel, bound) }
+}
+
+/// Whether two bindings are given the same buffer: otherwise nothing overlaps.
+fn shares(mut slots: &[Slot<'_>]) -> bool {
+    let mut shares = false;
+    while let [slot, others @ ..] = slots {
+        if let Given::View(span) = &slot.given {
+            for other in others {
+                shares |= matches!(&other.given, Given::View(other) if Arc::ptr_eq(span.buffer, other.buffer));
+            }
+        }
+        slots = others;
+    }
+    shares
+}
+
+#[cold]
+fn check_each_overlap(kernel: &Kernel, bound: &Bound<'_>) -> Checked<()> {
     let infos = kernel.reflection().bindings.as_slice();
     for (index, slot) in bound.slots.iter().enumerate() {
         let Given::View(span) = &slot.given else { continue };

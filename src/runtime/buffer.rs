@@ -228,13 +228,22 @@ impl Buffer {
         self.scratch.as_ref().is_some_and(|scratch| scratch.stream() != stream)
     }
 
-    /// Whether its memory is still to be allocated (M5). The caller holds its mark.
+    /// Whether not everybody may do everything with it.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.scratch.is_some() || self.read_only
+    }
+
+    /// Whether its memory is still to be allocated (M5). Yes may be outdated where the caller does not hold its mark.
     pub(crate) fn is_deferred(&self) -> bool {
         self.size > 0 && !self.home.has_block()
     }
 
     /// Allocates what was deferred. The caller holds no lock and no mark: this may wait for the device.
     pub(crate) fn back(&self) -> Result<()> {
+        // Most have their memory, and keep it: that is known without the lock.
+        if !self.is_deferred() {
+            return Ok(());
+        }
         let Some((stream, mode)) = self.home.deferral() else { return Ok(()) };
         let block = self.device.allocate(stream.as_deref(), self.size, mode)?;
         let before = block.inherited();

@@ -280,6 +280,12 @@ impl Job {
         self.slot.compiled.get().map(answer)
     }
 
+    /// The compiled kernel, if it is there.
+    #[inline]
+    pub(super) fn ready(&self) -> Option<KernelId> {
+        self.slot.compiled.get()?.as_ref().ok().copied()
+    }
+
     /// Waits until it is compiled; `None` when the time ran out first. With a time-out the work is left to the compiling threads; without
     /// one the caller helps.
     pub(super) fn wait(&self, device: &Arc<Device>, timeout: Option<Duration>) -> Result<Option<KernelId>> {

@@ -13,6 +13,7 @@ use super::code;
 use super::compile::{Job, Key};
 use super::device::Device;
 use super::error::{Checked, Failed, Result, fail, from_diagnostics, refusal};
+use super::fit::Fit;
 use super::log;
 use super::native::{Code, Declared, NativeOptions, declare};
 use super::stream::Wait;
@@ -63,6 +64,8 @@ pub struct Kernel {
     pub(crate) label: Arc<str>,
     pub(crate) time_limit: u64,
     pub(crate) fails_late: bool,
+    /// What fits its bindings, in their order.
+    fits: Box<[Fit]>,
     /// Bytes of room for what a launch prints; 0 when it prints nothing, or nobody listened when it was made.
     pub(crate) print_room: u32,
     job: Job,
@@ -114,6 +117,7 @@ impl Kernel {
         let kernel = Arc::new(Self {
             device: Arc::clone(device),
             name: reflection.entry.as_str().into(),
+            fits: Fit::all(device, reflection),
             label,
             time_limit: options.time_limit,
             print_room,
@@ -133,6 +137,12 @@ impl Kernel {
     /// What it is (L10).
     pub fn reflection(&self) -> &Reflection {
         self.form.reflection()
+    }
+
+    /// What fits its bindings, in their order.
+    #[inline]
+    pub(super) fn fits(&self) -> &[Fit] {
+        &self.fits
     }
 
     /// Which of the native sources the device takes (L11); `None`: the portable one.
@@ -169,6 +179,12 @@ impl Kernel {
     /// The compiled kernel, made now if it is not there yet. Waits for somebody else who is making it.
     pub(crate) fn compiled(&self) -> Checked<KernelId> {
         self.job.run(&self.device)
+    }
+
+    /// The compiled kernel, if it is there.
+    #[inline]
+    pub(crate) fn ready(&self) -> Option<KernelId> {
+        self.job.ready()
     }
 
     /// Whether it is compiled: `TimedOut` while it is not and nothing failed. Starts nothing.

@@ -8,7 +8,7 @@ use compute_hal as hal;
 use compute_trust::{About, Error, NoMemory};
 use smallvec::SmallVec;
 
-use super::bind::{Bound, Given, check, cuts_elements};
+use super::bind::{Bound, Given, Slot, check, cuts_elements};
 use super::error::{Checked, Failed, Result, error};
 use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
@@ -109,7 +109,16 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     if is_nothing(&launch.grid) {
         return Ok(Outcome::Enqueued);
     }
-    // T7: what does not compile claims its outputs.
+    let id = match kernel.ready().filter(|_| bound.indirect.is_none()) {
+        Some(id) => id,
+        None => compiled(stream, kernel, launch, &bound)?,
+    };
+    enqueue(stream, kernel, id, launch, &bound)
+}
+
+/// T7: what does not compile claims its outputs.
+#[cold]
+fn compiled(stream: &Stream, kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<hal::KernelId> {
     let compiled: Checked<_> = settling(launch, || {
         let id = kernel.compiled()?;
         if bound.indirect.is_some() {
@@ -118,8 +127,7 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
         }
         Ok(id)
     });
-    let id = compiled.map_err(|made| refused(*made, launch))?;
-    enqueue(stream, kernel, id, launch, &bound)
+    compiled.map_err(|made| refused(*made, launch))
 }
 
 /// Makes a call that may compile, and panic at it.
@@ -141,7 +149,7 @@ impl Drop for Unsettled<'_, '_> {
     }
 }
 
-fn is_nothing(grid: &Grid<'_>) -> bool {
+pub(super) fn is_nothing(grid: &Grid<'_>) -> bool {
     matches!(grid, Grid::Direct(counts) if counts.contains(&0))
 }
 
@@ -169,18 +177,19 @@ fn touches<'a>(
     // A clean buffer has no claims to release and nothing to fill, so it makes no difference there whether all of it is written, unless
     // late failures are about (T13). Should it get dirty before this launch has its mark, "a part" errs on the safe side.
     let exact = fails_late || late::active();
-    for (index, (slot, info)) in bound.slots.iter().zip(&kernel.reflection().bindings).enumerate() {
-        let Given::View(span) = slot.given else { continue };
-        let write = if !info.access.writes() {
+    touches.extend(bound.slots.iter().zip(kernel.fits()).enumerate().filter_map(|(index, (slot, fit))| {
+        let Given::View(span) = slot.given else { return None };
+        let (reads, writes) = fit.access();
+        let whole = || is_whole(kernel, launch, bound, index, span.size, slot.write_all);
+        let write = if !writes {
             Write::No
-        } else if (exact || span.buffer.mark.glance().dirty) && is_whole(kernel, launch, bound, index, span.size, slot.write_all)
-        {
+        } else if (exact || span.buffer.mark.glance().dirty) && whole() {
             Write::Whole
         } else {
             Write::Part
         };
-        touches.push(Touch { span, reads: info.access.reads(), write, rows: None });
-    }
+        Some(Touch { span, reads, write, rows: None })
+    }));
 }
 
 /// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole, nor is one that cannot reach every element of the view.
@@ -221,15 +230,9 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
         bindings.try_reserve(bound.slots.len()).map_err(|_| hal::DeviceError::OutOfMemory { asked: 0, free: 0 })?;
-        for slot in &bound.slots {
-            bindings.push(match slot.given {
-                Given::Nothing => hal::Binding::Inline(&[]),
-                Given::Inline(bytes) => hal::Binding::Inline(bytes),
-                Given::View(span) => match slot.map {
-                    None => hal::Binding::Buffer(region(&span)?),
-                    Some(map) => hal::Binding::Tensor(region(&span)?, map),
-                },
-            });
+        bindings.extend(bound.slots.iter().map_while(native));
+        if bindings.len() < bound.slots.len() {
+            return Err(hal::DeviceError::Internal("work on an empty buffer".into()));
         }
         let grid = match (&launch.grid, &bound.indirect) {
             (_, Some(span)) => hal::Grid::Indirect(region(span)?),
@@ -247,6 +250,20 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
         log::line(log::LAUNCHES, || format!("launched `{}` `{label}` on stream {}", kernel.name, stream.id));
     }
     Ok(performed.into())
+}
+
+/// What a device is given for a binding. `None` for a view of a buffer without memory, which passes no check.
+fn native<'a>(slot: &Slot<'a>) -> Option<hal::Binding<'a>> {
+    let span = match slot.given {
+        Given::Nothing => return Some(hal::Binding::Inline(&[])),
+        Given::Inline(bytes) => return Some(hal::Binding::Inline(bytes)),
+        Given::View(span) => span,
+    };
+    let region = span.buffer.region(&span.range())?;
+    Some(match slot.map {
+        None => hal::Binding::Buffer(region),
+        Some(map) => hal::Binding::Tensor(region, map),
+    })
 }
 
 /// Refuses a launch for a reason that only the caller of the runtime knows (a bad descriptor), and claims its outputs (T2).

@@ -9,7 +9,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use compute_hal::{self as hal, DeviceError, Region};
 use compute_memory::Footprint;
@@ -19,11 +18,13 @@ use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
-use super::error::{Failed, Result, error, fail, from_device, kept};
+use super::error::{Failed, Result, fail, from_device, kept};
 use super::place::Span;
 use super::queue::{Queue, Submit};
+use super::refuse::{admit, dry, outputs, refuse_all, told_skipped};
+pub(crate) use super::refuse::{claim, no_memory, refuse, refused_operation};
 use super::stream::Stream;
-use super::{code, import, late, log, prints, rows, trust};
+use super::{code, late, log, prints, rows};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,8 @@ pub(crate) struct Section<'a> {
     filled: usize,
     first: u64,
     last: u64,
+    /// Some buffer was not clean when it was marked: only then are there maps to look at, fills, and ranges to release.
+    dirty: bool,
     journaled: bool,
     /// Its waits are enqueued, and calls of the device that touch its buffers may follow.
     reached: bool,
@@ -144,12 +147,6 @@ pub(crate) fn prepare() {
     Lazy::force(&ABANDONED);
 }
 
-/// Numbers of operations that never got a position.
-pub(crate) fn refused_operation() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 /// Performs a piece of work: takes the marks of all that `touches` names, decides, and makes the driver's calls: waits, fills, then `work`.
 /// What it would have written is claimed if it fails.
 pub(crate) fn perform<'a>(
@@ -178,13 +175,8 @@ pub(crate) fn perform_beside<'a, B>(
     if late::active() {
         late::settle().map_err(|failed| refuse_all(&failed, touches))?;
     }
-    if let Some(touch) = touches.iter().find(|touch| touch.span.buffer.is_scratch_of_another(stream.id)) {
-        let label = touch.span.buffer.label();
-        let text = format!("buffer `{label}` is scratch of another stream than `{}`, which alone may use it", stream.label);
-        return Err(refuse(error(code::FOREIGN_HANDLE, text), outputs(touches)));
-    }
-    if let Some(touch) = touches.iter().find(|touch| touch.write != Write::No && touch.span.buffer.read_only) {
-        return Err(refuse(import::read_only(touch.span.buffer, subject.name), outputs(touches)));
+    if touches.iter().any(|touch| touch.span.buffer.is_restricted()) {
+        admit(stream, subject, touches)?;
     }
     if stream.is_dry() {
         return dry(stream, touches).map(Some);
@@ -207,6 +199,7 @@ pub(crate) fn perform_beside<'a, B>(
         filled: 0,
         first: 0,
         last: 0,
+        dirty: false,
         journaled: false,
         reached: false,
         // Until it has its marks there is nothing to settle.
@@ -216,33 +209,30 @@ pub(crate) fn perform_beside<'a, B>(
         drop(section);
         return Err(refuse(no_memory(none), outputs(touches)));
     }
-    section.take_marks();
+    let found = section.take_marks();
     let Some(borrowed) = borrow() else {
         release(&stream.device, &mut section.held);
         return Ok(None);
     };
     section.settled = false;
-    if section.held.iter().any(|held| held.found.dirty)
-        && let Some((failure, needed)) = section.look_at_bytes()?
-    {
-        section.skip(&failure, &needed);
-        // Its locks are given back before anybody else's code runs (F4).
-        drop(section);
-        if stream.window.is_open() {
-            let skipped = || format!("`{}` was skipped, as it needs buffer `{}`", subject.name, needed.label());
-            stream.window.failed(skipped, &trust::unwritten(&failure, needed.id));
+    section.dirty = found.dirty;
+    let mut pending = found.pending;
+    if found.dirty {
+        if let Some((failure, needed)) = section.look_at_bytes()? {
+            section.skip(&failure, &needed);
+            // Its locks are given back before anybody else's code runs (F4).
+            drop(section);
+            told_skipped(stream, subject, touches, &failure, &needed);
+            return Ok(Some(Performed::Skipped(failure)));
         }
-        // A host read is told itself.
-        if touches.iter().any(|touch| touch.write != Write::No) {
-            log::line(log::WARNING, || format!("`{}` was skipped: it needs buffer `{}`", subject.name, needed.label()));
-        }
-        return Ok(Some(Performed::Skipped(failure)));
+        // Deferred allocations may have had the marks taken anew.
+        pending = section.held.iter().any(|held| held.found.pending);
     }
-    if let Err(none) = section.take_positions().and_then(|()| section.expect_uses()) {
+    if let Err(none) = section.take_positions() {
         drop(borrowed);
         return Err(section.refuse(no_memory(none)));
     }
-    let journaled = subject.fails_late || section.held.iter().any(|held| held.found.pending);
+    let journaled = subject.fails_late || pending;
     if journaled && let Err(none) = section.record(watch) {
         drop(borrowed);
         return Err(section.refuse(no_memory(none)));
@@ -311,16 +301,30 @@ impl<'a> Section<'a> {
         refuse(Error { code: code::NOT_BACKED, message: text, ..made }, outputs)
     }
 
-    /// Takes all marks or none, sleeping where somebody else has to settle first.
-    fn take_marks(&mut self) {
+    /// Takes all marks or none, sleeping where somebody else has to settle first. Tells what any of them found.
+    fn take_marks(&mut self) -> Found {
         loop {
-            let refused =
-                (0..self.held.len()).find_map(|index| take(&mut self.held[index]).err().map(|exclusive| (index, exclusive)));
-            let Some((taken, exclusive)) = refused else { return };
-            let busy = self.held[taken].buffer;
-            release(&self.stream.device, &mut self.held[..taken]);
-            self.stream.device.gate.wait(&busy.mark, exclusive);
+            let mut any = Found { dirty: false, pending: false };
+            let mut refused = None;
+            for (index, held) in self.held.iter_mut().enumerate() {
+                if let Err(exclusive) = take(held) {
+                    refused = Some((index, exclusive));
+                    break;
+                }
+                any.dirty |= held.found.dirty;
+                any.pending |= held.found.pending;
+            }
+            let Some((taken, exclusive)) = refused else { return any };
+            self.give_way(taken, exclusive);
         }
+    }
+
+    /// Gives back the first marks and sleeps until the next one can be had.
+    #[cold]
+    fn give_way(&mut self, taken: usize, exclusive: bool) {
+        let busy = self.held[taken].buffer;
+        release(&self.stream.device, &mut self.held[..taken]);
+        self.stream.device.gate.wait(&busy.mark, exclusive);
     }
 
     /// One entry per buffer, by id, which is the order of locking.
@@ -328,18 +332,21 @@ impl<'a> Section<'a> {
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
+            let found = Found { dirty: false, pending: false };
+            let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
             // Buffers that were made one after another often come in that order.
-            let newest = self.held.last().is_none_or(|held| held.buffer.id < buffer.id);
-            let place = if newest { Err(self.held.len()) } else { self.place_of(buffer.id) };
-            match place {
+            if self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
+                room(&mut self.held)?;
+                self.held.push(new);
+                continue;
+            }
+            match self.place_of(buffer.id) {
                 Ok(index) => {
                     let held = &mut self.held[index];
                     held.writes |= writes;
                     held.ranges = held.ranges.saturating_add(ranges);
                 }
                 Err(place) => {
-                    let found = Found { dirty: false, pending: false };
-                    let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
                     room(&mut self.held)?;
                     self.held.insert(place, new);
                 }
@@ -458,11 +465,25 @@ impl<'a> Section<'a> {
         });
     }
 
-    /// Gives the work its positions, and collects what it has to wait for.
+    /// Gives the work its positions, collects what it has to wait for, and makes room for what [`Self::note_uses`] will note, so that that needs no memory (F2).
     fn take_positions(&mut self) -> std::result::Result<(), NoMemory> {
         let before_last = (self.fills.len() as u64).saturating_add(self.subject.calls - 1);
         self.last = self.advance(before_last.saturating_add(1));
         self.first = self.last - before_last;
+        let mine = self.queue.index;
+        let mut waits = false;
+        for held in &self.held {
+            let uses = &held.buffer.uses;
+            waits |= uses.elsewhere(mine, held.writes);
+            if !held.writes {
+                uses.expect_read(mine)?;
+            }
+        }
+        if waits { self.collect_waits() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn collect_waits(&mut self) -> std::result::Result<(), NoMemory> {
         let mine = self.queue.index;
         for held in &self.held {
             let uses = &held.buffer.uses;
@@ -481,12 +502,6 @@ impl<'a> Section<'a> {
             all?;
         }
         Ok(())
-    }
-
-    /// Room for what [`Self::note_uses`] will note, so that it needs no memory (F2).
-    fn expect_uses(&self) -> std::result::Result<(), NoMemory> {
-        let mut reads = self.held.iter().filter(|held| !held.writes);
-        reads.try_for_each(|held| held.buffer.uses.expect_read(self.queue.index))
     }
 
     /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and
@@ -542,10 +557,20 @@ impl<'a> Section<'a> {
 
     /// The device's calls that come before the work's own.
     fn prepare_device(&mut self) -> std::result::Result<(), DeviceError> {
-        for index in 0..self.waits.len() {
-            self.wait_for(self.waits[index])?;
+        if !self.waits.is_empty() {
+            self.enqueue_waits()?;
         }
         self.note_uses();
+        if self.fills.is_empty() { Ok(()) } else { self.enqueue_fills() }
+    }
+
+    #[cold]
+    fn enqueue_waits(&mut self) -> std::result::Result<(), DeviceError> {
+        (0..self.waits.len()).try_for_each(|index| self.wait_for(self.waits[index]))
+    }
+
+    #[cold]
+    fn enqueue_fills(&mut self) -> std::result::Result<(), DeviceError> {
         while let Some((index, range)) = self.fills.get(self.filled) {
             if let Some(region) = self.held[*index].buffer.region(range) {
                 self.queue.native.fill(self.first + self.filled as u64, region, &[0])?;
@@ -584,6 +609,15 @@ impl<'a> Section<'a> {
     }
 
     fn succeed(&mut self) {
+        if self.dirty {
+            self.written();
+        }
+        self.end();
+    }
+
+    /// What the maps are told of work that was enqueued.
+    #[cold]
+    fn written(&mut self) {
         self.settle_fills();
         for touch in self.touches.iter().filter(|touch| touch.write == Write::Whole) {
             let Some(index) = self.place(touch.span.buffer) else { continue };
@@ -592,7 +626,6 @@ impl<'a> Section<'a> {
                 rows::written(touch, &mut touch.span.buffer.map.lock());
             }
         }
-        self.end();
     }
 
     fn fail(&mut self, made: Error) -> Arc<Failure> {
@@ -697,64 +730,9 @@ pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> 
     }
 }
 
-/// Claims ranges for work that was refused before anything reached the device (T2), and makes the answer.
-pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) -> Arc<Failed> {
-    let mut outputs = outputs.into_iter().filter(can_be_claimed).peekable();
-    if outputs.peek().is_none() {
-        return Failed::of(made);
-    }
-    let failure = Failure::new(Arc::new(made), true);
-    claim(&failure, outputs);
-    log::failure(&failure);
-    Failed::claiming(&failure)
-}
-
-/// What nothing writes is nobody's output: a claim there could not be repaired.
-fn can_be_claimed((buffer, range): &(&Arc<Buffer>, Range<u64>)) -> bool {
-    !range.is_empty() && !buffer.read_only
-}
-
-/// Claims ranges.
-pub(crate) fn claim<'a>(failure: &Arc<Failure>, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) {
-    for (buffer, range) in outputs.into_iter().filter(can_be_claimed) {
-        alone(buffer, |map| {
-            map.lock().claim(range.clone(), failure);
-            late::claimed(buffer.id, &range, failure);
-        });
-    }
-}
-
-/// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
-fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
-    refuse((*failed.error).clone(), outputs(touches))
-}
-
-fn outputs<'a>(touches: &'a [Touch<'_>]) -> impl Iterator<Item = (&'a Arc<Buffer>, Range<u64>)> {
-    let written = touches.iter().filter(|touch| touch.write != Write::No);
-    written.flat_map(|touch| rows::ranges(touch).map(|range| (touch.span.buffer, range)))
-}
-
 /// Room for one more, or none: what a call collects depends on how many buffers, ranges and streams its caller has.
 pub(crate) fn room<A: smallvec::Array>(list: &mut SmallVec<A>) -> std::result::Result<(), NoMemory> {
     if list.len() < list.capacity() { Ok(()) } else { list.try_reserve(1).map_err(|_| NoMemory) }
-}
-
-/// What a call answers that has no host memory for its bookkeeping.
-#[cold]
-pub(crate) fn no_memory(none: NoMemory) -> Error {
-    error(code::OUT_OF_MEMORY, none.to_string())
-}
-
-/// Under a dry run nothing is enqueued (M5); a host read has nothing to answer with.
-fn dry(stream: &Stream, touches: &[Touch<'_>]) -> Result<Performed> {
-    if touches.iter().any(|touch| touch.write != Write::No) {
-        return Ok(Performed::Enqueued(stream.queue.last()));
-    }
-    let label = &stream.label;
-    fail(
-        code::BUSY,
-        format!("stream `{label}` is in a dry run, which computes nothing that could be read; end the dry run first"),
-    )
 }
 
 /// The region of a span that is known not to be empty.

@@ -222,6 +222,22 @@ impl Uses {
         Use::unpack(self.write.load(Ordering::Acquire))
     }
 
+    /// Whether work on a queue has anything to wait for on other queues: the last write, and if it writes itself, the reads since. May say so when there is nothing.
+    #[inline]
+    pub fn elsewhere(&self, queue: u16, writes: bool) -> bool {
+        let mine = Use { queue, position: 0 }.pack();
+        // Nobody waits for position 0: there is nothing, or a place that is kept for a read.
+        let elsewhere = |word: u64| word & MAX_POSITION != 0 && word ^ mine > MAX_POSITION;
+        let mut any = elsewhere(self.write.load(Ordering::Acquire));
+        if writes {
+            any |= self.spilled.load(Ordering::Acquire) != 0;
+            for place in &self.reads {
+                any |= elsewhere(place.load(Ordering::Acquire));
+            }
+        }
+        any
+    }
+
     /// Calls `each` with the reads since that write.
     #[inline]
     pub fn each_read(&self, mut each: impl FnMut(Use)) {
@@ -404,6 +420,35 @@ mod tests {
         let mut all = Vec::new();
         uses.each_read(|read| all.push(read));
         all
+    }
+
+    #[test]
+    fn l8_work_that_has_something_to_wait_for_is_always_told_so() {
+        let mut random = 7_u64;
+        let mut next = move |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        let (mut some, mut none) = (0, 0);
+        for _ in 0..500 {
+            let uses = Uses::new();
+            for position in 1..=next(8) {
+                let queue = next(6) as u16;
+                match next(3) {
+                    0 => uses.note_write(Use { queue, position }),
+                    1 => uses.note_read(Use { queue, position }),
+                    _ => uses.expect_read(queue).unwrap(),
+                }
+                for queue in 0..6 {
+                    let write = uses.last_write().is_some_and(|write| write.queue != queue);
+                    let read = reads(&uses).iter().any(|read| read.queue != queue);
+                    assert_eq!(uses.elsewhere(queue, false), write);
+                    assert!(uses.elsewhere(queue, true) || !(write || read));
+                    if uses.elsewhere(queue, true) { some += 1 } else { none += 1 }
+                }
+            }
+        }
+        assert!(some > 100 && none > 100, "{some} and {none}");
     }
 
     #[test]

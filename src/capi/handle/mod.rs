@@ -227,6 +227,7 @@ impl<T> Table<T> {
     }
 
     /// Looks a handle up and keeps its object alive, in one step.
+    #[inline]
     pub(crate) fn get(&self, handle: u64) -> Option<Guard<'_, T>> {
         let (number, generation) = self.decompose(handle)?;
         let slot = self.slot(number)?;
@@ -243,6 +244,7 @@ impl<T> Table<T> {
         }
     }
 
+    #[inline(never)]
     fn get_busy<'t>(&'t self, slot: &'t Slot<T>, number: u32, generation: u32) -> Option<Guard<'t, T>> {
         if let Some(place) = lanes::publish(ptr::from_ref(slot).addr()) {
             // Dropped where the handle turns out to be no good, which gives the place back and does the last one's duty.
@@ -382,6 +384,7 @@ impl<T> Table<T> {
     }
 
     /// Takes the value out of a dead slot, frees the slot, and then drops the value. For the one who was told to by the slot's word.
+    #[cold]
     fn dispose(&self, slot: &Slot<T>, number: u32) {
         // SAFETY: the word gave this thread the value and nobody else: the slot is dead and no guard is left.
         let value = unsafe { slot.take_value() };

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::super::code;
 use super::super::device::Device;
 use super::super::error::{Checked, Failed, Result, error, refusal};
-use super::effects::Tracker;
+use super::effects::{Touched, Tracker};
 use super::instance::Graph;
 use super::node::{Node, Request, Work};
 
@@ -152,7 +152,10 @@ impl List {
     pub(crate) fn of(number: u32, nodes: Vec<Node>, given: Edges) -> Checked<Self> {
         let mut list = Self { number, ..Self::new() };
         for (index, node) in nodes.into_iter().enumerate() {
-            list.add_behind(node, given.after(index))?;
+            let touches = node.work.all_touches()?;
+            list.note(&touches, given.after(index))?;
+            drop(touches);
+            list.nodes.push(node);
         }
         list.given = given;
         Ok(list)
@@ -168,13 +171,17 @@ impl List {
         })
     }
 
-    /// Adds a node behind those that the caller names, rising, and behind all that it conflicts with.
-    pub(crate) fn add(&mut self, node: Node, given: &[u32]) -> Checked<NodeId> {
+    /// Adds a node, which does that to bytes, behind those that the caller names, rising, and behind all that it conflicts with.
+    pub(crate) fn add(&mut self, node: Node, touches: &[Touched<'_>], given: &[u32]) -> Checked<NodeId> {
+        let index = self.nodes.len() as u32;
         self.given.put(self.nodes.len(), given)?;
-        self.add_behind(node, given)
+        self.note(touches, given)?;
+        self.nodes.push(node);
+        Ok(NodeId::new(self.number, index))
     }
 
-    fn add_behind(&mut self, node: Node, given: &[u32]) -> Checked<NodeId> {
+    /// Makes room for the next node, and notes what it does and follows.
+    fn note(&mut self, touches: &[Touched<'_>], given: &[u32]) -> Checked<()> {
         if self.nodes.len() >= MOST_NODES {
             return refusal(code::LIMIT, || format!("the graph has {MOST_NODES} nodes, which is the most that is allowed"));
         }
@@ -183,16 +190,14 @@ impl List {
         let index = self.nodes.len();
         // What most nodes need first: without that nothing has changed.
         let room = self.nodes.try_reserve(1).is_ok() && self.edges.reserve(FEW + given.len()).is_ok();
-        let touches = node.work.all_touches()?;
-        if !room || self.tracker.reserve(&touches).is_err() {
-            return refusal(code::OUT_OF_MEMORY, no_memory(index));
-        }
-        self.broken = true;
-        // At most MOST_NODES.
-        let Ok(mut after) = self.tracker.add(index as u32, &touches) else {
+        let Some(places) = room.then(|| self.tracker.reserve(touches).ok()).flatten() else {
             return refusal(code::OUT_OF_MEMORY, no_memory(index));
         };
-        drop(touches);
+        self.broken = true;
+        // At most MOST_NODES.
+        let Ok(mut after) = self.tracker.add(index as u32, touches, &places) else {
+            return refusal(code::OUT_OF_MEMORY, no_memory(index));
+        };
         if !given.is_empty() {
             if after.try_reserve(given.len()).is_err() {
                 return refusal(code::OUT_OF_MEMORY, no_memory(index));
@@ -203,9 +208,7 @@ impl List {
         }
         self.edges.push(&after)?;
         self.broken = false;
-        let index = index as u32;
-        self.nodes.push(node);
-        Ok(NodeId::new(self.number, index))
+        Ok(())
     }
 }
 
@@ -228,9 +231,10 @@ impl GraphBuilder {
     pub fn add(&self, request: &Request<'_>, after: &[NodeId]) -> Result<NodeId> {
         self.device.check()?;
         // Compiles, perhaps, so with no lock held.
-        let work = Work::new(&self.device, request).map_err(|made| Failed::of(*made))?;
+        let (work, touches) = Work::new(&self.device, request).map_err(|made| Failed::of(*made))?;
+        let node = Node { work, label: request.label() };
         let mut list = self.list.lock();
-        let added = given(&list, after).and_then(|given| list.add(Node { work, label: request.label() }, &given));
+        let added = given(&list, after).and_then(|given| list.add(node, &touches, &given));
         added.map_err(|made| Failed::of(*made))
     }
 

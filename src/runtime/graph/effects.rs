@@ -24,6 +24,9 @@ const MOST_PIECES: usize = 128;
 /// Readers of a piece that are remembered.
 const MOST_READERS: usize = 32;
 
+/// Where the buffers of a node's touches are known; `None`: nowhere yet.
+pub(crate) type Places = SmallVec<[Option<usize>; 8]>;
+
 /// Nodes by index.
 pub(crate) type Nodes = SmallVec<[u32; 4]>;
 
@@ -100,25 +103,32 @@ impl Tracker {
     }
 
     /// Room for what [`Self::add`] will note of a node, as far as it grows with the graph. Without it nothing has changed.
-    pub(crate) fn reserve(&mut self, touches: &[Touched<'_>]) -> Result<(), NoMemory> {
-        let mut new = 0;
+    pub(crate) fn reserve(&mut self, touches: &[Touched<'_>]) -> Result<Places, NoMemory> {
+        let (mut new, mut places) = (0, Places::new());
+        places.try_reserve(touches.len()).map_err(|_| NoMemory)?;
         for touched in touches {
-            match self.by_id.get(&touched.span.buffer.id).and_then(|index| self.buffers.get_mut(*index)) {
+            let place = self.by_id.get(&touched.span.buffer.id).copied();
+            match place.and_then(|index| self.buffers.get_mut(index)) {
                 Some(of) => of.pieces.try_reserve((of.pieces.len() + 3).min(MOST_PIECES)).map_err(|_| NoMemory)?,
                 None => new += 1,
             }
+            places.push(place);
         }
-        self.by_id.try_reserve(new).map_err(|_| NoMemory)?;
-        self.buffers.try_reserve(new).map_err(|_| NoMemory)
+        if new > 0 {
+            self.by_id.try_reserve(new).map_err(|_| NoMemory)?;
+            self.buffers.try_reserve(new).map_err(|_| NoMemory)?;
+        }
+        Ok(places)
     }
 
     /// Adds a node, whose touches do not conflict with each other, and gives the earlier nodes that it has to follow, rising. After an error nobody knows what
-    /// it has noted, and it must not be used any more.
-    pub(crate) fn add(&mut self, node: u32, touches: &[Touched<'_>]) -> Result<Nodes, NoMemory> {
+    /// it has noted, and it must not be used any more. `places` is what [`Self::reserve`] gave for it.
+    pub(crate) fn add(&mut self, node: u32, touches: &[Touched<'_>], places: &Places) -> Result<Nodes, NoMemory> {
         let mut after = Nodes::new();
+        let used = || touches.iter().zip(places).filter(|(touched, _)| touched.span.size > 0);
         // All reads first: what a node reads is what was there before it.
-        for touched in touches.iter().filter(|touched| touched.reads && touched.span.size > 0) {
-            let of = self.of(touched.span.buffer);
+        for (touched, place) in used().filter(|(touched, _)| touched.reads) {
+            let of = self.of(touched.span.buffer, *place);
             let range = touched.span.range();
             if !of.outside.covers(&range) {
                 for part in of.whole.missing(&range) {
@@ -127,8 +137,8 @@ impl Tracker {
             }
             of.use_pieces(node, &range, false, &mut after)?;
         }
-        for touched in touches.iter().filter(|touched| touched.write != Write::No && touched.span.size > 0) {
-            let of = self.of(touched.span.buffer);
+        for (touched, place) in used().filter(|(touched, _)| touched.write != Write::No) {
+            let of = self.of(touched.span.buffer, *place);
             let range = touched.span.range();
             match touched.write {
                 Write::Whole => of.whole.add(&range),
@@ -144,9 +154,9 @@ impl Tracker {
         Ok(after)
     }
 
-    fn of(&mut self, buffer: &Arc<Buffer>) -> &mut Of {
+    fn of(&mut self, buffer: &Arc<Buffer>, place: Option<usize>) -> &mut Of {
         let next = self.buffers.len();
-        let index = *self.by_id.entry(buffer.id).or_insert(next);
+        let index = place.unwrap_or_else(|| *self.by_id.entry(buffer.id).or_insert(next));
         if index == next {
             self.buffers.push(Of::new(buffer));
         }

@@ -346,10 +346,10 @@ impl Graph {
                     let message = || format!("node {index} launches `{}`; an update keeps the kernel", kernel.name);
                     return refusal(code::INVALID_ARGUMENT, message);
                 }
-                Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }))?
+                Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }))?.0
             }
             (Work::Copy { .. } | Work::CopyRows(_), Request::Copy { .. } | Request::CopyRows { .. })
-            | (Work::Fill { .. }, Request::Fill { .. }) => Work::new(&self.device, request)?,
+            | (Work::Fill { .. }, Request::Fill { .. }) => Work::new(&self.device, request)?.0,
             (_, Request::Launch(_)) => return other("launch"),
             (_, Request::Copy { .. } | Request::CopyRows { .. }) => return other("copy"),
             (_, Request::Fill { .. }) => return other("fill"),

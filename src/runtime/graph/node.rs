@@ -13,7 +13,7 @@ use super::super::device::Device;
 use super::super::error::{Checked, refusal};
 use super::super::import;
 use super::super::kernel::Kernel;
-use super::super::launch::{Grid, Launch, is_whole};
+use super::super::launch::{Grid, Launch, is_nothing, is_whole};
 use super::super::place::{Place, Span};
 use super::super::rows::EXACT;
 use super::super::section::Write;
@@ -28,6 +28,9 @@ pub(crate) struct Node {
     /// The caller's; none for most.
     pub(crate) label: Option<Arc<str>>,
 }
+
+/// What a node does to bytes, as a list.
+pub(crate) type Touches<'a> = SmallVec<[Touched<'a>; 8]>;
 
 /// What it does. Shared by all graphs of a builder: it never changes, an update puts another in its place.
 #[derive(Clone)]
@@ -146,25 +149,35 @@ impl Request<'_> {
 }
 
 impl Work {
-    /// Checks what is asked for on a device, and compiles the kernel if it is not yet.
-    pub(crate) fn new(device: &Arc<Device>, request: &Request<'_>) -> Checked<Self> {
+    /// Checks what is asked for on a device, and compiles the kernel if it is not yet. Also gives what it does to bytes, as [`Self::touches`] would.
+    pub(crate) fn new<'a>(device: &Arc<Device>, request: &Request<'a>) -> Checked<(Self, Touches<'a>)> {
+        let mut touches = Touches::new();
         let work = match request {
-            Request::Launch(launch) => Self::Launch(Arc::new(launch_work(device, launch)?)),
+            Request::Launch(launch) => Self::Launch(Arc::new(launch_work(device, launch, &mut touches)?)),
             Request::Copy { from, to, .. } => {
                 let (from, to) = check_copy(device, from, to)?;
+                if to.size > 0 {
+                    touches.push(Touched { span: from, reads: true, write: Write::No });
+                    touches.push(Touched { span: to, reads: false, write: Write::Whole });
+                }
                 Self::Copy { from: from.view(), to: to.view() }
             }
-            Request::CopyRows { from, to, tensor, .. } => Self::CopyRows(Arc::new(rows_work(device, from, to, tensor)?)),
+            Request::CopyRows { from, to, tensor, .. } => {
+                Self::CopyRows(Arc::new(rows_work(device, from, to, tensor, &mut touches)?))
+            }
             Request::Fill { to, pattern, .. } => {
                 let to = check_fill(device, to, pattern)?;
+                if to.size > 0 {
+                    touches.push(Touched { span: to, reads: false, write: Write::Whole });
+                }
                 Self::Fill { to: to.view(), pattern: SmallVec::from_slice(pattern) }
             }
             Request::Join => Self::Join,
         };
-        let refused = work.touches().find(|touch| touch.write != Write::No && touch.span.buffer.read_only);
+        let refused = touches.iter().find(|touch| touch.write != Write::No && touch.span.buffer.read_only);
         match refused.map(|touch| import::read_only(touch.span.buffer, work.name())) {
             Some(refused) => Err(Box::new(refused)),
-            None => Ok(work),
+            None => Ok((work, touches)),
         }
     }
 
@@ -260,14 +273,9 @@ impl Work {
     }
 
     /// The same as a list, for whoever looks at it more than once.
-    pub(crate) fn all_touches(&self) -> Checked<SmallVec<[Touched<'_>; 8]>> {
-        let mut all = SmallVec::new();
-        for touched in self.touches() {
-            if all.try_reserve(1).is_err() {
-                return no_memory();
-            }
-            all.push(touched);
-        }
+    pub(crate) fn all_touches(&self) -> Checked<Touches<'_>> {
+        let mut all = Touches::new();
+        self.touches().try_for_each(|touched| put(&mut all, touched))?;
         Ok(all)
     }
 
@@ -331,18 +339,30 @@ impl Slot {
 impl RowsWork {
     /// Few rows are ranges of their own. Of many, it reads all that lies around them, or writes a part of that.
     fn touches(&self) -> impl Iterator<Item = Touched<'_>> + Clone {
-        let [source, target] = &self.transfer.ends;
-        let few = if target.rows() <= EXACT as u64 { Write::Whole } else { Write::Part };
-        let read = spans(&self.from, source).map(|span| Touched { span, reads: true, write: Write::No });
-        read.chain(spans(&self.to, target).map(move |span| Touched { span, reads: false, write: few }))
+        rows_touches(self.from.span(), self.to.span(), &self.transfer)
     }
 }
 
-fn spans<'a>(view: &'a View, rows: &'a Footprint) -> impl Iterator<Item = Span<'a>> + Clone {
+fn rows_touches<'a>(from: Span<'a>, to: Span<'a>, transfer: &Transfer) -> impl Iterator<Item = Touched<'a>> + Clone {
+    let [source, target] = &transfer.ends;
+    let few = if target.rows() <= EXACT as u64 { Write::Whole } else { Write::Part };
+    let read = spans(from, source).map(|span| Touched { span, reads: true, write: Write::No });
+    read.chain(spans(to, target).map(move |span| Touched { span, reads: false, write: few }))
+}
+
+fn spans<'a>(all: Span<'a>, rows: &Footprint) -> impl Iterator<Item = Span<'a>> + Clone {
     let few = rows.rows() <= EXACT as u64;
     let each = few.then(|| rows.each()).into_iter().flatten();
-    let each = each.map(|row| Span { offset: view.offset + row.start, size: row.end - row.start, ..view.span() });
-    each.chain((!few).then(|| view.span()))
+    let each = each.map(move |row| Span { offset: all.offset + row.start, size: row.end - row.start, ..all });
+    each.chain((!few).then_some(all))
+}
+
+fn put<'a>(touches: &mut Touches<'a>, touched: Touched<'a>) -> Checked<()> {
+    if touches.try_reserve(1).is_err() {
+        return no_memory();
+    }
+    touches.push(touched);
+    Ok(())
 }
 
 /// What nodes need as a device sees them, besides themselves: made first, since what it sees borrows it.
@@ -408,26 +428,28 @@ fn region(view: &View) -> Result<hal::Region, DeviceError> {
     view.buffer.region(&view.range()).ok_or_else(empty)
 }
 
-fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork> {
+fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touches<'a>) -> Checked<LaunchWork> {
     let mut bound = Bound::new();
     let kernel = check_on(device, launch, &mut bound)?;
     let id = kernel.compiled()?;
-    let infos = &kernel.reflection().bindings;
     let mut slots = Vec::new();
-    if slots.try_reserve_exact(infos.len()).is_err() {
+    if slots.try_reserve_exact(bound.slots.len()).is_err() || touches.try_reserve(bound.slots.len() + 1).is_err() {
         return no_memory();
     }
-    for (index, (slot, info)) in bound.slots.iter().zip(infos).enumerate() {
+    touches.extend(bound.indirect.map(|span| Touched { span, reads: true, write: Write::No }));
+    for (index, (slot, fit)) in bound.slots.iter().zip(kernel.fits()).enumerate() {
         slots.push(match slot.given {
             Given::Nothing => Slot::Nothing,
             Given::Inline(bytes) => Slot::Inline(kept(bytes)?),
             Given::View(span) => {
-                let write = match info.access.writes() {
+                let (reads, writes) = fit.access();
+                let write = match writes {
                     false => Write::No,
                     true if is_whole(kernel, launch, &bound, index, span.size, slot.write_all) => Write::Whole,
                     true => Write::Part,
                 };
-                let (view, reads) = (span.view(), info.access.reads());
+                touches.push(Touched { span, reads, write });
+                let view = span.view();
                 match slot.map {
                     None => Slot::View { view, reads, write },
                     Some(map) => Slot::Tensor(Box::new(Mapped { view, reads, write, map: *map })),
@@ -440,6 +462,9 @@ fn launch_work(device: &Arc<Device>, launch: &Launch<'_>) -> Checked<LaunchWork>
         (Grid::Direct(counts), None) => Counts::Direct(*counts),
         (Grid::Indirect(_), None) => return refusal(code::INTERNAL, || "an indirect grid that was not checked".into()),
     };
+    if is_nothing(&launch.grid) {
+        touches.clear();
+    }
     Ok(LaunchWork { kernel: Arc::clone(kernel), id, grid, slots: slots.into(), immediates: kept(launch.immediates)? })
 }
 
@@ -457,8 +482,17 @@ fn kept(bytes: &[u8]) -> Checked<Box<[u8]>> {
     Ok(kept.into())
 }
 
-fn rows_work(device: &Arc<Device>, from: &Place<'_>, to: &Place<'_>, tensor: &Tensor<'_>) -> Checked<RowsWork> {
+fn rows_work<'a>(
+    device: &Arc<Device>,
+    from: &Place<'a>,
+    to: &Place<'a>,
+    tensor: &Tensor<'_>,
+    touches: &mut Touches<'a>,
+) -> Checked<RowsWork> {
     let moved = check_rows(device, from, to, tensor)?;
+    if moved.calls > 0 {
+        rows_touches(moved.from, moved.to, &moved.transfer).try_for_each(|touched| put(touches, touched))?;
+    }
     let (from, to, pitched) = (moved.from.view(), moved.to.view(), device.capabilities().pitched);
     Ok(RowsWork { from, to, transfer: moved.transfer, calls: moved.calls, pitched })
 }

@@ -128,8 +128,8 @@ pub(crate) fn watched<T>(stream: Option<&Stream>, what: impl Fn() -> String, cal
 /// Records a node, if the stream records. `None`: it does not, or not any more.
 pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<Outcome>> {
     usable(Some(stream))?;
-    let node = Node { work: Work::new(&stream.device, request)?, label: request.label() };
-    let touches = node.work.all_touches()?;
+    let (work, touches) = Work::new(&stream.device, request)?;
+    let node = Node { work, label: request.label() };
     for touched in &touches {
         back(touched.span.buffer)?;
         free_of_others(stream, touched.span.buffer, touched.write != Write::No)?;
@@ -137,13 +137,11 @@ pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<O
     let mut phase = stream.window.phase.lock();
     let Phase::Recording(recording) = &mut *phase else { return Ok(None) };
     let Some((failure, needed)) = first_claim(&recording.list, &touches) else {
-        drop(touches);
-        recording.list.add(node, &[])?;
+        recording.list.add(node, &touches, &[])?;
         return Ok(Some(Outcome::Enqueued));
     };
     let outputs = touches.iter().filter(|touched| touched.write != Write::No).map(|touched| touched.span.buffer.id).collect();
-    drop(touches);
-    recording.list.add(node, &[])?;
+    recording.list.add(node, &touches, &[])?;
     let label = request.label().unwrap_or_else(|| "".into());
     let about = About { operation: refused_operation(), label, kernel: request.name(), stream: stream.id };
     failure.note(Skip { about, needed: needed.name(), outputs, used: false });
@@ -177,6 +175,9 @@ fn back(buffer: &Arc<Buffer>) -> Checked<()> {
 
 /// Refuses a buffer that unfinished work of another queue still uses in a way that the node would have to wait for (G2).
 fn free_of_others(stream: &Stream, buffer: &Arc<Buffer>, writes: bool) -> Checked<()> {
+    if !buffer.uses.elsewhere(stream.queue.index, writes) {
+        return Ok(());
+    }
     let mut free = true;
     let mut look = |other: compute_trust::Use| free &= other.queue == stream.queue.index || stream.device.over([other]);
     buffer.uses.last_write().into_iter().for_each(&mut look);
