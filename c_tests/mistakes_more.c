@@ -228,9 +228,9 @@ static void bad_imports(void)
     compute_native_info native = COMPUTE_NATIVE_INFO_INIT;
     compute_view view = whole(buffer), beyond = range(buffer, 1024, 1);
     fill_words(stream, buffer, 1);
-    const compute_status told = compute_stream_export(stream, &view, COMPUTE_ACCESS_READ, &native, E);
-    CHECK(told == COMPUTE_OK || told == COMPUTE_ERROR_UNSUPPORTED);
-    if (told != COMPUTE_OK) native.kind = 0;
+    const compute_status exported = compute_stream_export(stream, &view, COMPUTE_ACCESS_READ, &native, E);
+    CHECK(exported == COMPUTE_OK || exported == COMPUTE_ERROR_UNSUPPORTED);
+    if (exported != COMPUTE_OK) native.kind = 0;
     const uint32_t own = native.kind;
 #define WRONG(code, change) WHERE_CODE(own != 0, code, (desc = good, desc.kind = own, change, compute_buffer_import(device, &desc, &out, E)))
     WRONG(COMPUTE_ERROR_INVALID_ARGUMENT, desc.handle = 0);
