@@ -40,8 +40,8 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     let (text, module) = match first {
         Ok(Some(made)) => made,
         // What has no value may be another entry point's. If it is this one's, the front end may fail over it.
-        Err(no_value) => match catch_unwind(|| process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline)) {
-            Ok(Ok((module, _))) if is_finite(&module) => (Arc::clone(&parsed.text), module.into_owned()),
+        Err(no_value) => match catch_unwind(|| process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline).ok()) {
+            Ok(Some((module, _))) if is_finite(&module) => (Arc::clone(&parsed.text), module.into_owned()),
             _ => return Err(no_value),
         },
         Ok(None) => match process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline) {
