@@ -58,7 +58,7 @@ impl Kernel {
 
     pub(crate) fn restore(request: &CompileRequest<'_>, scratches: &Scratches, artifact: &[u8]) -> Result<Self, DeviceError> {
         let (entry, lowered) = lower(request)?;
-        let code = CompiledKernel::restore(&lowered, artifact)?;
+        let code = CompiledKernel::restore(&lowered, request.bounds, request.cancellable, artifact)?;
         Self::new(Code::Compiled(code), entry.reflection().clone(), request.cancellable, scratches)
     }
 

@@ -26,6 +26,7 @@ pub static VENDOR: Vendor = Vendor {
     } else {
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
     },
+    compiler_parts: &["libnvrtc-builtins", "nvrtc-builtins64"],
     environment: &[],
     // Later code than the driver's own version may need a later driver; earlier code runs.
     compiler_fits: |major, driver| major <= driver / 1000,

@@ -58,15 +58,35 @@ impl Compiler<'_> {
         let told = told.collect::<Vec<_>>().join(" ");
         // hiprtc has said 9.0 for years, and NVRTC says nothing of its patches.
         let files = fs::read_to_string("/proc/self/maps")
-            .map(|maps| facts(&maps, &[vendor.compilers, vendor.libraries].concat()))
+            .map(|maps| {
+                let own = facts(&files(&maps, &[vendor.compilers, vendor.libraries].concat()));
+                own + " " + &facts(&parts(&files(&maps, vendor.compilers), &maps, vendor.compiler_parts))
+            })
             .unwrap_or_default();
         Some(format!("{name} {driver}, compiler {major}.{minor}, subgroups of {subgroup}, {options}; {told}; {files}"))
     }
 }
 
-/// Sizes and times of the mapped files of libraries. The compiler may be part of the driver's.
-fn facts(maps: &str, libraries: &[&str]) -> String {
-    let facts = files(maps, libraries).into_iter().map(|path| {
+/// The files of a compiler's parts, which may not be mapped before it is used: those that are, and those in the folders of the compiler's own files.
+fn parts(compilers: &BTreeSet<String>, maps: &str, parts: &[&str]) -> BTreeSet<String> {
+    let is_part = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        parts.iter().any(|part| name.strip_prefix(part).is_some_and(|rest| rest.starts_with(['.', '_'])))
+    };
+    let folders: BTreeSet<_> = compilers.iter().filter_map(|path| path.rsplit_once('/')).map(|(folder, _)| folder).collect();
+    let beside = folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let beside = beside.map(|entry| entry.path().to_string_lossy().into_owned());
+    maps.lines().filter_map(path).map(str::to_owned).chain(beside).filter(is_part).collect()
+}
+
+/// The path in a line of a process's maps.
+fn path(line: &str) -> Option<&str> {
+    line.find('/').and_then(|at| line.get(at..))
+}
+
+/// Sizes and times of files.
+fn facts(files: &BTreeSet<String>) -> String {
+    let facts = files.iter().map(|path| {
         let facts = fs::metadata(path);
         let time =
             facts.as_ref().ok().and_then(|facts| facts.modified().ok()).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -75,15 +95,14 @@ fn facts(maps: &str, libraries: &[&str]) -> String {
     facts.collect::<Vec<_>>().join(" ")
 }
 
-/// The mapped files with a library's name, whatever their versions.
-fn files<'a>(maps: &'a str, libraries: &[&str]) -> BTreeSet<&'a str> {
+/// The mapped files with a library's name, whatever their versions. The compiler may be part of the driver's.
+fn files(maps: &str, libraries: &[&str]) -> BTreeSet<String> {
     let stems: BTreeSet<_> = libraries.iter().filter_map(|name| name.split('.').next()).collect();
-    let path = |line: &'a str| line.find('/').and_then(|at| line.get(at..));
     let is_part = |path: &&str| {
         let name = path.rsplit('/').next().unwrap_or(path);
         stems.iter().any(|stem| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.')))
     };
-    maps.lines().filter_map(path).filter(is_part).collect()
+    maps.lines().filter_map(path).filter(is_part).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -125,10 +144,23 @@ mod tests {
         let file = folder.join("libnvrtc.so.13");
         let maps = format!("0-1 r-xp 0 08:01 1 {}\n", file.display());
         fs::write(&file, "one").unwrap();
-        let before = facts(&maps, &["libnvrtc.so.13"]);
+        // Not mapped yet, but the compiler will open it.
+        let part = folder.join("libnvrtc-builtins.so.13.0");
+        fs::write(&part, "one").unwrap();
+        fs::write(folder.join("libnvrtc-other.so"), "one").unwrap();
+        let now = || {
+            let compilers = files(&maps, &["libnvrtc.so.13"]);
+            [
+                facts(&compilers),
+                facts(&parts(&compilers, "0-1 r-xp 0 08:01 1 /opt/libnvrtc-builtins.so.12\n", &["libnvrtc-builtins"])),
+            ]
+        };
+        let before = now();
+        assert_eq!(before[1].split(' ').filter(|word| word.starts_with('/')).count(), 2, "{before:?}");
         fs::write(&file, "another").unwrap();
-        let after = facts(&maps, &["libnvrtc.so.13"]);
+        fs::write(&part, "another").unwrap();
+        let after = now();
         fs::remove_dir_all(&folder).unwrap();
-        assert_ne!(before, after);
+        assert!(before.iter().zip(&after).all(|(before, after)| before != after));
     }
 }

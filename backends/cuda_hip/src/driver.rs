@@ -640,6 +640,8 @@ pub struct Vendor {
     pub libraries: &'static [&'static str],
     /// Of the runtime compiler's; its symbols may also be in the driver's.
     pub compilers: &'static [&'static str],
+    /// What compilers open by themselves, some at their first use, by what its file names begin with; beside the compiler.
+    pub compiler_parts: &'static [&'static str],
     /// Variables of the environment that say to the runtime compiler what it does besides its options.
     pub environment: &'static [&'static str],
     /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.

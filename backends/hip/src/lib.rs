@@ -25,6 +25,7 @@ pub static VENDOR: Vendor = Vendor {
     company: "AMD",
     libraries: hip_sys::RUNTIMES,
     compilers: hip_sys::COMPILERS,
+    compiler_parts: &["libamd_comgr", "libhiprtc-builtins"],
     environment: &[
         "HIPRTC_COMPILE_OPTIONS_APPEND",
         "HIPRTC_LINK_OPTIONS_APPEND",

@@ -1,13 +1,15 @@
 //! From a parsed module and values for its override constants to one resolved entry point.
 
 use std::collections::HashMap;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use naga::Handle;
 use naga::back::pipeline_constants::{PipelineConstantError, process_overrides};
+use naga::{Expression, Handle, Literal};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::edits::Edited;
+use crate::math::f16_from_f64;
 use crate::parse::{self, Origin, Parsed};
 use crate::reflection::{Coverage, Number, OverrideInfo, OverrideType, Reflection};
 use crate::{Constant, EntryPoint, access, coverage, limits, reflect, scan, uniformity, wgsl};
@@ -33,11 +35,20 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     let stage = naga::ShaderStage::Compute;
     let settled = wgsl::settled(parsed, &values).map_err(|key| refuse(missing_value(parsed, &key)))?;
     let open = settled.as_ref().unwrap_or(&parsed.module);
-    let (text, module) = match process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline) {
-        Ok((module, _)) => (Arc::clone(&parsed.text), module.into_owned()),
-        Err(error) => again(parsed, &values, &name)
-            .filter(|_| matches!(origin, Origin::Wgsl))
-            .ok_or_else(|| refuse(missing(parsed, &values).unwrap_or_else(|| override_error(parsed, &error, at.clone()))))?,
+    let written = matches!(origin, Origin::Wgsl);
+    let first = if written && wgsl::overrides::folds_otherwise(open) { again(parsed, &values, &name) } else { Ok(None) };
+    let (text, module) = match first {
+        Ok(Some(made)) => made,
+        // What has no value may be another entry point's. If it is this one's, the front end may fail over it.
+        Err(no_value) => match catch_unwind(|| process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline).ok()) {
+            Ok(Some((module, _))) if is_finite(&module) => (Arc::clone(&parsed.text), module.into_owned()),
+            _ => return Err(no_value),
+        },
+        Ok(None) => match process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline) {
+            Ok((module, _)) => (Arc::clone(&parsed.text), module.into_owned()),
+            Err(error) => (if written { again(parsed, &values, &name).ok().flatten() } else { None })
+                .ok_or_else(|| refuse(missing(parsed, &values).unwrap_or_else(|| override_error(parsed, &error, at.clone()))))?,
+        },
     };
     let info = parse::validator().validate_resolved_overrides(&module).map_err(|e| refuse(parse::validation_error(&e)))?;
     let Some(index) = module.entry_points.iter().position(|e| e.name == name) else {
@@ -64,18 +75,31 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
         coverage,
         hash,
         text,
+        precise: parsed.precise,
         prints: Arc::clone(&parsed.prints),
         print_prefix: parsed.print_prefix.clone(),
     })
 }
 
-/// Another way to resolve, where the front end does not evaluate what the overrides are made of.
-fn again(parsed: &Parsed, values: &Values, name: &str) -> Option<(Arc<Edited>, naga::Module)> {
-    let (text, module, info) =
-        wgsl::overrides::with_values(&parsed.text, parsed.wide.as_deref().unwrap_or(&parsed.module), values)?;
+/// Another way to resolve, where the front end does not evaluate what the overrides are made of, or not to the bits of run time.
+fn again(parsed: &Parsed, values: &Values, name: &str) -> Result<Option<(Arc<Edited>, naga::Module)>, Diagnostics> {
+    let module = parsed.wide.as_deref().unwrap_or(&parsed.module);
+    let Some((text, module, info)) = wgsl::overrides::with_values(&parsed.text, module, values)? else { return Ok(None) };
     let stage = naga::ShaderStage::Compute;
-    let (module, _) = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default()).ok()?;
-    Some((Arc::new(text), module.into_owned()))
+    let made = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default());
+    Ok(made.ok().map(|(module, _)| (Arc::new(text), module.into_owned())))
+}
+
+/// Whether all numbers in a module are.
+fn is_finite(module: &naga::Module) -> bool {
+    let functions = module.functions.iter().map(|(_, f)| f).chain(module.entry_points.iter().map(|e| &e.function));
+    let mut expressions = functions.map(|f| &f.expressions).chain([&module.global_expressions]).flat_map(naga::Arena::iter);
+    expressions.all(|(_, expression)| match expression {
+        Expression::Literal(Literal::F16(x)) => x.is_finite(),
+        Expression::Literal(Literal::F32(x)) => x.is_finite(),
+        Expression::Literal(Literal::F64(x)) => x.is_finite(),
+        _ => true,
+    })
 }
 
 fn choose(parsed: &Parsed, name: Option<&str>) -> Result<String, Finding> {
@@ -141,8 +165,10 @@ fn value(parsed: &Parsed, constant: &Constant) -> Result<(String, Number), Findi
         OverrideType::F64 => "f64",
     };
     let exact = match ty {
+        // The front end rounds once more, which must find nothing to do: by way of an f32 on most machines.
+        OverrideType::F16 => value.literal(ty).map(|_| Number::Float(f16_from_f64(value.to_f64()).into())),
         // One that is rounded here would be rounded again.
-        OverrideType::F16 | OverrideType::F32 | OverrideType::F64 => value.literal(ty).map(|_| Number::Float(value.to_f64())),
+        OverrideType::F32 | OverrideType::F64 => value.literal(ty).map(|_| Number::Float(value.to_f64())),
         _ => value.literal(ty).and_then(Number::of),
     };
     let Some(exact) = exact else {

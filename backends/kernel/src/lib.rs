@@ -60,6 +60,8 @@ pub struct EntryPoint {
     coverage: Coverage,
     hash: [u8; 32],
     text: Arc<Edited>,
+    /// See [`EntryPoint::is_precise`].
+    precise: bool,
     /// What the source prints, and the names of the functions that stand for it: this and a number.
     prints: Arc<[lower::Print]>,
     print_prefix: Option<Arc<str>>,
@@ -128,6 +130,11 @@ impl EntryPoint {
     /// Whether its source prints anywhere.
     pub fn prints(&self) -> bool {
         !self.prints.is_empty()
+    }
+    /// Whether its source asks somewhere that products and sums are not fused: `precise` in GLSL, NoContraction in SPIR-V. The IR does not say of what, so then it holds for
+    /// everything, wherever a device can be told.
+    pub fn is_precise(&self) -> bool {
+        self.precise
     }
     /// The entry point in the IR.
     pub fn function(&self) -> &naga::EntryPoint {

@@ -33,6 +33,8 @@ pub(crate) struct Parsed {
     pub(crate) overrides: Vec<OverrideInfo>,
     pub(crate) origin: Origin,
     /// See [`crate::EntryPoint`].
+    pub(crate) precise: bool,
+    /// See [`crate::EntryPoint`].
     pub(crate) prints: Arc<[Print]>,
     pub(crate) print_prefix: Option<Arc<str>>,
 }
@@ -100,7 +102,7 @@ pub(crate) fn glsl(read: glsl::Preprocessed) -> Result<Parsed, Diagnostics> {
     let made = glsl::translate(&read, &Specialization::default())?;
     let prints = prints(&read.text, &made.prints);
     let parsed = validate(read.text.clone(), made.module, made.overrides, Origin::Glsl(read))?;
-    Ok(printing(parsed, prints))
+    Ok(beside(parsed, prints, made.precise))
 }
 
 /// The prints of a GLSL source with the places of their formats.
@@ -110,16 +112,18 @@ fn prints(text: &Text, made: &[(glsl::At, Format)]) -> Arc<[Print]> {
     made.iter().map(print).collect()
 }
 
-fn printing(parsed: Parsed, prints: Arc<[Print]>) -> Parsed {
+/// What the IR does not hold.
+fn beside(parsed: Parsed, prints: Arc<[Print]>, precise: bool) -> Parsed {
     let print_prefix = (!prints.is_empty()).then(|| glsl::PREFIX.into());
-    Parsed { prints, print_prefix, ..parsed }
+    Parsed { prints, print_prefix, precise, ..parsed }
 }
 
 /// Parses and validates a SPIR-V module. Call on a large stack.
 pub(crate) fn spirv(bytes: &[u8]) -> Result<Parsed, Diagnostics> {
     let words = spirv::read(bytes)?;
     let made = spirv::translate(&words, &Specialization::default())?;
-    Ok(printing(validate(made.text, made.module, made.overrides, Origin::Spirv(words))?, made.prints.into()))
+    let parsed = validate(made.text, made.module, made.overrides, Origin::Spirv(words))?;
+    Ok(beside(parsed, made.prints.into(), made.precise))
 }
 
 /// A module with values for its specialization constants; `None` when those are overrides of the IR. Call on a large stack.
@@ -131,12 +135,12 @@ pub(crate) fn specialize(parsed: &Parsed, values: &Specialization) -> Result<Opt
             let made = glsl::translate(read, values)?;
             let prints = prints(&read.text, &made.prints);
             let parsed = validate(read.text.clone(), made.module, made.overrides, Origin::Wgsl)?;
-            Ok(Some(printing(parsed, prints)))
+            Ok(Some(beside(parsed, prints, made.precise)))
         }
         Origin::Spirv(words) => {
             let made = spirv::translate(words, values)?;
             let parsed = validate(made.text, made.module, made.overrides, Origin::Wgsl)?;
-            Ok(Some(printing(parsed, made.prints.into())))
+            Ok(Some(beside(parsed, made.prints.into(), made.precise)))
         }
     }
 }
@@ -164,6 +168,7 @@ fn validate(source: Text, mut module: naga::Module, overrides: Vec<OverrideInfo>
         info,
         overrides,
         origin,
+        precise: false,
         prints: Arc::new([]),
         print_prefix: None,
     })

@@ -5,6 +5,8 @@
 
 use naga::Literal;
 
+use crate::math::{f16_bits, f16_from_f64};
+
 /// How a kernel uses the bytes of one binding (T6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -161,7 +163,9 @@ impl Number {
             OverrideType::U32 => whole?.try_into().ok().map(Literal::U32),
             OverrideType::I64 => whole?.try_into().ok().map(Literal::I64),
             OverrideType::U64 => whole?.try_into().ok().map(Literal::U64),
-            OverrideType::F16 => (value.abs() <= 65_504.0).then(|| Literal::F16(half::f16::from_f64(value))),
+            OverrideType::F16 => {
+                (value.abs() <= 65_504.0).then(|| Literal::F16(half::f16::from_bits(f16_bits(f16_from_f64(value)))))
+            }
             OverrideType::F32 => (value.abs() <= f64::from(f32::MAX)).then_some(Literal::F32(value as f32)),
             OverrideType::F64 => value.is_finite().then_some(Literal::F64(value)),
         }

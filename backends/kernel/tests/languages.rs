@@ -339,3 +339,59 @@ fn wrong_sources_at_random_never_crash_a_front_end() {
     assert!(tally.wrong.is_empty(), "{}", tally.wrong[0].0);
     assert!(tally.refused > 100, "{tally:?}");
 }
+
+#[test]
+fn a_source_that_is_precise_anywhere_is_never_contracted() {
+    use compute_kernel::cxx::{self, CUDA, HIP, Options};
+    use compute_kernel::lower::{Lowering, PRINT_ROOM};
+    use compute_kernel::reflection::Bounds;
+
+    let contracts = |entry: &Arc<EntryPoint>| {
+        let lowering = Lowering { bounds: Bounds::Checked, deferred: true, print_room: PRINT_ROOM, names: None };
+        let lowered = entry.lower(&lowering).unwrap_or_else(|e| panic!("{e}"));
+        [(&CUDA, "--fmad="), (&HIP, "-ffp-contract=")].map(|(dialect, flag)| {
+            let options =
+                Options { dialect, checked: true, strict: false, cancellable: false, indirect: false, subgroup_size: None };
+            let text = cxx::translate(&lowered, &options).unwrap_or_else(|e| panic!("{e}"));
+            let told: Vec<_> = text.options.iter().filter_map(|option| option.strip_prefix(flag)).collect();
+            let [told] = told[..] else { panic!("not told once: {:?}", text.options) };
+            assert_eq!(told == "true" || told == "fast", told != "false" && told != "off");
+            told == "true" || told == "fast"
+        })
+    };
+    let glsl = |declaration: &str| {
+        let text = format!(
+            "#version 450\n#define EXACT precise\nlayout(local_size_x = 1) in;\nlayout(binding = 0) buffer B {{ float b[]; }};\n\
+             void main() {{ {declaration} = b[0] * b[1] + b[2]; b[3] = x; }}"
+        );
+        contracts(&entry(&Source::new(text.as_bytes())).unwrap_or_else(|e| panic!("{e}")))
+    };
+    assert_eq!(glsl("float x"), [true; 2]);
+    assert_eq!(glsl("/* precise */ float x"), [true; 2]);
+    assert_eq!(glsl("precise float x"), [false; 2]);
+    assert_eq!(glsl("EXACT float x"), [false; 2]);
+
+    let source = "@group(0) @binding(0) var<storage, read_write> b: array<f32>;
+        @compute @workgroup_size(1) fn main() { b[3] = b[0] * b[1] + b[2]; }";
+    let words = common::mutate::spirv(source).expect("a module");
+    let spirv = |words: &[u32]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        contracts(&entry(&Source::new(&bytes)).unwrap_or_else(|e| panic!("{e}")))
+    };
+    assert_eq!(spirv(&words), [true; 2]);
+    // Before the first OpDecorate: OpDecorate of the OpFAdd's result with NoContraction.
+    let mut at = 5;
+    let (mut decorations, mut sum) = (None, None);
+    while let Some(&word) = words.get(at) {
+        match word & 0xffff {
+            71 | 72 => decorations = decorations.or(Some(at)),
+            129 => sum = words.get(at + 2).copied(),
+            _ => {}
+        }
+        at += (word >> 16) as usize;
+    }
+    let (decorations, sum) = (decorations.expect("decorations"), sum.expect("a sum"));
+    let mut exact = words.clone();
+    exact.splice(decorations..decorations, [3 << 16 | 71, sum, 42]);
+    assert_eq!(spirv(&exact), [false; 2]);
+}

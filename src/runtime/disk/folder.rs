@@ -102,7 +102,7 @@ impl Folder {
 
     /// Puts a file in place of what is there, as a whole: others see the one before or this one.
     pub(super) fn replace(&self, key: &str, head: &[u8], artifact: &[u8]) -> Result<(), String> {
-        let (size, most) = (head.len().saturating_add(artifact.len()), self.process.largest_file);
+        let (size, most) = (head.len().saturating_add(artifact.len()), (self.process.largest_file)());
         if size as u64 > most {
             return Err(format!("it has {size} bytes, and files of this process may have {most}"));
         }
@@ -221,6 +221,23 @@ mod system {
         fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.split_whitespace().eq(all))
     }
 
+    /// Whether nobody but the user whose name it has is in a group. Not if the system's file does not tell: other sources of groups may ask a network.
+    fn is_private(group: u32) -> bool {
+        fs::read_to_string("/etc/group").is_ok_and(|groups| lists_its_user_only(&groups, group))
+    }
+
+    /// The same in a file of groups: `name:password:number:members`.
+    pub(super) fn lists_its_user_only(groups: &str, group: u32) -> bool {
+        let lines = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let members = lines.filter_map(|line| match line[..] {
+            [name, _, number, members] if number.parse() == Ok(group) => Some((name, members)),
+            _ => None,
+        });
+        let mut own =
+            members.map(|(name, members)| members.split(',').all(|member| member.is_empty() || member == name)).peekable();
+        own.peek().is_some() && own.all(|own| own)
+    }
+
     /// Whether somebody else can put another folder in place of one, at whatever step of its path.
     pub(super) fn check_way(path: &Path, process: &Process) -> Result<(), String> {
         for step in path.ancestors() {
@@ -235,9 +252,10 @@ mod system {
             if !trusted {
                 return Err(format!("somebody may replace it: {at} belongs to user {owner}"));
             }
-            // A group with the number of its only user is that user.
-            let others = if facts.gid() == owner { OTHERS_WRITE & !GROUP_WRITES } else { OTHERS_WRITE };
-            if facts.is_dir() && mode & others != 0 && mode & STICKY == 0 {
+            let open = |others: u32| facts.is_dir() && mode & others != 0 && mode & STICKY == 0;
+            // A group of one user's own is that user. With a list of further users the group's right is the most that any of them has.
+            let own = || facts.gid() == owner && is_private(facts.gid()) && !(process.has_list)(step);
+            if open(OTHERS_WRITE & !GROUP_WRITES) || open(GROUP_WRITES) && !own() {
                 return Err(format!("somebody may replace it: {at} has mode {:04o}", mode & 0o7777));
             }
         }
@@ -272,3 +290,19 @@ mod system {
 }
 
 use system::{check_way, create_plain, make, open_plain, owned};
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::system::lists_its_user_only;
+
+    #[test]
+    fn l7_a_group_with_its_owners_number_is_the_owner_only_if_nobody_else_is_in_it() {
+        let groups =
+            "root:x:0:\nada:x:1000:ada\nshared:x:1001:shared,eve\ntwice:x:1002:\nagain:x:1002:eve\nbroken:1003:\nempty:x:1004:\n";
+        let own = |group| lists_its_user_only(groups, group);
+        assert!(own(0) && own(1000) && own(1004));
+        assert!(!own(1001), "another member");
+        assert!(!own(1002), "two groups with a number, of which one has a member");
+        assert!(!own(1003) && !own(7) && !lists_its_user_only("", 0), "nothing is known");
+    }
+}

@@ -8,7 +8,7 @@ mod folder;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
@@ -30,8 +30,10 @@ const VERSION: &str = concat!("libcompute ", env!("CARGO_PKG_VERSION"), " ", env
 pub struct Process {
     /// The user whose rights it has, where there are users with numbers.
     pub user: u32,
-    /// Bytes of the largest file that it may write: to try a larger one would end it.
-    pub largest_file: u64,
+    /// Bytes of the largest file that it may write now: to try a larger one would end it. Asked before each file, as a program may lower it.
+    pub largest_file: fn() -> u64,
+    /// Whether there is a list at a path that gives rights to more users than its mode tells, or that cannot be told.
+    pub has_list: fn(&Path) -> bool,
 }
 
 /// Where a device keeps compiled kernels.

@@ -47,7 +47,7 @@ fn process(path: &Path) -> Process {
     let user = std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap());
     #[cfg(not(unix))]
     let user = path.components().count() as u32;
-    Process { user, largest_file: u64::MAX }
+    Process { user, largest_file: || u64::MAX, has_list: |_| false }
 }
 
 #[cfg(unix)]
@@ -187,6 +187,9 @@ fn l7_a_folder_that_others_may_write_to_is_not_used() {
     set_mode(&place.0, 0o777);
     let why = refused(&below, us);
     assert!(why.contains("somebody may replace it"), "{why}");
+    set_mode(&place.0, 0o770);
+    let why = refused(&below, Process { has_list: |_| true, ..us });
+    assert!(why.contains("somebody may replace it"), "{why}");
     set_mode(&place.0, 0o700);
     fs::write(place.0.join("plain"), "x").unwrap();
     assert!(!refused(&place.0.join("plain"), us).is_empty());
@@ -201,7 +204,7 @@ fn l7_a_folder_that_others_may_write_to_is_not_used() {
 fn l7_a_file_that_the_process_may_not_write_is_not_begun() {
     let (place, device) = (Place::new("limit"), cpu());
     let mut options = place.options(0);
-    options.process.largest_file = 100;
+    options.process.largest_file = || 100;
     let disk = Disk::new(&options, &*device);
     compile(&disk, &device, &entry(ONE), Bounds::Checked);
     assert_eq!(numbers(&disk), [0, 1, 0, 0, 1]);
@@ -215,4 +218,36 @@ fn l7_a_small_file_counts_as_what_it_takes() {
     let disk = Disk::new(&place.options(4095), &*device);
     compile(&disk, &device, &entry(ONE), Bounds::Checked);
     assert_eq!(numbers(&disk), [0, 1, 0, 0, 1], "one file takes more than the folder may");
+}
+
+#[test]
+fn l7_code_of_another_kernel_under_the_right_key_is_compiled_anew() {
+    let (place, device) = (Place::new("swapped"), cpu());
+    let disk = || Disk::new(&place.options(0), &*device);
+    let one = entry(ONE);
+    compile(&disk(), &device, &one, Bounds::Checked);
+    let path = place.kernels().pop().unwrap();
+    let own = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let other = entry(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>; @compute @workgroup_size(1) fn one() { o[0] = 1u; }",
+    );
+    let bodies =
+        [("of the same source with other bounds", &one, Bounds::Validate), ("of another source", &other, Bounds::Checked)];
+    for (what, kernel, bounds) in bodies {
+        compile(&disk(), &device, kernel, bounds);
+        let foreign = place.kernels().pop().unwrap();
+        let artifact = fs::read(&foreign).unwrap().split_off(entry::HEAD);
+        fs::remove_file(&foreign).unwrap();
+        // All is as it should be but what the code is of.
+        let key: Key = own[16..48].try_into().unwrap();
+        fs::write(&path, [&entry::seal(&key, &artifact)[..], &artifact].concat()).unwrap();
+        #[cfg(unix)]
+        set_mode(&path, 0o600);
+        let disk = disk();
+        compile(&disk, &device, &one, Bounds::Checked);
+        assert_eq!(numbers(&disk), [0, 0, 1, 1, 0], "{what}");
+        assert_eq!(fs::read(&path).unwrap(), own, "{what}");
+        fs::remove_file(&path).unwrap();
+    }
 }

@@ -3,6 +3,10 @@
 //! Whoever keeps the bytes vouches that they are those that were made: what is code in them will run. Reading checks that they are whole and that nothing refers to what is not
 //! there, and takes bounded time and memory.
 
+use std::fmt::Write as _;
+
+use compute_kernel::lower::Lowered;
+use compute_kernel::reflection::Bounds;
 use cranelift_module::ModuleReloc;
 
 use super::data::Table;
@@ -38,6 +42,23 @@ const MOST_ALIGNMENT: u32 = 4096;
 /// What the space of a function's own is at most; see `emitter::MAX_SCRATCH`.
 const MOST_SCRATCH: u64 = 64 << 20;
 const WORD: usize = size_of::<u128>();
+
+/// What code is known to be of: a digest of the IR and of what a launch is told, which goes before its bytes. That a request is the same says less: a library that nobody has
+/// told apart from this one may read a source otherwise, and then the arguments of a launch need not be what the code expects.
+pub(super) fn of(lowered: &Lowered, bounds: Bounds, cancellable: bool) -> [u8; 32] {
+    struct Text(blake3::Hasher);
+    impl std::fmt::Write for Text {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.update(text.as_bytes());
+            Ok(())
+        }
+    }
+    let mut text = Text(blake3::Hasher::new());
+    let (module, index, told) = (lowered.module(), lowered.index(), (lowered.reflection(), lowered.reports()));
+    // Debug texts have all fields of everything, whatever is added to them. A hasher takes any text.
+    let _ = write!(text, "{module:?} {index} {told:?} {bounds:?} {cancellable}");
+    *text.0.finalize().as_bytes()
+}
 
 impl Artifact {
     /// `None` when it would mean nothing in another process.

@@ -107,12 +107,16 @@ impl CompiledKernel {
             let source = jit::Source::new(&lowered);
             let made = jit::translate(source, Options { bounds, cancellable }).map_err(|stop| stop.into_error(locate))?;
             let bytes = if keep { made.to_bytes() } else { None };
+            let bytes = bytes.map(|bytes| [&artifact::of(&lowered, bounds, cancellable)[..], &bytes].concat());
             Ok((Self::load(made, &source.reflection.entry, lowered.reports()).map_err(|stop| stop.into_error(locate))?, bytes))
         })
     }
 
     /// What [`Self::compile_to_keep`] gave for the same kernel in a process of the same [`identity`].
-    pub(crate) fn restore(lowered: &Lowered, bytes: &[u8]) -> Result<Self, DeviceError> {
+    pub(crate) fn restore(lowered: &Lowered, bounds: Bounds, cancellable: bool, bytes: &[u8]) -> Result<Self, DeviceError> {
+        let Some(bytes) = bytes.strip_prefix(&artifact::of(lowered, bounds, cancellable)) else {
+            return Err(DeviceError::Internal("these bytes are not of this kernel".into()));
+        };
         let made = artifact::Artifact::from_bytes(bytes);
         let made = made.ok_or_else(|| DeviceError::Internal("these bytes are not a kernel of the cpu device".into()))?;
         let locate = |span| lowered.entry().location(span);

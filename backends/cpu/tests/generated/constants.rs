@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::bench::Bench;
-use crate::expressions::{BITS, CHOICE, FLOAT, FLOAT_VECTOR, INTEGER, MIXED, PACKED, Pattern, SIGNED};
+use crate::expressions::{BITS, CHOICE, FLOAT, FLOAT_VECTOR, INTEGER, MIXED, PACKED, Pattern, SIGNED, TRANSCENDENTAL};
 use crate::random::Random;
 use crate::types::{Palette, Scalar, Type};
 use compute_kernel::reflection::Bounds;
@@ -67,10 +67,17 @@ impl Expressions<'_> {
         let n = 2 + self.random.below(3);
         let vector = Type::Vector(n, scalar);
         let a = self.expression(&vector, depth - 1);
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => {
                 let b = self.expression(&vector, depth - 1);
                 format!("dot({a}, {b})")
+            }
+            1 if scalar.is_float() => {
+                if self.random.chance(50) {
+                    return format!("length({a})");
+                }
+                let b = self.expression(&vector, depth - 1);
+                format!("distance({a}, {b})")
             }
             _ => format!("{a}.{}", self.random.pick(&["x", "y", "z", "w"][..n])),
         }
@@ -79,7 +86,7 @@ impl Expressions<'_> {
     fn operation(&mut self, ty: &Type, depth: usize) -> String {
         let scalar = ty.element().unwrap_or(Scalar::U32);
         let mut tables: Vec<&[Pattern]> =
-            if scalar.is_integer() { vec![INTEGER, INTEGER, BITS] } else { vec![FLOAT, FLOAT, FLOAT] };
+            if scalar.is_integer() { vec![INTEGER, INTEGER, BITS] } else { vec![FLOAT, FLOAT, FLOAT, TRANSCENDENTAL] };
         if scalar.is_signed() {
             tables.push(SIGNED);
         }
@@ -87,6 +94,9 @@ impl Expressions<'_> {
             tables.push(MIXED);
             if scalar.is_float() {
                 tables.push(FLOAT_VECTOR);
+                if matches!(ty, Type::Vector(3, _)) {
+                    tables.push(&[("cross($, $)", "tt")]);
+                }
             }
         }
         if *ty == Type::Scalar(Scalar::U32) {

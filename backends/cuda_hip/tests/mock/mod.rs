@@ -780,6 +780,7 @@ const DATA: Vendor = Vendor {
     company: "nobody",
     libraries: &[],
     compilers: &[],
+    compiler_parts: &[],
     environment: &[],
     compiler_fits: |_, _| true,
     names: &Names::OWN,

@@ -19,7 +19,7 @@ pub struct Dialect {
     pub subgroup_size: &'static str,
     /// The offset of member `M` of structure `S` as a constant expression.
     pub offset: &'static str,
-    /// What the compiler has to be told always, for kernels with the same bits everywhere, and for all others.
+    /// What the compiler has to be told always, where products and sums must not be fused, and where they may.
     pub flags: &'static [&'static str],
     /// See `flags`.
     pub strict_flags: &'static [&'static str],

@@ -42,7 +42,7 @@ pub struct Options<'a> {
     /// Whether indices that may be out of range are checked: reads then give zero, writes are skipped (L5).
     pub checked: bool,
     /// Whether the kernel gives the same bits on every device: nothing is contracted, and functions are those of [`crate::math`]. Without it,
-    /// products and sums may be fused, and transcendental functions and `inverseSqrt` are the device's own, as the language allows.
+    /// products and sums may be fused unless the source is [precise](crate::EntryPoint::is_precise), and transcendental functions and `inverseSqrt` are the device's own, as the language allows.
     pub strict: bool,
     /// Whether a launch may be stopped after a time: loops then look at the device's clock ([`Parameter::TimeLimit`]).
     pub cancellable: bool,
@@ -129,7 +129,8 @@ fn make(lowered: &Lowered, options: &Options<'_>) -> Result<Text> {
     let name = format!("kernel_{}", types::word(&lowered.reflection().entry));
     let source = dialect::assemble(options, entry.workgroup_size, &types, &globals, &body, &name)?;
     let mut flags = options.dialect.flags.to_vec();
-    flags.extend(if options.strict { options.dialect.strict_flags } else { options.dialect.relaxed_flags });
+    let contracts = !options.strict && !lowered.entry().is_precise();
+    flags.extend(if contracts { options.dialect.relaxed_flags } else { options.dialect.strict_flags });
     Ok(Text {
         source,
         entry: name,

@@ -15,12 +15,13 @@ mod suggest;
 mod swizzles;
 mod wide;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use naga::front::wgsl::ParseError;
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
 
-use crate::diagnostics::{Diagnostics, Finding};
+use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::edits::Edited;
 use crate::entry::Values;
 use crate::parse::{self, Origin, Parsed};
@@ -70,11 +71,18 @@ pub(crate) fn parse(source: Text) -> Result<Parsed, Diagnostics> {
             info,
             overrides,
             origin: Origin::Wgsl,
+            // The language has no word for it.
+            precise: false,
             prints: prints.prints,
             print_prefix: prints.prefix,
         });
     }
-    Err(recover::everything(text, findings, &prints))
+    if findings.is_empty() {
+        return Err(recover::everything(text, findings, &prints));
+    }
+    // The front end fails over some of what was just refused, as infinite halves: then that is all there is to tell.
+    let more = catch_unwind(AssertUnwindSafe(|| recover::everything(text.clone(), findings.clone(), &prints)));
+    Err(more.unwrap_or_else(|_| diagnostics::refuse(text.written(), findings)))
 }
 
 /// The module of a source without mistakes.

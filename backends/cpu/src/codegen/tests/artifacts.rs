@@ -12,8 +12,33 @@ const SOURCE: &str = "
         output[id.x] = table[input[id.x] % 5] + sin(f32(input[id.x + 1]));
     }";
 
+fn sealed(source: &str, bounds: Bounds) -> Vec<u8> {
+    CompiledKernel::compile_to_keep(lowered(&entry(source), bounds), bounds, false, true).unwrap().1.unwrap()
+}
+
+/// Without what they are of.
 fn bytes(bounds: Bounds) -> Vec<u8> {
-    CompiledKernel::compile_to_keep(lowered(&entry(SOURCE), bounds), bounds, false, true).unwrap().1.unwrap()
+    sealed(SOURCE, bounds).split_off(32)
+}
+
+#[test]
+fn l7_an_artifact_is_taken_for_its_own_kernel_only() {
+    let restore = |source: &str, bounds: Bounds, cancellable: bool, bytes: &[u8]| {
+        CompiledKernel::restore(&lowered(&entry(source), bounds), bounds, cancellable, bytes).map(drop)
+    };
+    let whole = sealed(SOURCE, Bounds::Checked);
+    assert!(restore(SOURCE, Bounds::Checked, false, &whole).is_ok());
+    // What is no part of a kernel's meaning is no part of its code.
+    assert!(restore(&format!("{SOURCE} // more"), Bounds::Checked, false, &whole).is_ok());
+    for other in ["% 5", "id.x + 1", "workgroup_size(4)", "binding(1)", "fn main"] {
+        let source = SOURCE.replace(other, &other.replace('5', "4").replace('1', "2").replace("(4)", "(8)").replace("main", "m"));
+        assert_ne!(source, SOURCE);
+        assert!(restore(&source, Bounds::Checked, false, &whole).is_err(), "{other}");
+    }
+    assert!(restore(SOURCE, Bounds::Unchecked, false, &whole).is_err());
+    assert!(restore(SOURCE, Bounds::Checked, true, &whole).is_err());
+    assert!((0..32).all(|length| restore(SOURCE, Bounds::Checked, false, &whole[..length]).is_err()));
+    assert!(restore(SOURCE, Bounds::Checked, false, &bytes(Bounds::Checked)).is_err());
 }
 
 #[test]

@@ -264,3 +264,144 @@ fn kt24_constants_have_the_bits_of_run_time() {
         assert!(folded >= 10, "{expression}: only {folded} were constants");
     }
 }
+
+/// Halves, and what the language has a function or an operator for.
+const HALVES: &[f32] = &[
+    0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, 0.1, 2049.0, 65504.0, 6e-8, -100.25, 1.001, 3.003, 0.333, -7.7, 4e-5, 21.37, -0.0123,
+    181.0,
+];
+const OF_HALVES: &[&str] = &[
+    "dot(vec3<f16>(a, b, c), vec3<f16>(c, a, b))",
+    "dot(vec2<f16>(-abs(a), 0h), vec2<f16>(0h, -abs(b)))",
+    "cross(vec3h(a, b, c), vec3h(c, a, b)).y",
+    "length(vec3<f16>(a, b, c))",
+    "length(vec4<f16>(a, b, c, a))",
+    "distance(vec3<f16>(a, b, c), vec3<f16>(c, a, b))",
+    "normalize(vec3<f16>(a, b, c)).z",
+    "reflect(vec2<f16>(a, b), vec2<f16>(c, a)).x",
+    "mix(a, b, c)",
+    "mix(vec2<f16>(a, b), vec2<f16>(c, a), b).y",
+    "smoothstep(a, b, c)",
+    "fma(a, b, c)",
+    "min(a, b)",
+    "max(a, b)",
+    "clamp(a, min(b, c), max(b, c))",
+    "sign(a)",
+    "fract(a)",
+    "sqrt(abs(a))",
+    "inverseSqrt(abs(a))",
+    "degrees(a)",
+    "radians(a)",
+    "a * b + c",
+    "a % b",
+    "ldexp(a, 3)",
+    "frexp(a).fract",
+    "modf(a).whole",
+    "sin(a)",
+    "tan(a)",
+    "exp(a)",
+    "log2(abs(a))",
+    "pow(abs(a), b)",
+    "atan2(a, b)",
+    "tanh(a)",
+    "determinant(mat3x3<f16>(a, b, c, a, c, b, b, c, a))",
+    "(transpose(mat2x2<f16>(a, b, c, a)) * vec2<f16>(b, c)).x",
+    "f16(i16(a))",
+    "f16(i32(a))",
+    "f16(f32(a) * 1.0009765f)",
+    "select(a, b, a < c)",
+];
+
+/// A kernel of halves whose operands are declared by `declare`, from their name and their number.
+fn of_halves(expression: &str, before: &str, declare: impl Fn(&str, usize) -> String) -> Result<Kernel, String> {
+    let declared: String = [("a", 0), ("b", 1), ("c", 2)].map(|(name, i)| declare(name, i)).concat();
+    let (outside, inside) = if before.is_empty() { (String::new(), declared) } else { (declared, String::new()) };
+    let body = format!("{inside} let r = {expression}; O[0] = bitcast<u32>(f32(r));");
+    compile(&format!("enable f16; enable wgpu_int16; {outside} {}", one(&body)))
+}
+
+#[test]
+fn kt24_halves_as_constants_and_as_override_constants_have_the_bits_of_run_time() {
+    let values: Vec<u32> = HALVES.iter().map(|x| compute_kernel::math::round_to_f16(*x).to_bits()).collect();
+    let mut seed = 7u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        values[(seed >> 8) as usize % values.len()]
+    };
+    for expression in OF_HALVES {
+        let running = of_halves(expression, "", |name, i| format!("let {name} = f16(bitcast<f32>(I[{i}])); "));
+        let running = running.unwrap_or_else(|e| panic!("{expression}: {e}"));
+        let mut folded = [0; 2];
+        for _ in 0..12 {
+            let operands = [next(), next(), next()];
+            let literal = |i: usize| format!("({:?}h)", f32::from_bits(operands[i]));
+            let expected = run(&running, &operands);
+            let constant = of_halves(expression, "", |name, i| format!("const {name} = {}; ", literal(i)));
+            let overriding = of_halves(expression, "outside", |name, i| format!("override {name}: f16 = {}; ", literal(i)));
+            for (i, kernel) in [constant, overriding].into_iter().enumerate() {
+                match kernel {
+                    Ok(kernel) => {
+                        assert_eq!(run(&kernel, &operands), expected, "{expression} of {:?}", operands.map(f32::from_bits));
+                        folded[i] += 1;
+                    }
+                    Err(e) => {
+                        let wrong = e.lines().next().unwrap_or_default().to_lowercase();
+                        assert!(NO_VALUE.iter().any(|n| wrong.contains(&n.to_lowercase())), "{expression} of {operands:x?}: {e}");
+                    }
+                }
+            }
+        }
+        assert!(folded.iter().all(|n| *n >= 3), "{expression}: only {folded:?} had values");
+    }
+}
+
+#[test]
+fn kt24_functions_of_override_constants_have_the_bits_of_run_time() {
+    let cases =
+        ["sin(a)", "exp(a)", "pow(abs(a), b)", "atan2(a, b)", "tanh(a)", "min(a, b)", "max(b, a)", "log2(abs(a))", "cos(b)"];
+    for expression in cases {
+        let body = |declared: &str| one(&format!("{declared} let r = {expression}; O[0] = bitcast<u32>(r);"));
+        let running = compile(&body("let a = bitcast<f32>(I[0]); let b = bitcast<f32>(I[1]);")).unwrap_or_else(|e| panic!("{e}"));
+        for (a, b) in [(0.1f32, 7.3f32), (-0.0, 0.0), (0.0, -0.0), (1.7, -2.4), (100.25, 0.71), (3.7, 1e-3), (0.333, 3.0)] {
+            let declared = format!("override a: f32 = {a:?}f; override b: f32 = {b:?}f; {}", body(""));
+            match compile(&declared) {
+                Ok(kernel) => {
+                    let operands = [a.to_bits(), b.to_bits()];
+                    assert_eq!(run(&kernel, &operands), run(&running, &operands), "{expression} of {a} and {b}");
+                }
+                Err(e) => assert!(e.contains("has no value") || e.contains("log2"), "{expression} of {a} and {b}: {e}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn kt24_doubles_become_halves_with_one_rounding_as_constants_too() {
+    // Just above the middle of two halves, closer to it than an f32 can tell.
+    let x = "1.0004882812500002";
+    let source = format!("R = f16({x}lf); S = f16({x}); T = vec2h({x}, 1.0).x; U = f16(D); V = f16(o);");
+    let source = format!(
+        "enable f16; override o: f64 = {x}lf; const D: f64 = {x};
+        @group(0) @binding(0) var<storage, read_write> O: array<u32, 4>;
+        var<private> R: f16; var<private> S: f16; var<private> T: f16; var<private> U: f16; var<private> V: f16;
+        @compute @workgroup_size(1) fn main() {{ {source}
+            for (var i = 0u; i < 4u; i++) {{ O[i] = bitcast<u32>(f32(array(R, S, min(T, U), V)[i])); }} }}"
+    );
+    let kernel = compile(&source).unwrap_or_else(|e| panic!("{e}"));
+    let mut output = vec![0; 4];
+    kernel.run([1, 1, 1], &mut [&mut output]);
+    assert_eq!(output, [1.000_976_6f32.to_bits(); 4]);
+}
+
+#[test]
+fn what_is_too_large_for_a_half_is_refused_wherever_it_is_converted() {
+    let large = ["f16(100000)", "f16(100000li)", "f16(100000lu)", "f16(1e6lf)", "f16(1e6f)", "f16(o)", "f16(100000u)"];
+    for from in large {
+        for source in [format!("O[0] = u32({from});"), format!("let x = {from}; O[0] = u32(x);")] {
+            let source = format!("enable f16; override o: f32 = 1e6f; {}", one(&source));
+            let module = Module::parse(&Source::wgsl(&source)).and_then(|m| m.entry_point(None, &[]).map(|_| ()));
+            let refused = module.expect_err("a value");
+            assert!(refused.refusal, "{from}: {}", refused.text);
+        }
+    }
+}

@@ -69,7 +69,7 @@ fn lowered(entry: &Arc<EntryPoint>, bounds: Bounds) -> Lowered {
 /// Every kernel of these tests goes through its bytes, so what runs is what a later process would run (L7).
 fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<CompiledKernel, compute_hal::DeviceError> {
     let (compiled, bytes) = CompiledKernel::compile_to_keep(lowered(entry, bounds), bounds, cancellable, true)?;
-    let restored = CompiledKernel::restore(&lowered(entry, bounds), &bytes.expect("an artifact"))?;
+    let restored = CompiledKernel::restore(&lowered(entry, bounds), bounds, cancellable, &bytes.expect("an artifact"))?;
     assert_eq!(restored.scratch_size(), compiled.scratch_size());
     assert_eq!((restored.cost(), restored.code_size()), (compiled.cost(), compiled.code_size()));
     Ok(restored)

@@ -4,6 +4,7 @@ use half::f16;
 use naga::Literal;
 
 use super::types::Scalar;
+use crate::math::{f16_bits, f16_from_f64};
 use crate::reflection::Number as Value;
 
 /// A scalar; floats by their bits, so that they can be compared and hashed.
@@ -98,7 +99,7 @@ impl Part {
     fn real(value: f64, to: Scalar) -> Option<Self> {
         let (part, finite) = match to {
             Scalar::Bool => (Self::Bool(value != 0.0), true),
-            Scalar::Half => (Self::Half(f16::from_f64(value).to_bits()), f16::from_f64(value).is_finite()),
+            Scalar::Half => (Self::Half(f16_bits(f16_from_f64(value))), f16_from_f64(value).is_finite()),
             Scalar::Float => (Self::Float((value as f32).to_bits()), (value as f32).is_finite()),
             _ => (Self::Double(value.to_bits()), value.is_finite()),
         };

@@ -45,6 +45,11 @@ pub(crate) struct Preprocessed {
 }
 
 impl Preprocessed {
+    /// Whether anything is declared `precise`, a word that means nothing else.
+    pub(super) fn is_precise(&self) -> bool {
+        self.tokens.iter().any(|token| token.kind == Kind::Word && self.names.get(token.name) == "precise")
+    }
+
     /// What is left when directives are done, in parts: the text has the files one after another, and does not tell where each of them was included.
     pub(crate) fn parts(&self, mut part: impl FnMut(&[u8])) {
         for token in &self.tokens {

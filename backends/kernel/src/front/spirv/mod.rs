@@ -33,6 +33,8 @@ pub(crate) struct Output {
     pub(crate) text: Text,
     /// What it prints, with the place of each, in the order of their numbers.
     pub(crate) prints: Vec<Print>,
+    /// Whether anything in it is decorated with NoContraction.
+    pub(crate) precise: bool,
 }
 
 /// What the fuzzer counts by.
@@ -74,7 +76,13 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
     let origins: Vec<_> = made.origins.iter().map(|(to, from)| (*to, written(*from))).collect();
     let location = |at: usize| text.place(at * 4).location;
     let prints = prints.into_iter().map(|(at, format)| Print { location: location(at), format }).collect();
-    Ok(Output { module: result, overrides: constants.overrides, text: words.rewritten_text(&origins), prints })
+    let text = words.rewritten_text(&origins);
+    Ok(Output { module: result, overrides: constants.overrides, text, prints, precise: is_precise(words) })
+}
+
+/// Whether an OpDecorate says NoContraction, of a result or of a group of them.
+fn is_precise(words: &Words) -> bool {
+    words.instructions().any(|instruction| instruction.opcode == 71 && instruction.operand(1) == Some(42))
 }
 
 /// The module in what naga translates rightly, when it is not already, and what it prints.

@@ -163,7 +163,7 @@ impl Rewriter<'_> {
             // SpecId, and BuiltIn WorkgroupSize: both are dealt with.
             Some(1) if !member => {}
             Some(11) if !member && instruction.operand(2) == Some(25) => {}
-            // RelaxedPrecision, Restrict, Aliased, Coherent, NoContraction, and the user's own: they change nothing here.
+            // NoContraction is asked of the module as it came. RelaxedPrecision, Restrict, Aliased, Coherent, and the user's own change nothing here.
             Some(0 | 19 | 20 | 23 | 42 | 5634 | 5635) => {}
             // Those of members are dealt with; what others mean is nothing.
             Some(4) => {

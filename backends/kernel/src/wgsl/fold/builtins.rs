@@ -24,18 +24,27 @@ pub(super) fn replaced(name: &str) -> bool {
             | "bitcast"
             | "cos"
             | "cosh"
+            | "cross"
             | "determinant"
+            | "distance"
+            | "dot"
             | "exp"
             | "exp2"
             | "extractBits"
             | "faceForward"
+            | "fma"
             | "frexp"
             | "insertBits"
+            | "inverseSqrt"
             | "ldexp"
+            | "length"
             | "log"
             | "log2"
+            | "max"
+            | "min"
             | "mix"
             | "modf"
+            | "normalize"
             | "pack2x16float"
             | "pack2x16snorm"
             | "pack2x16unorm"
@@ -53,6 +62,7 @@ pub(super) fn replaced(name: &str) -> bool {
             | "sin"
             | "sinh"
             | "smoothstep"
+            | "sqrt"
             | "tan"
             | "tanh"
             | "transpose"
@@ -92,13 +102,22 @@ fn wrong<T>(message: impl Into<String>) -> Result<T> {
     Err(No::Wrong(message.into()))
 }
 
-/// A float of either kind through the functions of both.
+/// A float of either kind through the functions of both. Those of halves are computed in f32 and rounded.
 fn float(s: Scalar, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) -> Result<Scalar> {
     match s {
+        Scalar::F16(x) => Ok(Scalar::F16(math::round_to_f16(single(x)))),
         Scalar::F32(x) => Ok(Scalar::F32(single(x))),
         Scalar::AbstractFloat(x) => Ok(Scalar::AbstractFloat(double(x))),
         Scalar::AbstractInt(n) => Ok(Scalar::AbstractFloat(double(n as f64))),
         _ => Err(No::Unknown),
+    }
+}
+
+/// A function whose results of halves are rounded once, from f64.
+fn transcendental(s: Scalar, single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) -> Result<Scalar> {
+    match s {
+        Scalar::F16(x) => Ok(Scalar::F16(math::f16_from_f64(double(x.into())))),
+        _ => float(s, single, double),
     }
 }
 
@@ -168,22 +187,22 @@ fn one(name: &str, x: Scalar) -> Result<Scalar> {
         "degrees" => float(x, f32::to_degrees, f64::to_degrees),
         "sqrt" => float(x, f32::sqrt, f64::sqrt),
         "inverseSqrt" => float(x, |x| 1.0 / x.sqrt(), |x| 1.0 / x.sqrt()),
-        "exp" => float(x, math::exp, wide::exp),
-        "exp2" => float(x, math::exp2, wide::exp2),
-        "log" => float(x, math::log, wide::log),
-        "log2" => float(x, math::log2, wide::log2),
-        "sin" => float(x, math::sin, wide::sin),
-        "cos" => float(x, math::cos, wide::cos),
-        "tan" => float(x, math::tan, wide::tan),
-        "asin" => float(x, math::asin, wide::asin),
-        "acos" => float(x, math::acos, wide::acos),
-        "atan" => float(x, math::atan, wide::atan),
-        "sinh" => float(x, math::sinh, wide::sinh),
-        "cosh" => float(x, math::cosh, wide::cosh),
-        "tanh" => float(x, math::tanh, wide::tanh),
-        "asinh" => float(x, math::asinh, wide::asinh),
-        "acosh" => float(x, math::acosh, wide::acosh),
-        "atanh" => float(x, math::atanh, wide::atanh),
+        "exp" => transcendental(x, math::exp, wide::exp),
+        "exp2" => transcendental(x, math::exp2, wide::exp2),
+        "log" => transcendental(x, math::log, wide::log),
+        "log2" => transcendental(x, math::log2, wide::log2),
+        "sin" => transcendental(x, math::sin, wide::sin),
+        "cos" => transcendental(x, math::cos, wide::cos),
+        "tan" => transcendental(x, math::tan, wide::tan),
+        "asin" => transcendental(x, math::asin, wide::asin),
+        "acos" => transcendental(x, math::acos, wide::acos),
+        "atan" => transcendental(x, math::atan, wide::atan),
+        "sinh" => transcendental(x, math::sinh, wide::sinh),
+        "cosh" => transcendental(x, math::cosh, wide::cosh),
+        "tanh" => transcendental(x, math::tanh, wide::tanh),
+        "asinh" => transcendental(x, math::asinh, wide::asinh),
+        "acosh" => transcendental(x, math::acosh, wide::acosh),
+        "atanh" => transcendental(x, math::atanh, wide::atanh),
         _ => Err(No::Unknown),
     }
 }
@@ -215,6 +234,10 @@ fn two(name: &str, x: Scalar, y: Scalar) -> Result<Scalar> {
         }
         "pow" | "atan2" => match (x, y) {
             (Scalar::F32(x), Scalar::F32(y)) => Ok(Scalar::F32(if name == "pow" { math::pow(x, y) } else { math::atan2(x, y) })),
+            (Scalar::F16(x), Scalar::F16(y)) => {
+                let (x, y) = (x.into(), y.into());
+                Ok(Scalar::F16(math::f16_from_f64(if name == "pow" { wide::pow(x, y) } else { wide::atan2(x, y) })))
+            }
             _ => {
                 let (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) =
                     (x.convert(Kind::AbstractFloat)?, y.convert(Kind::AbstractFloat)?)
@@ -231,6 +254,7 @@ fn two(name: &str, x: Scalar, y: Scalar) -> Result<Scalar> {
 fn three(name: &str, x: Scalar, y: Scalar, z: Scalar) -> Result<Scalar> {
     match (name, x, y, z) {
         ("clamp", ..) => two("min", two("max", x, y)?, z),
+        ("fma", Scalar::F16(x), Scalar::F16(y), Scalar::F16(z)) => Ok(Scalar::F16(math::fma_f16(x, y, z))),
         ("fma", Scalar::F32(x), Scalar::F32(y), Scalar::F32(z)) => Ok(Scalar::F32(x.mul_add(y, z))),
         _ => Err(No::Unknown),
     }
@@ -240,14 +264,19 @@ fn three(name: &str, x: Scalar, y: Scalar, z: Scalar) -> Result<Scalar> {
 fn floats(a: &[&Value]) -> Result<Vec<Vec<Scalar>>> {
     let kind = common(a.iter().flat_map(|v| v.scalars()).map(Scalar::kind))?;
     let kind = if kind == Kind::AbstractInt { Kind::AbstractFloat } else { kind };
-    if !matches!(kind, Kind::AbstractFloat | Kind::F32) {
+    if !matches!(kind, Kind::AbstractFloat | Kind::F16 | Kind::F32) {
         return Err(No::Unknown);
     }
     a.iter().map(|v| v.to_kind(kind)?.lanes().map(<[Scalar]>::to_vec)).collect()
 }
 
+/// A small whole number of a kind of float.
 fn number(like: Scalar, x: f32) -> Scalar {
-    if like.kind() == Kind::F32 { Scalar::F32(x) } else { Scalar::AbstractFloat(f64::from(x)) }
+    match like.kind() {
+        Kind::F16 => Scalar::F16(x),
+        Kind::F32 => Scalar::F32(x),
+        _ => Scalar::AbstractFloat(f64::from(x)),
+    }
 }
 
 fn zip(operator: O, x: &[Scalar], y: &[Scalar]) -> Result<Vec<Scalar>> {
@@ -368,11 +397,16 @@ fn split(x: f64) -> (f64, i64) {
 fn parts(name: &str, x: &Value) -> Result<Value> {
     let [x] = <[_; 1]>::try_from(floats(&[x])?).map_err(|_| No::Unknown)?;
     let wide = |s: &Scalar| match *s {
-        Scalar::F32(x) => f64::from(x),
+        Scalar::F16(x) | Scalar::F32(x) => f64::from(x),
         Scalar::AbstractFloat(x) => x,
         _ => 0.0,
     };
-    let narrow = |like: &Scalar, x: f64| if like.kind() == Kind::F32 { Scalar::F32(x as f32) } else { Scalar::AbstractFloat(x) };
+    // Exact: what is taken apart has no more digits than the whole.
+    let narrow = |like: &Scalar, x: f64| match like.kind() {
+        Kind::F16 => Scalar::F16(x as f32),
+        Kind::F32 => Scalar::F32(x as f32),
+        _ => Scalar::AbstractFloat(x),
+    };
     let first: Vec<Scalar>;
     let second: Vec<Scalar>;
     if name == "modf" {
@@ -386,6 +420,10 @@ fn parts(name: &str, x: &Value) -> Result<Value> {
         };
         second = x.iter().map(exponent).collect::<Result<_>>()?;
     }
+    if name == "frexp" && x.iter().any(|s| s.kind() == Kind::F16) {
+        // The front end gives the exponent 16 bits, of which there are no constants here.
+        return Ok(Value::Struct("".into(), Rc::new([(Rc::from("fract"), Value::of(first))])));
+    }
     let names = if name == "modf" { "whole" } else { "exp" };
     Ok(Value::Struct("".into(), Rc::new([(Rc::from("fract"), Value::of(first)), (Rc::from(names), Value::of(second))])))
 }
@@ -398,9 +436,16 @@ fn ldexp(x: &Value, exponents: &Value) -> Result<Value> {
     }
     let scaled = x.iter().zip(exponents).map(|(x, e)| {
         let Scalar::I32(e) = e.convert(Kind::I32)? else { return Err(No::Unknown) };
-        let most = if x.kind() == Kind::F32 { 128 } else { 1024 };
+        let most = match x.kind() {
+            Kind::F16 => 16,
+            Kind::F32 => 128,
+            _ => 1024,
+        };
         if e > most {
             return wrong(format!("ldexp has no value for the exponent {e}: at most {most} is allowed"));
+        }
+        if let Scalar::F16(x) = *x {
+            return Ok(Scalar::F16(math::ldexp_f16(x, e)));
         }
         let power = f64::exp2(f64::from(e.max(-400)));
         float(*x, |x| (f64::from(x) * power) as f32, |x| x * power)

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::math::round_to_f16;
+
 use super::builtins;
 use super::names::{Declared, Names};
 use super::operators::{self, Operator};
@@ -237,6 +239,7 @@ impl<'a> Eval<'_, 'a> {
             }
             "" => None,
             "f" => Some(Kind::F32),
+            "h" => Some(Kind::F16),
             "i" => Some(Kind::I32),
             "u" => Some(Kind::U32),
             _ => return Err(No::Unknown),
@@ -404,9 +407,14 @@ fn element(value: &Value, index: i64) -> Result<Value> {
 fn kind(word: &str) -> Option<Kind> {
     Some(match word {
         "bool" => Kind::Bool,
+        "i16" => Kind::I16,
         "i32" => Kind::I32,
+        "i64" => Kind::I64,
         "u32" => Kind::U32,
+        "u64" => Kind::U64,
+        "f16" => Kind::F16,
         "f32" => Kind::F32,
+        "f64" => Kind::F64,
         _ => return None,
     })
 }
@@ -424,10 +432,18 @@ fn shape(word: &str) -> Option<((usize, Option<usize>), &str)> {
     Some(((digit(rest.get(..1)?)?, Some(digit(rest.get(2..3)?)?)), rest.get(3..)?))
 }
 
-/// The value of a numeric literal. `None` for what is not evaluated here, halves above all.
+/// The value of a numeric literal. `None` for what is not evaluated here.
 fn literal(text: &str) -> Option<Scalar> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return hexadecimal(digits);
+    }
+    if let Some((body, suffix)) = text.split_once('l') {
+        return match suffix {
+            "f" => body.parse().ok().filter(|x: &f64| x.is_finite()).map(Scalar::F64),
+            "i" => body.parse().ok().map(Scalar::I64),
+            "u" => body.parse().ok().map(Scalar::U64),
+            _ => None,
+        };
     }
     let (body, suffix) = match text.as_bytes().last()? {
         b'u' | b'i' | b'f' | b'h' => text.split_at(text.len() - 1),
@@ -438,6 +454,8 @@ fn literal(text: &str) -> Option<Scalar> {
         "u" => body.parse().ok().map(Scalar::U32),
         "i" => body.parse().ok().map(Scalar::I32),
         "f" => body.parse().ok().filter(|x: &f32| x.is_finite()).map(Scalar::F32),
+        // As the front end reads it: by way of an f32.
+        "h" => body.parse().ok().map(round_to_f16).filter(|x| x.is_finite()).map(Scalar::F16),
         "" if whole => body.parse().ok().map(Scalar::AbstractInt),
         "" => body.parse().ok().filter(|x: &f64| x.is_finite()).map(Scalar::AbstractFloat),
         _ => None,

@@ -78,7 +78,7 @@ impl<'s, 'a> Walk<'s, 'a> {
 
     /// Whether the names that values are written with mean what they should.
     fn writes_types(&self) -> bool {
-        let built = ["array", "bool", "f32", "i32", "u32", "vec2", "vec3", "vec4"];
+        let built = ["array", "bool", "f16", "f32", "f64", "i16", "i32", "i64", "u32", "u64", "vec2", "vec3", "vec4"];
         let own = |i: usize| {
             let word = self.scanned.text(i);
             (built.contains(&word) || word.starts_with("mat")) && self.declares(i)
@@ -144,10 +144,20 @@ impl<'s, 'a> Walk<'s, 'a> {
                 self.pending.push(Pending { name: self.scanned.text(self.declared(at)), constant });
                 return at + 1;
             }
-            word if builtins::replaced(word) => return self.call(at, word),
+            word if builtins::replaced(word) || self.converts_halves(at) => return self.call(at, word),
             _ => {}
         }
         at + 1
+    }
+
+    /// Whether a conversion to halves begins here, which rounds twice in the front end on most machines, or one of halves to integers, which gives
+    /// numbers there that are no halves.
+    fn converts_halves(&self, at: usize) -> bool {
+        match self.scanned.text(at) {
+            "f16" | "i16" | "vec2h" | "vec3h" | "vec4h" => true,
+            "vec2" | "vec3" | "vec4" => self.scanned.text(at + 1) == "<" && matches!(self.scanned.text(at + 2), "f16" | "i16"),
+            _ => false,
+        }
     }
 
     /// The name after `var`, past a template list.

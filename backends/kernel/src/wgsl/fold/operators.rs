@@ -1,5 +1,7 @@
 //! Operators on constant values, as the front end folds them: integers wrap, and what has no value is left to it to refuse.
 
+use crate::math::round_to_f16;
+
 use super::value::{Kind, No, Result, Scalar, Value, common};
 
 /// Operators that a token or two stand for.
@@ -47,6 +49,9 @@ pub(super) fn unary(operator: &str, value: &Value) -> Result<Value> {
             ("-", Scalar::AbstractInt(n)) => Scalar::AbstractInt(n.checked_neg().ok_or(No::Unknown)?),
             ("-", Scalar::AbstractFloat(x)) => Scalar::AbstractFloat(-x),
             ("-", Scalar::I32(n)) => Scalar::I32(n.wrapping_neg()),
+            ("-", Scalar::F64(x)) => Scalar::F64(-x),
+            ("-", Scalar::I64(n)) => Scalar::I64(n.wrapping_neg()),
+            ("-", Scalar::F16(x)) => Scalar::F16(-x),
             ("-", Scalar::F32(x)) => Scalar::F32(-x),
             ("!", Scalar::Bool(b)) => Scalar::Bool(!b),
             ("~", Scalar::AbstractInt(n)) => Scalar::AbstractInt(!n),
@@ -106,15 +111,12 @@ pub(super) fn scalars(operator: Operator, x: Scalar, y: Scalar) -> Result<Scalar
         }
         (Scalar::I32(x), Scalar::I32(y)) => signed(operator, x, y).map(Scalar::I32).ok_or(No::Unknown),
         (Scalar::U32(x), Scalar::U32(y)) => unsigned(operator, x, y).map(Scalar::U32).ok_or(No::Unknown),
+        (Scalar::F16(x), Scalar::F16(y)) => {
+            let z = round_to_f16(single(operator, x, y)?);
+            if z.is_finite() { Ok(Scalar::F16(z)) } else { Err(No::infinite()) }
+        }
         (Scalar::F32(x), Scalar::F32(y)) => {
-            let z = match operator {
-                Operator::Add => x + y,
-                Operator::Subtract => x - y,
-                Operator::Multiply => x * y,
-                Operator::Divide => x / y,
-                Operator::Remainder => x % y,
-                _ => return Err(No::Unknown),
-            };
+            let z = single(operator, x, y)?;
             if z.is_finite() { Ok(Scalar::F32(z)) } else { Err(No::infinite()) }
         }
         (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) => {
@@ -132,12 +134,23 @@ pub(super) fn scalars(operator: Operator, x: Scalar, y: Scalar) -> Result<Scalar
     }
 }
 
+fn single(operator: Operator, x: f32, y: f32) -> Result<f32> {
+    Ok(match operator {
+        Operator::Add => x + y,
+        Operator::Subtract => x - y,
+        Operator::Multiply => x * y,
+        Operator::Divide => x / y,
+        Operator::Remainder => x % y,
+        _ => return Err(No::Unknown),
+    })
+}
+
 fn compare(operator: Operator, x: Scalar, y: Scalar) -> Option<bool> {
     let order = match (x, y) {
         (Scalar::AbstractInt(x), Scalar::AbstractInt(y)) => x.partial_cmp(&y),
         (Scalar::I32(x), Scalar::I32(y)) => x.partial_cmp(&y),
         (Scalar::U32(x), Scalar::U32(y)) => x.partial_cmp(&y),
-        (Scalar::F32(x), Scalar::F32(y)) => x.partial_cmp(&y),
+        (Scalar::F16(x), Scalar::F16(y)) | (Scalar::F32(x), Scalar::F32(y)) => x.partial_cmp(&y),
         (Scalar::AbstractFloat(x), Scalar::AbstractFloat(y)) => x.partial_cmp(&y),
         (Scalar::Bool(x), Scalar::Bool(y)) if matches!(operator, Operator::Equal | Operator::NotEqual) => x.partial_cmp(&y),
         _ => return None,

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use crate::math::{f16_from_f64, round_to_f16};
+
 /// Why an expression has no value here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum No {
@@ -28,9 +30,18 @@ pub(super) enum Scalar {
     Bool(bool),
     AbstractInt(i64),
     AbstractFloat(f64),
+    /// Only what halves become.
+    I16(i16),
     I32(i32),
     U32(u32),
+    /// A half, exact as an f32.
+    F16(f32),
     F32(f32),
+    /// Only to be converted to a half: by way of an f32 it would be rounded twice.
+    F64(f64),
+    /// Likewise.
+    I64(i64),
+    U64(u64),
 }
 
 /// The type of a scalar.
@@ -39,9 +50,14 @@ pub(super) enum Kind {
     Bool,
     AbstractInt,
     AbstractFloat,
+    I16,
     I32,
     U32,
+    F16,
     F32,
+    F64,
+    I64,
+    U64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -73,9 +89,14 @@ impl Scalar {
             Self::Bool(_) => Kind::Bool,
             Self::AbstractInt(_) => Kind::AbstractInt,
             Self::AbstractFloat(_) => Kind::AbstractFloat,
+            Self::I16(_) => Kind::I16,
             Self::I32(_) => Kind::I32,
             Self::U32(_) => Kind::U32,
+            Self::F16(_) => Kind::F16,
             Self::F32(_) => Kind::F32,
+            Self::F64(_) => Kind::F64,
+            Self::I64(_) => Kind::I64,
+            Self::U64(_) => Kind::U64,
         }
     }
 
@@ -85,16 +106,24 @@ impl Scalar {
             Some(match to {
                 Kind::AbstractInt => Self::AbstractInt(n),
                 Kind::AbstractFloat => Self::AbstractFloat(n as f64),
+                Kind::I16 => Self::I16(i16::try_from(n).ok()?),
                 Kind::I32 => Self::I32(i32::try_from(n).ok()?),
                 Kind::U32 => Self::U32(u32::try_from(n).ok()?),
+                // What an f32 does not hold exactly is far past the largest half.
+                Kind::F16 => return Some(Self::F16(round_to_f16(n as f32))).filter(|s| s.finite()),
                 Kind::F32 => Self::F32(n as f32),
+                Kind::F64 => Self::F64(n as f64),
+                Kind::I64 => Self::I64(n),
+                Kind::U64 => Self::U64(u64::try_from(n).ok()?),
                 Kind::Bool => return None,
             })
         };
         let converted = match self {
             same if same.kind() == to => Some(same),
             Self::AbstractInt(n) => from_int(n),
+            Self::AbstractFloat(x) if to == Kind::F16 => Some(Self::F16(f16_from_f64(x))).filter(|s| s.finite()),
             Self::AbstractFloat(x) if to == Kind::F32 => Some(Self::F32(x as f32)).filter(|s| s.finite()),
+            Self::AbstractFloat(x) if to == Kind::F64 => Some(Self::F64(x)),
             _ => None,
         };
         converted.ok_or(No::Unknown)
@@ -103,6 +132,10 @@ impl Scalar {
     /// The conversion of `f32(x)` and the like.
     pub(super) fn cast(self, to: Kind) -> Result<Self> {
         if matches!(self, Self::AbstractInt(_) | Self::AbstractFloat(_)) && to != Kind::Bool {
+            if to == Kind::F16 {
+                // The front end makes infinity of whole numbers that are too large, and fails over it.
+                return self.convert(to).map_err(|_| No::infinite());
+            }
             if let Self::AbstractFloat(x) = self
                 && matches!(to, Kind::I32 | Kind::U32)
             {
@@ -117,17 +150,34 @@ impl Scalar {
                 Self::Bool(b) => b,
                 Self::AbstractInt(n) => n != 0,
                 Self::AbstractFloat(x) => x != 0.0,
+                Self::I16(n) => n != 0,
                 Self::I32(n) => n != 0,
                 Self::U32(n) => n != 0,
-                Self::F32(x) => x != 0.0,
+                Self::F16(x) | Self::F32(x) => x != 0.0,
+                Self::F64(x) => x != 0.0,
+                Self::I64(n) => n != 0,
+                Self::U64(n) => n != 0,
             }),
             (Self::Bool(b), Kind::I32) => Self::I32(b.into()),
             (Self::Bool(b), Kind::U32) => Self::U32(b.into()),
+            (Self::Bool(b), Kind::F16) => Self::F16(if b { 1.0 } else { 0.0 }),
             (Self::Bool(b), Kind::F32) => Self::F32(if b { 1.0 } else { 0.0 }),
             (Self::I32(n), Kind::U32) => Self::U32(n.cast_unsigned()),
             (Self::I32(n), Kind::F32) => Self::F32(n as f32),
             (Self::U32(n), Kind::I32) => Self::I32(n.cast_signed()),
             (Self::U32(n), Kind::F32) => Self::F32(n as f32),
+            (Self::I32(n), Kind::F16) => Self::F16(round_to_f16(n as f32)),
+            (Self::U32(n), Kind::F16) => Self::F16(round_to_f16(n as f32)),
+            (Self::I64(n), Kind::F16) => Self::F16(round_to_f16(n as f32)),
+            (Self::U64(n), Kind::F16) => Self::F16(round_to_f16(n as f32)),
+            (Self::F64(x), Kind::F16) => Self::F16(f16_from_f64(x)),
+            (Self::F32(x), Kind::F16) => Self::F16(round_to_f16(x)),
+            (Self::F16(x), Kind::F32) => Self::F32(x),
+            // The closest integer that is also a half: 11 bits.
+            (Self::F16(x), Kind::I16) => Self::I16(x.clamp(-32_768.0, 32_752.0) as i16),
+            // All finite halves are in range.
+            (Self::F16(x), Kind::I32) => Self::I32(x as i32),
+            (Self::F16(x), Kind::U32) => Self::U32(x as u32),
             // The closest integer that is also a float.
             (Self::F32(x), Kind::I32) => Self::I32(x.clamp(-2_147_483_648.0, 2_147_483_520.0) as i32),
             (Self::F32(x), Kind::U32) => Self::U32(x.clamp(0.0, 4_294_967_040.0) as u32),
@@ -144,7 +194,7 @@ impl Scalar {
             Self::F32(x) => Ok(x.to_bits()),
             Self::AbstractInt(_) => self.convert(Kind::I32)?.bits(),
             Self::AbstractFloat(_) => self.convert(Kind::F32)?.bits(),
-            Self::Bool(_) => Err(No::Unknown),
+            Self::Bool(_) | Self::I16(_) | Self::F16(_) | Self::F64(_) | Self::I64(_) | Self::U64(_) => Err(No::Unknown),
         }
     }
 
@@ -159,8 +209,8 @@ impl Scalar {
 
     fn finite(self) -> bool {
         match self {
-            Self::F32(x) => x.is_finite(),
-            Self::AbstractFloat(x) => x.is_finite(),
+            Self::F16(x) | Self::F32(x) => x.is_finite(),
+            Self::AbstractFloat(x) | Self::F64(x) => x.is_finite(),
             _ => true,
         }
     }
@@ -175,9 +225,14 @@ impl Scalar {
             Self::AbstractInt(n) => write!(out, "({n})"),
             Self::AbstractFloat(x) => write!(out, "({x:?})"),
             // The literal of the least integer does not exist.
+            Self::I16(n) => write!(out, "i16({n})"),
             Self::I32(n) => write!(out, "i32({n})"),
             Self::U32(n) => write!(out, "{n}u"),
+            Self::F16(x) => write!(out, "({x:?}h)"),
             Self::F32(x) => write!(out, "({x:?}f)"),
+            Self::F64(x) => write!(out, "({x:?}lf)"),
+            Self::I64(n) => write!(out, "i64({}lu)", n.cast_unsigned()),
+            Self::U64(n) => write!(out, "{n}lu"),
         };
         Ok(())
     }
@@ -303,9 +358,14 @@ impl Value {
 fn template(scalars: &[Scalar]) -> Result<&'static str> {
     Ok(match scalars.first().map(|s| s.kind()).ok_or(No::Unknown)? {
         Kind::Bool => "<bool>",
+        Kind::I16 => "<i16>",
         Kind::I32 => "<i32>",
         Kind::U32 => "<u32>",
+        Kind::F16 => "<f16>",
         Kind::F32 => "<f32>",
+        Kind::F64 => "<f64>",
+        Kind::I64 => "<i64>",
+        Kind::U64 => "<u64>",
         Kind::AbstractInt | Kind::AbstractFloat => "",
     })
 }

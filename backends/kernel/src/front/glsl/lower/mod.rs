@@ -51,6 +51,8 @@ pub(crate) struct Output {
     pub(crate) overrides: Vec<OverrideInfo>,
     /// What it prints, with the place of each format, in the order of their numbers.
     pub(crate) prints: Vec<(At, Format)>,
+    /// Whether anything in it is `precise`.
+    pub(crate) precise: bool,
 }
 
 /// A value that has been computed.
@@ -213,7 +215,8 @@ pub(super) fn lower(unit: &Unit, source: &Preprocessed, specialization: &Special
         lower.item(item);
     }
     lower.bodies();
-    (Output { module: lower.module, overrides: lower.overrides, prints: lower.prints }, lower.findings.into_list())
+    let made = Output { module: lower.module, overrides: lower.overrides, prints: lower.prints, precise: source.is_precise() };
+    (made, lower.findings.into_list())
 }
 
 fn span(at: At) -> Span {
