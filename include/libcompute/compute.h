@@ -2590,8 +2590,9 @@ compute_status compute_stream_read(compute_stream stream,
                                    uint64_t size,
                                    compute_error *out_error);
 
-/* As `compute_stream_read`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller releases the
- * event; doing so early does not end the borrowing.
+/* As `compute_stream_read`, without waiting: `bytes` is borrowed until a poll, wait or callback of `*out_event` gives the answer (`COMPUTE_NOT_READY`, `COMPUTE_TIMEOUT` and
+ * `COMPUTE_ERROR_STILL_BORROWED` are none); that the stream is known to be done by other means does not end it. The caller releases the event; doing so early
+ * does not end the borrowing before the work is over.
  *
  * Pointers: `from` is readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over; `out_event` is writable; `out_error`
  * is writable, or NULL. */
@@ -2939,8 +2940,7 @@ compute_status compute_stream_read_strided(compute_stream stream,
                                            uint64_t size,
                                            compute_error *out_error);
 
-/* As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller
- * releases the event; doing so early does not end the borrowing.
+/* As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` gives the answer, as by `compute_stream_read_async`.
  *
  * Pointers: `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over;
  * `out_event` is writable; `out_error` is writable, or NULL. */
@@ -3481,8 +3481,8 @@ compute_status compute_event_on_complete(compute_event event,
                                          uint32_t where_,
                                          compute_error *out_error);
 
-/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll); of a read, when its bytes are there, or it is known that they will not be. The
- * caller closes it, at any time. Linux only.
+/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
+ * or a wait, which it has at once then. The caller closes it, at any time. Linux only.
  *
  * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_fd(compute_event event,

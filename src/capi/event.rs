@@ -213,8 +213,8 @@ fn eventfd() -> Result<(OwnedFd, File), Complaint> {
     }
 }
 
-/// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll); of a read, when its bytes are there, or it is known that they will not be. The
-/// caller closes it, at any time. Linux only.
+/// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
+/// or a wait, which it has at once then. The caller closes it, at any time. Linux only.
 ///
 /// # Safety
 /// `fd` is writable; `out_error` is writable, or NULL.
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn compute_event_get_fd(
         let event = Arc::clone(&*find(event)?);
         let (theirs, mut ours) = eventfd()?;
         // A counter that is full is readable already.
-        event.wake_when_over(Box::new(move || drop(ours.write(&1_u64.to_ne_bytes()))))?;
+        event.notify(Box::new(move || drop(ours.write(&1_u64.to_ne_bytes()))));
         out.set(theirs.into_raw_fd());
         Ok(COMPUTE_OK)
     })

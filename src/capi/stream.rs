@@ -415,8 +415,9 @@ pub unsafe extern "C" fn compute_stream_read(
     })
 }
 
-/// As `compute_stream_read`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller releases the
-/// event; doing so early does not end the borrowing.
+/// As `compute_stream_read`, without waiting: `bytes` is borrowed until a poll, wait or callback of `*out_event` gives the answer (`COMPUTE_NOT_READY`, `COMPUTE_TIMEOUT` and
+/// `COMPUTE_ERROR_STILL_BORROWED` are none); that the stream is known to be done by other means does not end it. The caller releases the event; doing so early
+/// does not end the borrowing before the work is over.
 ///
 /// # Safety
 /// `from` is readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over; `out_event` is writable; `out_error`

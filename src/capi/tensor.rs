@@ -224,8 +224,7 @@ pub unsafe extern "C" fn compute_stream_read_strided(
     })
 }
 
-/// As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` is over, whose poll or wait gives the answer. The caller
-/// releases the event; doing so early does not end the borrowing.
+/// As `compute_stream_read_strided`, without waiting: `bytes` is borrowed until `*out_event` gives the answer, as by `compute_stream_read_async`.
 ///
 /// # Safety
 /// `from` and `desc` and what it points to are readable; `bytes` is writable for `size` bytes, and nobody else touches it, until the event is over;

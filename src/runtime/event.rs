@@ -5,7 +5,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
@@ -131,6 +131,15 @@ impl Event {
 
     fn wait_quietly(&self, timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let answer = self.wait_for_end(deadline);
+        match &answer {
+            Err(failed) if failed.error.code != code::STILL_BORROWED => self.give_up(failed),
+            _ => {}
+        }
+        answer
+    }
+
+    fn wait_for_end(&self, deadline: Option<Instant>) -> Result<Wait> {
         if self.borrows {
             self.wait_for_memory(deadline)?;
         }
@@ -201,7 +210,6 @@ impl Event {
 
     /// How it ended. Its position has completed.
     fn finish(&self) -> Result<()> {
-        self.device.check()?;
         prints::deliver();
         self.take_bytes()
     }
@@ -210,24 +218,28 @@ impl Event {
     fn finish_on_worker(&self) -> Result<()> {
         let inside = self.device.native.inside();
         let printed = prints::collect();
-        let ended = self.device.check().and_then(|()| self.take_bytes());
+        let ended = self.take_bytes();
         drop(inside);
         printed.tell();
         ended
     }
 
-    /// Ends a read.
+    /// Ends a read. The answer ends the borrowing: from then on nothing is written to the caller's memory, which may be gone.
     fn take_bytes(&self) -> Result<()> {
+        self.device.check().inspect_err(|failed| self.give_up(failed))?;
         let Some(read) = &self.read else { return Ok(()) };
-        if late::active() {
-            late::settle()?;
-        }
+        let settled = if late::active() { late::settle() } else { Ok(()) };
         let mut read = read.lock();
-        if read.done.is_none() {
-            let ended = read.finish();
-            read.done = Some(ended);
+        // Again: another thread may have answered that the device has ended.
+        let settled = settled.and_then(|()| self.device.check());
+        read.end(settled)
+    }
+
+    /// A read ends with an error that is told to the caller.
+    fn give_up(&self, failed: &Arc<Failed>) {
+        if let Some(read) = &self.read {
+            let _ = read.lock().end(Err(Arc::clone(failed)));
         }
-        read.done.clone().unwrap_or(Ok(()))
     }
 
     /// Device time in nanoseconds when it came about.
@@ -261,18 +273,10 @@ impl Event {
 
     /// Calls `callback` once, from a thread of the library, as soon as it is over.
     pub fn on_worker(self: &Arc<Self>, callback: Callback) -> Result<()> {
-        self.work_when_over(watcher()?, move |ended| call(callback, ended))
-    }
-
-    /// Has a thread of the library's end it as soon as it can be, and do `work` then.
-    fn work_when_over(
-        self: &Arc<Self>,
-        watcher: mpsc::Sender<Job>,
-        work: impl FnOnce(Result<()>) + Send + 'static,
-    ) -> Result<()> {
+        let watcher = watcher()?;
         let event = Arc::clone(self);
         let job = move || {
-            work(event.finish_on_worker());
+            call(callback, event.finish_on_worker());
             // It may be the last user of its device.
             let inside = event.device.native.inside();
             drop(event);
@@ -288,22 +292,23 @@ impl Event {
         Ok(())
     }
 
-    /// Calls `wake` once, from any thread and with no lock held, when it is over; of a read, when its bytes are where they were to go, or never will be.
-    pub fn wake_when_over(self: &Arc<Self>, wake: Box<dyn FnOnce() + Send>) -> Result<()> {
-        if self.is_staged() {
-            return self.work_when_over(BYTES.start()?, |_| wake());
-        }
-        self.notify(wake);
-        Ok(())
-    }
-
-    /// Calls `wake` once, from any thread and with no lock held, when the device has done its part.
-    fn notify(&self, wake: Box<dyn FnOnce() + Send>) {
+    /// Calls `wake` once, from any thread and with no lock held, when it is over. The bytes of a read may come only with the answer of a poll or wait.
+    pub fn notify(&self, wake: Box<dyn FnOnce() + Send>) {
         self.queue.native.notify(self.position, wake);
     }
 }
 
 impl Read {
+    /// How it ended, the first time that it is asked.
+    fn end(&mut self, answer: Result<()>) -> Result<()> {
+        if self.done.is_none() {
+            let ended = answer.and_then(|()| self.finish());
+            self.staging = None;
+            self.done = Some(ended);
+        }
+        self.done.clone().unwrap_or(Ok(()))
+    }
+
     fn finish(&mut self) -> Result<()> {
         if let Some(failure) = self.watch.take().and_then(|watch| watch.failure()) {
             return Err(trust::unwritten(&failure, self.view.buffer.id));
@@ -345,6 +350,9 @@ impl Callbacks {
                     "the device was destroyed before this event was over; its work goes on",
                 ))),
             };
+            if let Err(failed) = &answer {
+                event.give_up(failed);
+            }
             call(callback, answer);
         }
     }
@@ -369,46 +377,27 @@ fn call(callback: Callback, answer: Result<()>) {
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that waits for events to be over; started by the first job.
-struct Watcher {
-    name: &'static str,
-    started: OnceLock<Option<Mutex<mpsc::Sender<Job>>>>,
-}
-
-/// Runs callbacks, which may take long.
-static CALLBACKS: Watcher = Watcher::new("compute-watcher");
-/// Brings bytes to their places, for which a callback may wait.
-static BYTES: Watcher = Watcher::new("compute-bytes");
-
-impl Watcher {
-    const fn new(name: &'static str) -> Self {
-        Self { name, started: OnceLock::new() }
-    }
-
-    fn start(&self) -> Result<mpsc::Sender<Job>> {
-        let started = self.started.get_or_init(|| {
-            let (sender, jobs) = mpsc::channel::<Job>();
-            let run = move || {
-                for job in jobs {
-                    // A callback that unwinds must not take the others with it.
-                    let _ = catch_unwind(AssertUnwindSafe(job));
-                }
-            };
-            std::thread::Builder::new().name(self.name.into()).spawn(run).ok().map(|_| Mutex::new(sender))
-        });
-        match started {
-            Some(sender) => Ok(sender.lock().clone()),
-            None => fail(
-                code::OUT_OF_MEMORY,
-                "no thread could be started that waits for events; poll, or ask for callbacks on the polling thread instead",
-            ),
-        }
-    }
-}
-
-/// Where the host is called from.
+/// The thread that runs worker callbacks; started by the first.
 pub(super) fn watcher() -> Result<mpsc::Sender<Job>> {
-    CALLBACKS.start()
+    static WATCHER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
+    let mut started = WATCHER.lock();
+    if let Some(sender) = &*started {
+        return Ok(sender.clone());
+    }
+    let (sender, jobs) = mpsc::channel::<Job>();
+    let run = move || {
+        for job in jobs {
+            // A callback that unwinds must not take the others with it.
+            let _ = catch_unwind(AssertUnwindSafe(job));
+        }
+    };
+    match std::thread::Builder::new().name("compute-watcher".into()).spawn(run) {
+        Ok(_) => Ok(started.insert(sender).clone()),
+        Err(why) => fail(
+            code::OUT_OF_MEMORY,
+            format!("no thread could be started for callbacks ({why}); ask for them on the polling thread instead"),
+        ),
+    }
 }
 
 /// Waits for one or all of several events, of any devices. Answers the index of one that is over.

@@ -6,6 +6,9 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::Range;
 
+/// Ranges of one allocation that [`Bytes::add_exactly`] keeps apart: a few tensors of 256 rows.
+const MOST_EXACT: usize = 1024;
+
 /// Bytes of one allocation: sorted, disjoint ranges that do not touch.
 #[derive(Default)]
 struct Ranges {
@@ -83,11 +86,14 @@ impl Bytes {
         }
     }
 
-    /// As [`Self::add`], but nothing where there is no memory for exactly that.
+    /// As [`Self::add`], but nothing where there is no memory for exactly that, or so much is there already that it would take long.
     pub(crate) fn add_exactly(&mut self, buffer: u64, range: &Range<u64>) -> Result<(), NoMemory> {
         granted()?;
         self.buffers.try_reserve(1).map_err(|_| NoMemory)?;
         let ranges = self.buffers.entry(buffer).or_default();
+        if ranges.ranges.len() >= MOST_EXACT {
+            return Err(NoMemory);
+        }
         room(&mut ranges.ranges, 1)?;
         ranges.add(range.clone());
         Ok(())
