@@ -38,7 +38,7 @@ pub(crate) struct Place {
 pub(crate) struct Submit {
     /// The highest position in the stream.
     pub(crate) last: Position,
-    /// Operations behind the last marker.
+    /// Operations behind the last marker; a part of one counts as one. Where it is 0 the stream does nothing that no marker covers.
     pub(crate) operations: u32,
     pub(crate) load: Load,
     /// The chunk that slices are cut from, and how much of it is used.
@@ -306,7 +306,10 @@ impl Lane {
         };
         let start = used.next_multiple_of(ALIGNMENT);
         *used = start + size;
-        Ok(Slice::of(chunk, start, size))
+        let slice = Slice::of(chunk, start, size);
+        // What it is for lies behind the marker that may just have made room.
+        submit.operations = submit.operations.max(1);
+        Ok(slice)
     }
 
     /// Sees to it that the chunk has room for a slice.

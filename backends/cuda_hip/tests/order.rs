@@ -3,15 +3,16 @@
 
 mod mock;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, LateCause, LateFailure,
-    Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostRows, HostTarget, KernelId, LateCause,
+    LateFailure, Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region,
+    Waited,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -530,4 +531,47 @@ fn work_that_was_held_back_waits_for_pinned_memory_that_is_under_way() {
             assert!(got == bytes, "{n} {writes}");
         }
     }
+}
+
+/// Drops a queue while the last pieces of a long write, behind a marker that made room for them, are still on their way.
+fn close_behind_a_long_write(held: bool) {
+    const PIECES: u32 = 20;
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, queue) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    // Rows with gaps go through pieces in any case.
+    let (width, rows) = (1 << 10, u64::from(PIECES) << 10);
+    let rows = HostRows { region: region(&*device, rows * 2 * width), width, rows, pitch: 2 * width, host_pitch: width };
+    let (sent, writes) = (Arc::new(Gate::default()), AtomicU32::new(0));
+    let last = Arc::clone(&sent);
+    mock.hook(move |name| {
+        if name == "copy_2d_async" && writes.fetch_add(1, Ordering::SeqCst) + 1 == PIECES {
+            mock::finish_and_stall();
+            last.open();
+        }
+    });
+    if held {
+        queue.wait_for(first.id(), 1).unwrap();
+    }
+    queue.write_2d(1, &rows, &vec![7; (rows.width * rows.rows) as usize]).unwrap();
+    // Of a position that never comes one is told when the queue is over.
+    let (tell, told) = mpsc::channel();
+    queue.notify(2, Box::new(move || _ = tell.send(())));
+    first.fill(1, region(&*device, 64), &[1]).unwrap();
+    sent.wait();
+    drop(queue);
+    let early = told.recv_timeout(Duration::from_millis(200)).is_ok();
+    mock.stall(false);
+    assert!(!early, "the queue counts as over while its stream still reads pinned memory");
+    assert!(told.recv_timeout(PATIENCE).is_ok());
+}
+
+#[test]
+fn a_queue_that_is_closed_behind_a_long_write_is_not_over_before_its_last_pieces_are() {
+    close_behind_a_long_write(false);
+}
+
+#[test]
+fn a_queue_that_is_closed_behind_a_held_back_write_is_not_over_before_its_last_pieces_are() {
+    close_behind_a_long_write(true);
 }

@@ -265,6 +265,15 @@ pub(crate) fn capture_event(event: u64) {
     with(|state| _ = state.captured_events.insert(event as usize));
 }
 
+/// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
+pub(crate) fn finish_and_stall() {
+    with(|state| {
+        let streams: Vec<usize> = state.streams.keys().copied().collect();
+        while streams.iter().any(|stream| state.step(*stream)) {}
+        state.stalled = true;
+    });
+}
+
 fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
     use_it(STATE.lock().as_mut().expect("the driver is there"))
 }
