@@ -575,3 +575,40 @@ fn a_queue_that_is_closed_behind_a_long_write_is_not_over_before_its_last_pieces
 fn a_queue_that_is_closed_behind_a_held_back_write_is_not_over_before_its_last_pieces_are() {
     close_behind_a_long_write(true);
 }
+
+#[test]
+fn md_01_a_trial_of_the_way_between_devices_that_ends_half_way_gives_no_memory_back_that_a_stream_still_touches() {
+    for refused in ["read_async", "stream_query"] {
+        let mock = mock::Mock::new();
+        mock.set_devices(2, &[]);
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let [one, two] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let (stalled, early, trial) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)), refused);
+        let (now, freed) = (Arc::clone(&stalled), Arc::clone(&early));
+        mock.hook(move |name| {
+            if name == "copy_peer_contexts" {
+                mock::finish_and_stall();
+                now.store(true, Ordering::SeqCst);
+                mock::fail_next(trial, mock::REFUSED);
+                let now = Arc::clone(&now);
+                on_thread("goes on", move || {
+                    std::thread::sleep(Duration::from_millis(50));
+                    now.store(false, Ordering::SeqCst);
+                    mock::stall(false);
+                });
+            }
+            if name == "pool_free" && now.load(Ordering::SeqCst) {
+                freed.store(true, Ordering::SeqCst);
+            }
+        });
+        assert!(!two.can_reach(one.peer().unwrap(), None), "it was not tried out");
+        assert_eq!(mock.disarm(), Some(refused));
+        assert!(!early.load(Ordering::SeqCst), "memory is given back while it is written to");
+        // The next try finds out.
+        while stalled.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        mock.hook(|_| {});
+        assert!(two.can_reach(one.peer().unwrap(), None) && two.fault().is_none());
+    }
+}

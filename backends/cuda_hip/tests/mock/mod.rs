@@ -155,15 +155,12 @@ impl Mock {
 
     /// Fails the next call of that name.
     pub(crate) fn arm_named(&self, name: &'static str, code: Status) {
-        with(|state| {
-            state.fail_named = Some((name, code));
-            state.failed = None;
-        });
+        fail_next(name, code);
     }
 
     /// Streams do nothing, or go on.
     pub(crate) fn stall(&self, stalled: bool) {
-        with(|state| state.stalled = stalled);
+        stall(stalled);
     }
 
     /// Begins the capture of a graph that is none of the device's business.
@@ -263,6 +260,19 @@ impl Drop for Mock {
 /// Records an event in the capture, from a hook.
 pub(crate) fn capture_event(event: u64) {
     with(|state| _ = state.captured_events.insert(event as usize));
+}
+
+/// As [`Mock::arm_named`], from a hook.
+pub(crate) fn fail_next(name: &'static str, code: Status) {
+    with(|state| {
+        state.fail_named = Some((name, code));
+        state.failed = None;
+    });
+}
+
+/// As [`Mock::stall`], from a hook.
+pub(crate) fn stall(stalled: bool) {
+    with(|state| state.stalled = stalled);
 }
 
 /// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
@@ -610,6 +620,12 @@ mock! {
         state.push(stream, Work::Copy(to as u64, from, size, 1, 0, 0))
     }
     copy_async(state, to: u64, from: u64, size: usize, stream: Handle) {
+        state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
+    }
+    can_access_peer(_state, can: *mut c_int, _device: c_int, _peer: c_int) { give(can, 1) }
+    peer_enable_context(_state, _peer: Handle, _flags: u32) { 0 }
+    pool_access(_state, _pool: Handle, _access: *const c_void, _count: usize) { 0 }
+    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, _from_context: Handle, size: usize, stream: Handle) {
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
