@@ -56,6 +56,13 @@ pub(crate) struct Submit {
     pub(crate) stamp: bool,
 }
 
+impl Submit {
+    /// The chunk goes with the next marker.
+    pub(crate) fn retire_chunk(&mut self) {
+        self.load.chunks.extend(self.chunk.take().map(|(chunk, _)| chunk));
+    }
+}
+
 /// Two cache lines, which processors fetch together, are what it is aligned to: of two queues that different threads launch on neither is to write where the other
 /// reads.
 #[repr(align(128))]
@@ -327,9 +334,7 @@ impl Lane {
 
     /// Lets go of the chunk when what is in the stream is over; waits when too many are on their way.
     fn retire_chunk(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<(), DeviceError> {
-        if let Some((chunk, _)) = submit.chunk.take() {
-            submit.load.chunks.push(chunk);
-        }
+        submit.retire_chunk();
         let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
         if pending + self.progress.out.load(Ordering::Relaxed) < BUDGET {
             return Ok(());
@@ -379,14 +384,12 @@ impl Lane {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
-            let slice = match self.slice(submit, calls, piece.size()) {
-                // It was accepted long ago: only a read that is just being enqueued can still be refused.
-                Err(DeviceError::OutOfMemory { .. }) if submit.draining && self.gets_memory_back(submit, calls)? => {
-                    reading.back(&piece);
-                    return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
-                }
-                slice => slice?,
-            };
+            // It was accepted long ago: only a read that is just being enqueued can still be refused.
+            if submit.draining && !self.reserve_held(submit, calls, piece.size())? {
+                reading.back(&piece);
+                return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
+            }
+            let slice = self.slice(submit, calls, piece.size())?;
             let width = usize::try_from(piece.width).unwrap_or(usize::MAX);
             crate::moves::to_host(calls, self.stream, &piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
             let offset = usize::try_from(piece.host).unwrap_or(usize::MAX);
@@ -394,7 +397,7 @@ impl Lane {
             submit.load.landings.push(Landing::Rows { from: slice, into: reading.into.clone(), offset, width, pitch });
             if long {
                 // The chunk goes with the marker, so that the piece lands while later ones are on their way.
-                submit.load.chunks.extend(submit.chunk.take().map(|(chunk, _)| chunk));
+                submit.retire_chunk();
                 self.place_marker(submit, calls)?;
             }
         }
@@ -483,6 +486,18 @@ impl Lane {
         }
     }
 
+    /// Sees to it that its pinned memory comes back, for others that find none.
+    fn let_chunks_go(&self) {
+        let Some(mut submit) = self.submit.try_lock() else { return };
+        submit.retire_chunk();
+        if !submit.load.chunks.is_empty()
+            && let Ok(calls) = self.shared.enter()
+        {
+            // As in `flush`: whoever finds none asks again.
+            let _ = self.place_marker(&mut submit, &calls);
+        }
+    }
+
     /// Ends what is over and goes on with what waited for it. Whoever wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn look(self: &Arc<Self>) -> Vec<Wake> {
@@ -548,7 +563,8 @@ impl Lane {
     }
 
     /// What the attendant has to do for this queue; false: nothing is left to be done soon.
-    pub(crate) fn attend(self: &Arc<Self>, due: &mut Vec<Wake>) -> Attended {
+    /// `short`: others find no pinned memory.
+    pub(crate) fn attend(self: &Arc<Self>, due: &mut Vec<Wake>, short: bool) -> Attended {
         if self.shared.fault().is_some() {
             if self.progress.completed() != Position::MAX {
                 due.append(&mut self.abandon());
@@ -565,6 +581,9 @@ impl Lane {
             self.flush();
         } else if self.progress.is_wanted(enqueued) {
             let _ = self.cover(enqueued);
+        }
+        if short {
+            self.let_chunks_go();
         }
         due.append(&mut self.look());
         due.append(&mut self.progress.take_owed());

@@ -612,3 +612,97 @@ fn md_01_a_trial_of_the_way_between_devices_that_ends_half_way_gives_no_memory_b
         assert!(two.can_reach(one.peer().unwrap(), None) && two.fault().is_none());
     }
 }
+
+#[test]
+fn held_back_work_gets_pinned_memory_of_queues_that_nobody_asks() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [full, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
+    let (long, out) = (region(&*device, 12 << 20), region(&*device, 2 << 20));
+    mock.limit_pinned(12 << 20);
+    for n in 0..12 {
+        full.write(1 + n, Region { offset: n << 20, size: 1 << 20, ..long }, &vec![n as u8; 1 << 20]).unwrap();
+    }
+    queue.wait_for(other.id(), 1).unwrap();
+    let bytes = vec![9; 2 << 20];
+    queue.write(1, out, &bytes).unwrap();
+    other.mark(1);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    assert!(read(&*queue, 2, out) == bytes);
+}
+
+#[test]
+fn held_back_work_gets_pinned_memory_that_a_queue_keeps_for_its_next_work() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [idle, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
+    let out = region(&*device, 64);
+    mock.limit_pinned(1 << 20);
+    idle.write(1, out, &[3; 64]).unwrap();
+    assert_eq!(idle.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.write(1, out, &[4; 64]).unwrap();
+    other.mark(1);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    assert_eq!(read(&*queue, 2, out), [4; 64]);
+}
+
+#[test]
+fn held_back_work_gets_pinned_memory_that_is_kept_in_pieces_of_another_size() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let (queue, other) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (long, out, kernel) = (region(&*device, 3 << 20), region(&*device, 32), kernel(&*device));
+    for n in 0..3 {
+        other.write(1 + n, Region { offset: n << 20, size: 1 << 20, ..long }, &vec![1; 1 << 20]).unwrap();
+    }
+    assert_eq!(other.wait(3, Some(PATIENCE)).unwrap(), Waited::Done);
+    mock.limit_pinned(3 << 20);
+    queue.wait_for(other.id(), 4).unwrap();
+    let (a, b) = (vec![7; 600 << 10], vec![8; 600 << 10]);
+    let bindings = [Binding::Inline(&a), Binding::Inline(&b), Binding::Buffer(out)];
+    queue.launch(1, &Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+    other.mark(4);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    assert_eq!(read(&*queue, 2, out), [[7; 16], [8; 16]].concat());
+}
+
+#[test]
+fn held_back_work_that_waits_for_pinned_memory_keeps_no_processor_busy() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [full, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
+    let (a, b) = (region(&*device, 1 << 20), region(&*device, 1 << 20));
+    mock.limit_pinned(1 << 20);
+    mock.stall(true);
+    full.write(1, a, &vec![1; 1 << 20]).unwrap();
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.write(1, b, &vec![2; 1 << 20]).unwrap();
+    let tries = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tries);
+    mock.hook(move |name| _ = (name == "host_allocate").then(|| count.fetch_add(1, Ordering::SeqCst)));
+    other.mark(1);
+    std::thread::sleep(Duration::from_millis(500));
+    // Of pauses that begin with 10 us and are a part of what was waited so far there are no more.
+    let tried = tries.load(Ordering::SeqCst);
+    assert!((2..2000).contains(&tried), "{tried} tries");
+    mock.stall(false);
+    assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
+
+#[test]
+fn held_back_work_for_which_there_will_be_no_pinned_memory_ends_the_device() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [queue, other] = [(); 2].map(|()| device.create_queue().unwrap());
+    let out = region(&*device, 1 << 20);
+    mock.limit_pinned(0);
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.write(1, out, &vec![2; 1 << 20]).unwrap();
+    other.mark(1);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(&waited, Err(DeviceError::Lost(cause)) if &*cause.name == "HELD"), "{waited:?}");
+}

@@ -94,6 +94,9 @@ pub(crate) struct State {
     /// See [`Mock::spoil_next_record`]; the events that it came to, with the number of the record.
     spoil_next: bool,
     spoiled: HashMap<usize, u64>,
+    /// Pinned memory: where it is and its bytes, and how many there may be.
+    pinned: HashMap<u64, usize>,
+    pinned_most: Option<usize>,
     /// Streams do nothing.
     stalled: bool,
     modes: HashMap<std::thread::ThreadId, c_int>,
@@ -161,6 +164,11 @@ impl Mock {
     /// Streams do nothing, or go on.
     pub(crate) fn stall(&self, stalled: bool) {
         stall(stalled);
+    }
+
+    /// Has no more than so many bytes of pinned memory.
+    pub(crate) fn limit_pinned(&self, bytes: usize) {
+        with(|state| state.pinned_most = Some(bytes));
     }
 
     /// Begins the capture of a graph that is none of the device's business.
@@ -597,9 +605,18 @@ mock! {
     }
     pool_free(state, address: u64, stream: Handle) { state.push(stream, Work::Free(address)) }
     host_allocate(state, pointer: *mut *mut c_void, size: usize, _flags: u32) {
-        state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(pointer, found as *mut c_void))
+        if state.pinned_most.is_some_and(|most| state.pinned.values().sum::<usize>() + size > most) {
+            return OUT_OF_MEMORY;
+        }
+        let Some(found) = state.add_block(size, true) else { return OUT_OF_MEMORY };
+        state.pinned.insert(found, size);
+        give(pointer, found as *mut c_void)
     }
-    host_free(state, pointer: *mut c_void) { state.blocks.remove(&(pointer as u64)).expect("freed twice"); 0 }
+    host_free(state, pointer: *mut c_void) {
+        state.pinned.remove(&(pointer as u64));
+        state.blocks.remove(&(pointer as u64)).expect("freed twice");
+        0
+    }
     pointer_attribute(state, value: *mut c_void, attribute: c_int, address: u64) {
         assert_eq!(attribute, 9);
         match state.block_at(address) {
