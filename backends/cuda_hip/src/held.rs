@@ -81,7 +81,7 @@ impl Lane {
         ready: u64,
     ) -> Result<Step, DeviceError> {
         let calls = self.shared.enter()?;
-        if !self.has_room(submit, &calls, pinned(&op))? {
+        if !self.has_room(submit, &calls, pinned(&self.shared, &op))? {
             return Ok(Step::Blocked(Box::new(Held::Work(place, op, ready))));
         }
         match op {

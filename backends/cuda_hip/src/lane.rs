@@ -17,7 +17,7 @@ use crate::flight::{Counts, Landing, Load, Progress, Wake};
 use crate::held::{Held, Step};
 use crate::limit::Began;
 use crate::op::{Call, Groups, Op, Ready, Rect};
-use crate::pieces::{FILL, PIECE, Piece, Reading};
+use crate::pieces::{FILL, PIECE, Piece, Reading, is_direct};
 use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
 /// Operations after which an event is recorded although nobody asks, so that memory comes back. To look whether it is reached takes about 1.4 us, and each is
@@ -369,7 +369,7 @@ impl Lane {
         place: Place,
         mut reading: Reading,
     ) -> Result<Step, DeviceError> {
-        if reading.rect.rows == 1 && self.shared.is_pinned(reading.into.pointer().addr(), reading.rect.width) {
+        if is_direct(&self.shared, &reading.rect, &reading.into) {
             let Rect { address, width, .. } = reading.rect;
             let (to, size) = (reading.into.pointer().cast(), usize::try_from(width).unwrap_or(0));
             // SAFETY: the target is pinned, that long, and nobody else's until its position completes.

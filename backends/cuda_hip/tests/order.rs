@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostRows, HostTarget, KernelId, LateCause,
-    LateFailure, Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region,
-    Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, GraphRequest, Grid, HostRows, HostTarget, KernelId,
+    LateCause, LateFailure, Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, Node, NodeWork, OpenOptions,
+    Position, Queue, Region, Waited,
 };
 use parking_lot::{Condvar, Mutex};
 
@@ -705,4 +705,76 @@ fn held_back_work_for_which_there_will_be_no_pinned_memory_ends_the_device() {
     other.mark(1);
     let waited = queue.wait(1, Some(PATIENCE));
     assert!(matches!(&waited, Err(DeviceError::Lost(cause)) if &*cause.name == "HELD"), "{waited:?}");
+}
+
+#[test]
+fn held_back_work_that_takes_no_pinned_memory_asks_for_none() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [full, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
+    let (from, out) = (region(&*device, 64), region(&*device, 64));
+    let pinned = device.allocate_staging(64).unwrap();
+    let asked = Arc::new(AtomicU32::new(0));
+    full.write(1, from, &[5; 64]).unwrap();
+    let count = Arc::clone(&asked);
+    mock.hook(move |name| _ = (name == "host_allocate").then(|| count.fetch_add(1, Ordering::SeqCst)));
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.wait_for(full.id(), 1).unwrap();
+    queue.fill(1, out, &[1]).unwrap();
+    queue.fill(2, out, &[1, 2, 3, 4, 1, 2, 3, 4]).unwrap();
+    queue.read(3, out, pinned.clone()).unwrap();
+    queue.copy(4, from, out).unwrap();
+    other.mark(1);
+    assert_eq!(queue.wait(4, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    // SAFETY: the read is over.
+    assert_eq!(unsafe { std::slice::from_raw_parts(pinned.pointer(), 64) }, [1, 2, 3, 4].repeat(16));
+    // One that does takes some.
+    queue.wait_for(other.id(), 2).unwrap();
+    queue.fill(5, out, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+    other.mark(2);
+    assert_eq!(read(&*queue, 6, out), [1, 2, 3, 4, 5, 6, 7, 8].repeat(8));
+    assert!(asked.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn a_replay_that_was_held_back_begins_when_there_is_pinned_memory_for_all_of_it() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let [full, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
+    let (out, small, kernel) = (region(&*device, 64), region(&*device, 24), kernel(&*device));
+    let bytes: Vec<Vec<u8>> = (1..=4).map(|n| vec![n; 600 << 10]).collect();
+    let to = |offset| Binding::Buffer(Region { offset, size: 32, ..out });
+    let bindings = [
+        [Binding::Inline(&bytes[0]), Binding::Inline(&bytes[1]), to(0)],
+        [Binding::Inline(&bytes[2]), Binding::Inline(&bytes[3]), to(32)],
+    ];
+    let [first, second] = bindings.each_ref().map(|bindings| Launch {
+        kernel,
+        grid: Grid::Direct([1; 3]),
+        bindings,
+        immediates: &[],
+        time_limit: 0,
+    });
+    let pattern = [1, 2, 3, 4, 5, 6, 7, 8];
+    let nodes = [
+        Node { work: NodeWork::Launch(first), after: &[] },
+        Node { work: NodeWork::Fill { to: small, pattern: &pattern }, after: &[0] },
+        Node { work: NodeWork::Launch(second), after: &[1] },
+    ];
+    let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: true, label: "order" }).unwrap();
+    // Room for one launch beside what the other queue has, and for both without it.
+    mock.limit_pinned(3 << 20);
+    mock.stall(true);
+    full.write(1, region(&*device, 1 << 20), &vec![1; 1 << 20]).unwrap();
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.replay(1, graph).unwrap();
+    other.mark(1);
+    assert_eq!(queue.wait(1, Some(Duration::from_millis(50))).unwrap(), Waited::TimedOut);
+    mock.stall(false);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    mock.limit_pinned(8 << 20);
+    assert_eq!(read(&*queue, 2, out), [[1; 16], [2; 16], [3; 16], [4; 16]].concat());
+    assert_eq!(read(&*queue, 3, small), pattern.repeat(3));
 }
