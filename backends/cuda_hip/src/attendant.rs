@@ -22,7 +22,7 @@ const PART: u32 = 64;
 struct State {
     lanes: Vec<Arc<Lane>>,
     /// To be dropped.
-    gone: Vec<Arc<Lane>>,
+    gone: Vec<Box<dyn Send>>,
     rung: bool,
     closing: bool,
 }
@@ -61,10 +61,13 @@ impl Attendant {
         self.state.lock().lanes.push(lane);
     }
 
-    /// Drops what may be the last users of queues, on the thread that holds no lock.
-    pub(crate) fn let_go(&self, mut lanes: Vec<Arc<Lane>>) {
-        self.state.lock().gone.append(&mut lanes);
-        self.ring();
+    /// Stops using queues or devices. What nobody else uses ends on the thread that holds no lock, which is not woken for less.
+    pub(crate) fn let_go<T: Send + 'static>(&self, used: impl IntoIterator<Item = Arc<T>>) {
+        let gone: Vec<Box<dyn Send>> = used.into_iter().filter_map(Arc::into_inner).map(|last| Box::new(last) as _).collect();
+        if !gone.is_empty() {
+            self.state.lock().gone.extend(gone);
+            self.ring();
+        }
     }
 
     /// The device is gone; its queues were its users, so there are none.

@@ -10,6 +10,7 @@ use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, MemoryId, Pee
 use parking_lot::Mutex;
 
 use crate::api::{Garbage, Home, Inside, Object};
+use crate::attendant::Attendant;
 use crate::device::Shared;
 use crate::driver::{Failure, PoolAccess};
 use crate::fate::Fate;
@@ -73,14 +74,23 @@ impl Origin {
         let message = format!("the device that bytes were to be copied from has ended: {message}");
         Some(LateFailure { position, cause: LateCause::Driver { code, name: name.to_string(), message } })
     }
+}
 
-    /// The same of a copy that is over. What it waited for is over, too, well or not, which may be known to nobody yet.
-    pub(crate) fn lost(&self, position: Position) -> Option<LateFailure> {
-        if let Some(device) = self.device.upgrade() {
-            device.find_fault();
+/// What copies that are over have come to where their device has ended. What they waited for is over, too, well or not, which may be known to nobody yet: so each device is
+/// asked, once for all of them. The caller holds locks, and this may be a device's last user.
+pub(crate) fn lost(copies: &[(Position, Origin)], attendant: &Attendant) -> Vec<LateFailure> {
+    let mut asked: Vec<&Arc<Fate>> = Vec::new();
+    for (_, Origin { fate, device }) in copies {
+        if asked.iter().any(|known| Arc::ptr_eq(known, fate)) {
+            continue;
         }
-        self.failure(position)
+        asked.push(fate);
+        if let Some(device) = device.upgrade() {
+            device.find_fault();
+            attendant.let_go([device]);
+        }
     }
+    copies.iter().filter_map(|(position, origin)| origin.failure(*position)).collect()
 }
 
 impl Shared {

@@ -629,6 +629,7 @@ fn held_back_work_gets_pinned_memory_of_queues_that_nobody_asks() {
     other.mark(1);
     let waited = queue.wait(1, Some(PATIENCE));
     assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    mock.limit_pinned(64 << 20);
     assert!(read(&*queue, 2, out) == bytes);
 }
 
@@ -646,6 +647,7 @@ fn held_back_work_gets_pinned_memory_that_a_queue_keeps_for_its_next_work() {
     other.mark(1);
     let waited = queue.wait(1, Some(PATIENCE));
     assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    mock.limit_pinned(64 << 20);
     assert_eq!(read(&*queue, 2, out), [4; 64]);
 }
 
@@ -667,6 +669,7 @@ fn held_back_work_gets_pinned_memory_that_is_kept_in_pieces_of_another_size() {
     other.mark(4);
     let waited = queue.wait(1, Some(PATIENCE));
     assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    mock.limit_pinned(64 << 20);
     assert_eq!(read(&*queue, 2, out), [[7; 16], [8; 16]].concat());
 }
 
@@ -774,7 +777,81 @@ fn a_replay_that_was_held_back_begins_when_there_is_pinned_memory_for_all_of_it(
     mock.stall(false);
     let waited = queue.wait(1, Some(PATIENCE));
     assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
-    mock.limit_pinned(8 << 20);
+    mock.limit_pinned(64 << 20);
     assert_eq!(read(&*queue, 2, out), [[1; 16], [2; 16], [3; 16], [4; 16]].concat());
     assert_eq!(read(&*queue, 3, small), pattern.repeat(3));
+}
+
+#[test]
+fn a_device_is_asked_once_for_all_copies_from_it_that_end_together() {
+    const COPIES: u64 = 200;
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, idle, to) = (one.create_queue().unwrap(), one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    // An event that nobody looks at, and a queue that has none.
+    from.fill(1, source, &[1]).unwrap();
+    idle.fill(1, region(&*one, 64), &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    for n in 0..COPIES {
+        to.copy_peer(1 + n, (peer, source), copy).unwrap();
+    }
+    mock::finish();
+    let (asked, entered) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (questions, entries) = (Arc::clone(&asked), Arc::clone(&entered));
+    mock.hook(move |name| {
+        _ = (name == "event_query").then(|| questions.fetch_add(1, Ordering::SeqCst));
+        _ = (name == "context_current").then(|| entries.fetch_add(1, Ordering::SeqCst));
+    });
+    assert_eq!(to.wait(COPIES, Some(PATIENCE)).unwrap(), Waited::Done);
+    let (asked, entered) = (asked.load(Ordering::SeqCst), entered.load(Ordering::SeqCst));
+    assert!(asked < 100 && entered < 100, "{asked} questions, {entered} entries");
+    assert!(to.take_late().is_empty());
+}
+
+#[test]
+fn a_device_whose_last_user_is_a_look_at_a_copy_ends() {
+    let mock = mock::Mock::new();
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let [one, two] = [(); 2].map(|()| mock.driver.open(0, &OpenOptions::default()).unwrap());
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    from.fill(1, source, &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    // With an event that is reached and that nobody has looked at since.
+    mock.stall(true);
+    assert_eq!(to.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+    mock::finish();
+    let gates: [Arc<Gate>; 2] = Default::default();
+    let [inside, gone] = gates.clone();
+    let (questions, ended) = (AtomicU32::new(0), Arc::new(Mutex::new(None)));
+    let end = Arc::clone(&ended);
+    mock.hook(move |name| {
+        // The second question of this thread is one about the source.
+        if thread("looks") && name == "event_query" && questions.fetch_add(1, Ordering::SeqCst) == 1 {
+            inside.open();
+            gone.wait();
+        }
+        if name == "pool_destroy" {
+            *end.lock() = std::thread::current().name().map(String::from);
+        }
+    });
+    let [inside, gone] = gates;
+    let queue = Arc::clone(&to);
+    let looks = on_thread("looks", move || queue.wait(1, Some(PATIENCE)));
+    inside.wait();
+    mock.stall(false);
+    drop((from, one));
+    // Its queue is over meanwhile.
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(*ended.lock(), None);
+    gone.open();
+    assert_eq!(looks.join().unwrap().unwrap(), Waited::Done);
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left()[4] > 1 {
+        assert!(Instant::now() < deadline, "the device is left behind");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(ended.lock().as_deref(), Some("compute-queues"));
 }

@@ -285,10 +285,15 @@ pub(crate) fn stall(stalled: bool) {
 
 /// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
 pub(crate) fn finish_and_stall() {
+    finish();
+    stall(true);
+}
+
+/// Does all that streams can do now.
+pub(crate) fn finish() {
     with(|state| {
         let streams: Vec<usize> = state.streams.keys().copied().collect();
         while streams.iter().any(|stream| state.step(*stream)) {}
-        state.stalled = true;
     });
 }
 
