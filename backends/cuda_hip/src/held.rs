@@ -96,10 +96,14 @@ impl Lane {
     /// Whether slices of so many bytes in all are there without waiting. If not, a marker sees to it that they will be.
     fn has_room(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<bool, DeviceError> {
         let kept = submit.chunk.as_ref().map_or(0, |(chunk, _)| chunk.size);
-        let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
-        let out = self.progress.out.load(Ordering::Relaxed);
-        // What is too large for all room there is gets it when nothing else is under way.
-        let room = size == 0 || pending + kept + out + size < BUDGET || pending + out == 0;
+        let sum = |submit: &Submit| submit.load.chunks.iter().map(|chunk| chunk.size).sum::<usize>();
+        let used = sum(submit) + kept + self.progress.out.load(Ordering::Relaxed);
+        // What is too large for all room there is gets it when nothing else is under way, nor kept, which may be as large.
+        let room = size == 0 || used.saturating_add(size) < BUDGET || used == 0;
+        if !room {
+            submit.retire_chunk();
+        }
+        let pending = sum(submit);
         // Early, so that some comes back while the rest is on its way.
         if pending >= BUDGET / 4 || (pending > 0 && !room) {
             // A failure is no matter: whoever found no room comes back.

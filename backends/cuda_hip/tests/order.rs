@@ -855,3 +855,33 @@ fn a_device_whose_last_user_is_a_look_at_a_copy_ends() {
     }
     assert_eq!(ended.lock().as_deref(), Some("compute-queues"));
 }
+
+#[test]
+fn nobody_who_asks_waits_for_room_that_replays_need_which_take_more_than_there_is() {
+    const LAUNCHES: u64 = 15;
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (out, kernel, bytes) = (region(&*device, 32 * LAUNCHES), kernel(&*device), vec![7; 600 << 10]);
+    let to = |n| Binding::Buffer(Region { offset: 32 * n, size: 32, ..out });
+    let bindings: Vec<_> = (0..LAUNCHES).map(|n| [Binding::Inline(&bytes), Binding::Inline(&bytes), to(n)]).collect();
+    let launch = |bindings| Launch { kernel, grid: Grid::Direct([1; 3]), bindings, immediates: &[], time_limit: 0 };
+    let nodes: Vec<_> = bindings.iter().map(|one| Node { work: NodeWork::Launch(launch(one)), after: &[] }).collect();
+    let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: true, label: "order" }).unwrap();
+    second.wait_for(first.id(), 1).unwrap();
+    for at in 1..=3 {
+        second.replay(at, graph).unwrap();
+    }
+    mock.stall(true);
+    let (tell, told) = mpsc::channel();
+    let (other, asked) = (Arc::clone(&first), Arc::clone(&second));
+    on_thread("asks", move || {
+        other.mark(1);
+        _ = tell.send((asked.completed(), asked.wait(3, Some(Duration::from_millis(50))).unwrap()));
+    });
+    let answer = told.recv_timeout(PATIENCE);
+    mock.stall(false);
+    assert_eq!(answer, Ok((0, Waited::TimedOut)), "whoever asks has to wait");
+    assert_eq!(second.wait(3, Some(PATIENCE)).unwrap(), Waited::Done);
+    assert!(read(&*second, 4, out).iter().all(|byte| *byte == 7));
+}
