@@ -3,6 +3,7 @@
 //! It asks rather than waits, since no wait of a driver has an end that somebody else can bring about. Those who wait for a position ask for themselves.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use compute_hal::DeviceError;
@@ -21,7 +22,7 @@ const PART: u32 = 64;
 struct State {
     lanes: Vec<Arc<Lane>>,
     /// To be dropped.
-    gone: Vec<Arc<Lane>>,
+    gone: Vec<Box<dyn Send>>,
     rung: bool,
     closing: bool,
 }
@@ -30,6 +31,8 @@ struct State {
 pub(crate) struct Attendant {
     state: Mutex<State>,
     bell: Condvar,
+    /// Work that was held back finds no pinned memory.
+    short: AtomicBool,
 }
 
 impl Attendant {
@@ -49,14 +52,22 @@ impl Attendant {
         }
     }
 
+    /// Has queues let go of pinned memory at the next look. Not at once: whoever finds none may be in the midst of a look, and would keep this thread from pausing.
+    pub(crate) fn want_chunks(&self) {
+        self.short.store(true, Ordering::Release);
+    }
+
     pub(crate) fn add(&self, lane: Arc<Lane>) {
         self.state.lock().lanes.push(lane);
     }
 
-    /// Drops what may be the last users of queues, on the thread that holds no lock.
-    pub(crate) fn let_go(&self, mut lanes: Vec<Arc<Lane>>) {
-        self.state.lock().gone.append(&mut lanes);
-        self.ring();
+    /// Stops using queues or devices. What nobody else uses ends on the thread that holds no lock, which is not woken for less.
+    pub(crate) fn let_go<T: Send + 'static>(&self, used: impl IntoIterator<Item = Arc<T>>) {
+        let gone: Vec<Box<dyn Send>> = used.into_iter().filter_map(Arc::into_inner).map(|last| Box::new(last) as _).collect();
+        if !gone.is_empty() {
+            self.state.lock().gone.extend(gone);
+            self.ring();
+        }
     }
 
     /// The device is gone; its queues were its users, so there are none.
@@ -104,11 +115,12 @@ impl Attendant {
     /// Looks at every queue. Says whether to look again soon, and whether somebody was told something.
     fn attend(&self, lanes: Vec<Arc<Lane>>) -> (bool, bool) {
         let (mut busy, mut told) = (false, false);
+        let short = self.short.swap(false, Ordering::AcqRel);
         for lane in lanes {
             let mut due = Vec::new();
             let inside = exit::inside();
             // This thread is the only one of the device that tells those who do not ask, so it goes on.
-            let attended = lane.shared.contain(|| lane.attend(&mut due)).unwrap_or(Attended::Busy);
+            let attended = lane.shared.contain(|| lane.attend(&mut due, short)).unwrap_or(Attended::Busy);
             told |= !due.is_empty();
             // Who is woken may give things back to the driver.
             wake_all(&lane.shared, due);

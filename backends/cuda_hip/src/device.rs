@@ -125,12 +125,15 @@ impl Shared {
         self.attendant.let_go(lanes);
     }
 
-    /// Whether pinned memory is on its way back from some queue, or to the driver.
+    /// The driver has no pinned memory: gives it what nobody uses, which may be of a wrong size, and has queues let go of what they can. Whether some will come back:
+    /// if not, all that was under way is back.
     pub(crate) fn gets_memory_back(&self) -> bool {
-        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let some = lanes.iter().any(|lane| lane.progress.out.load(Ordering::Relaxed) > 0);
-        self.attendant.let_go(lanes);
-        some || self.reclaim.is_busy()
+        self.chunks.clear();
+        let used = self.chunks.are_there();
+        if used {
+            self.attendant.want_chunks();
+        }
+        used || self.reclaim.is_busy()
     }
 
     /// Ends the device by a cause of ours.

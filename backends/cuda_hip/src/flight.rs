@@ -382,6 +382,9 @@ impl Progress {
     /// Asks for the oldest markers, as far as they are reached, whether the driver has a fault to tell of them. Ends nothing, so it needs no turn: a queue of another device asks, which has
     /// its own.
     pub(crate) fn find_fault(&self, shared: &Shared) {
+        if !self.has_markers() {
+            return;
+        }
         let Ok(calls) = shared.enter() else { return };
         let flight = self.flight.lock();
         let asked = flight.markers.iter().map(|marker| {
@@ -417,7 +420,7 @@ impl Progress {
     fn land(&self, shared: &Shared, calls: &Inside<'_>, load: Load) -> Vec<Object> {
         let Load { landings, told, mut late, fetches, stamps, laps, chunks } = load;
         drop(landings);
-        late.extend(fetches.iter().filter_map(|(position, origin)| origin.lost(*position)));
+        late.extend(crate::peer::lost(&fetches, &shared.attendant));
         for told in &told {
             if let Some((word, limit)) = told.stopped {
                 // SAFETY: the launch is over, and the word is its own until its chunk is given back below.

@@ -82,9 +82,13 @@ impl Drop for Replay {
 
 impl Replay {
     /// Those that go into a stream by themselves.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.list.iter().flat_map(|list| list.steps.iter().map(|step| &**step))
+    }
+
+    /// The launches of [`Self::steps`].
     pub(crate) fn launches(&self) -> impl Iterator<Item = &Call<'static>> {
-        let steps = self.list.iter().flat_map(|list| list.steps.iter());
-        steps.filter_map(|step| if let Step::Launch(call) = &**step { Some(call) } else { None })
+        self.steps().filter_map(|step| if let Step::Launch(call) = step { Some(call) } else { None })
     }
 
     /// Hands a graph of the driver's to a stream.

@@ -7,7 +7,8 @@
 //! | there is room for the next piece of a long read | `Held::Read` |
 //! | there is room for the next piece of a write that was itself held back | `Held::Write` |
 //!
-//! Where the driver has no pinned memory for a piece of what was accepted, that waits for what is under way to come back; only when nothing is does the device end.
+//! Where the driver has no pinned memory for a piece of what was accepted, queues let go of what they keep, and that waits for what is under way to come back; only
+//! when nothing is does the device end.
 //!
 //! Only a call that enqueues waits for room in pinned memory. Those who go on with what is held back come from questions and waits with an end, so they never do.
 
@@ -80,7 +81,7 @@ impl Lane {
         ready: u64,
     ) -> Result<Step, DeviceError> {
         let calls = self.shared.enter()?;
-        if !self.has_room(submit, &calls, pinned(&op))? {
+        if !self.has_room(submit, &calls, pinned(&self.shared, &op))? {
             return Ok(Step::Blocked(Box::new(Held::Work(place, op, ready))));
         }
         match op {
@@ -95,33 +96,44 @@ impl Lane {
     /// Whether slices of so many bytes in all are there without waiting. If not, a marker sees to it that they will be.
     fn has_room(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<bool, DeviceError> {
         let kept = submit.chunk.as_ref().map_or(0, |(chunk, _)| chunk.size);
-        let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
-        let out = self.progress.out.load(Ordering::Relaxed);
-        // What is too large for all room there is gets it when nothing else is under way.
-        let room = size == 0 || pending + kept + out + size < BUDGET || pending + out == 0;
+        let sum = |submit: &Submit| submit.load.chunks.iter().map(|chunk| chunk.size).sum::<usize>();
+        let used = sum(submit) + kept + self.progress.out.load(Ordering::Relaxed);
+        // What is too large for all room there is gets it when nothing else is under way, nor kept, which may be as large.
+        let room = size == 0 || used.saturating_add(size) < BUDGET || used == 0;
+        if !room {
+            submit.retire_chunk();
+        }
+        let pending = sum(submit);
         // Early, so that some comes back while the rest is on its way.
         if pending >= BUDGET / 4 || (pending > 0 && !room) {
             // A failure is no matter: whoever found no room comes back.
             unless_lost(self.place_marker(submit, calls))?;
         }
         if room && size > 0 {
-            match self.reserve(submit, calls, size) {
-                // Where none will come back: it may do without, as most fills do.
-                Err(DeviceError::OutOfMemory { .. }) => return Ok(!self.gets_memory_back(submit, calls)?),
-                reserved => reserved?,
-            }
+            return match self.reserve_held(submit, calls, size) {
+                // Where none will come back: it may do with less at a time.
+                Err(DeviceError::OutOfMemory { .. }) => Ok(true),
+                reserved => reserved,
+            };
         }
         Ok(room)
     }
 
-    /// The driver has no pinned memory: whether some that is under way will come back. If it is this queue's, a marker sees to that.
-    pub(crate) fn gets_memory_back(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<bool, DeviceError> {
-        let own = !submit.load.chunks.is_empty();
-        if own {
+    /// As [`Self::reserve`] for what was accepted long ago. False: the driver has no memory, but some will come back.
+    pub(crate) fn reserve_held(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<bool, DeviceError> {
+        match self.reserve(submit, calls, size) {
+            Err(DeviceError::OutOfMemory { .. }) => {}
+            reserved => return reserved.map(|()| true),
+        }
+        if !submit.load.chunks.is_empty() {
             // As in `has_room`.
             unless_lost(self.place_marker(submit, calls))?;
         }
-        Ok(own || self.progress.out.load(Ordering::Relaxed) > 0 || self.shared.gets_memory_back())
+        if self.shared.gets_memory_back() {
+            return Ok(false);
+        }
+        // It may have come back between the try and the look.
+        self.reserve(submit, calls, size).map(|()| true)
     }
 
     /// A launch whose counts are there.

@@ -17,7 +17,7 @@ use crate::flight::{Counts, Landing, Load, Progress, Wake};
 use crate::held::{Held, Step};
 use crate::limit::Began;
 use crate::op::{Call, Groups, Op, Ready, Rect};
-use crate::pieces::{FILL, PIECE, Piece, Reading};
+use crate::pieces::{FILL, PIECE, Piece, Reading, is_direct};
 use crate::staging::{ALIGNMENT, CHUNK, Pinned, Slice};
 
 /// Operations after which an event is recorded although nobody asks, so that memory comes back. To look whether it is reached takes about 1.4 us, and each is
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 pub(crate) struct Submit {
     /// The highest position in the stream.
     pub(crate) last: Position,
-    /// Operations behind the last marker.
+    /// Operations behind the last marker; a part of one counts as one. Where it is 0 the stream does nothing that no marker covers.
     pub(crate) operations: u32,
     pub(crate) load: Load,
     /// The chunk that slices are cut from, and how much of it is used.
@@ -54,6 +54,13 @@ pub(crate) struct Submit {
     /// Queues that wait for positions of this one that are not in its stream.
     pub(crate) dependents: Vec<(Position, Weak<Lane>)>,
     pub(crate) stamp: bool,
+}
+
+impl Submit {
+    /// The chunk goes with the next marker.
+    pub(crate) fn retire_chunk(&mut self) {
+        self.load.chunks.extend(self.chunk.take().map(|(chunk, _)| chunk));
+    }
 }
 
 /// Two cache lines, which processors fetch together, are what it is aligned to: of two queues that different threads launch on neither is to write where the other
@@ -306,7 +313,10 @@ impl Lane {
         };
         let start = used.next_multiple_of(ALIGNMENT);
         *used = start + size;
-        Ok(Slice::of(chunk, start, size))
+        let slice = Slice::of(chunk, start, size);
+        // What it is for lies behind the marker that may just have made room.
+        submit.operations = submit.operations.max(1);
+        Ok(slice)
     }
 
     /// Sees to it that the chunk has room for a slice.
@@ -324,9 +334,7 @@ impl Lane {
 
     /// Lets go of the chunk when what is in the stream is over; waits when too many are on their way.
     fn retire_chunk(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<(), DeviceError> {
-        if let Some((chunk, _)) = submit.chunk.take() {
-            submit.load.chunks.push(chunk);
-        }
+        submit.retire_chunk();
         let pending: usize = submit.load.chunks.iter().map(|chunk| chunk.size).sum();
         if pending + self.progress.out.load(Ordering::Relaxed) < BUDGET {
             return Ok(());
@@ -361,7 +369,7 @@ impl Lane {
         place: Place,
         mut reading: Reading,
     ) -> Result<Step, DeviceError> {
-        if reading.rect.rows == 1 && self.shared.is_pinned(reading.into.pointer().addr(), reading.rect.width) {
+        if is_direct(&self.shared, &reading.rect, &reading.into) {
             let Rect { address, width, .. } = reading.rect;
             let (to, size) = (reading.into.pointer().cast(), usize::try_from(width).unwrap_or(0));
             // SAFETY: the target is pinned, that long, and nobody else's until its position completes.
@@ -376,14 +384,12 @@ impl Lane {
                 reading.back(&piece);
                 return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
             }
-            let slice = match self.slice(submit, calls, piece.size()) {
-                // It was accepted long ago: only a read that is just being enqueued can still be refused.
-                Err(DeviceError::OutOfMemory { .. }) if submit.draining && self.gets_memory_back(submit, calls)? => {
-                    reading.back(&piece);
-                    return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
-                }
-                slice => slice?,
-            };
+            // It was accepted long ago: only a read that is just being enqueued can still be refused.
+            if submit.draining && !self.reserve_held(submit, calls, piece.size())? {
+                reading.back(&piece);
+                return Ok(Step::Blocked(Box::new(Held::Read(place, reading))));
+            }
+            let slice = self.slice(submit, calls, piece.size())?;
             let width = usize::try_from(piece.width).unwrap_or(usize::MAX);
             crate::moves::to_host(calls, self.stream, &piece, slice, self.shared.pitch).map_err(|f| self.shared.fail(f))?;
             let offset = usize::try_from(piece.host).unwrap_or(usize::MAX);
@@ -391,7 +397,7 @@ impl Lane {
             submit.load.landings.push(Landing::Rows { from: slice, into: reading.into.clone(), offset, width, pitch });
             if long {
                 // The chunk goes with the marker, so that the piece lands while later ones are on their way.
-                submit.load.chunks.extend(submit.chunk.take().map(|(chunk, _)| chunk));
+                submit.retire_chunk();
                 self.place_marker(submit, calls)?;
             }
         }
@@ -480,6 +486,18 @@ impl Lane {
         }
     }
 
+    /// Sees to it that its pinned memory comes back, for others that find none.
+    fn let_chunks_go(&self) {
+        let Some(mut submit) = self.submit.try_lock() else { return };
+        submit.retire_chunk();
+        if !submit.load.chunks.is_empty()
+            && let Ok(calls) = self.shared.enter()
+        {
+            // As in `flush`: whoever finds none asks again.
+            let _ = self.place_marker(&mut submit, &calls);
+        }
+    }
+
     /// Ends what is over and goes on with what waited for it. Whoever wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn look(self: &Arc<Self>) -> Vec<Wake> {
@@ -545,7 +563,8 @@ impl Lane {
     }
 
     /// What the attendant has to do for this queue; false: nothing is left to be done soon.
-    pub(crate) fn attend(self: &Arc<Self>, due: &mut Vec<Wake>) -> Attended {
+    /// `short`: others find no pinned memory.
+    pub(crate) fn attend(self: &Arc<Self>, due: &mut Vec<Wake>, short: bool) -> Attended {
         if self.shared.fault().is_some() {
             if self.progress.completed() != Position::MAX {
                 due.append(&mut self.abandon());
@@ -562,6 +581,9 @@ impl Lane {
             self.flush();
         } else if self.progress.is_wanted(enqueued) {
             let _ = self.cover(enqueued);
+        }
+        if short {
+            self.let_chunks_go();
         }
         due.append(&mut self.look());
         due.append(&mut self.progress.take_owed());

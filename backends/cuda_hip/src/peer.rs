@@ -10,6 +10,7 @@ use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, MemoryId, Pee
 use parking_lot::Mutex;
 
 use crate::api::{Garbage, Home, Inside, Object};
+use crate::attendant::Attendant;
 use crate::device::Shared;
 use crate::driver::{Failure, PoolAccess};
 use crate::fate::Fate;
@@ -73,14 +74,23 @@ impl Origin {
         let message = format!("the device that bytes were to be copied from has ended: {message}");
         Some(LateFailure { position, cause: LateCause::Driver { code, name: name.to_string(), message } })
     }
+}
 
-    /// The same of a copy that is over. What it waited for is over, too, well or not, which may be known to nobody yet.
-    pub(crate) fn lost(&self, position: Position) -> Option<LateFailure> {
-        if let Some(device) = self.device.upgrade() {
-            device.find_fault();
+/// What copies that are over have come to where their device has ended. What they waited for is over, too, well or not, which may be known to nobody yet: so each device is
+/// asked, once for all of them. The caller holds locks, and this may be a device's last user.
+pub(crate) fn lost(copies: &[(Position, Origin)], attendant: &Attendant) -> Vec<LateFailure> {
+    let mut asked: Vec<&Arc<Fate>> = Vec::new();
+    for (_, Origin { fate, device }) in copies {
+        if asked.iter().any(|known| Arc::ptr_eq(known, fate)) {
+            continue;
         }
-        self.failure(position)
+        asked.push(fate);
+        if let Some(device) = device.upgrade() {
+            device.find_fault();
+            attendant.let_go([device]);
+        }
     }
+    copies.iter().filter_map(|(position, origin)| origin.failure(*position)).collect()
 }
 
 impl Shared {
@@ -150,7 +160,6 @@ impl Shared {
     fn receives(&self, other: &Arc<Self>) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
         let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
-        // Where a try ends half way the driver may still write there; what is pinned is given back when it has ended.
         let arrived = Pinned::new(&self.enter().ok()?, &self.reclaim, PATTERN).ok()?;
         let zeros = vec![0; PATTERN];
         let origin = Origin::new(other);
@@ -162,6 +171,11 @@ impl Shared {
             unsafe { calls.read_async(arrived.pointer().cast(), to.address, PATTERN, to.stream.0) }.map_err(|f| self.fail(f))?;
             to.finish(&calls)
         });
+        if moved.is_err() && !(to.is_done() && from.is_done()) {
+            // What was put into the streams may still come to pass, and these are what it touches. This happens a few times at most.
+            std::mem::forget((from, to, arrived, sent, zeros));
+            return None;
+        }
         moved.ok()?;
         let arrived = Slice::of(&arrived, 0, PATTERN);
         // SAFETY: the copy is over, and the memory is given back behind this.
@@ -211,6 +225,11 @@ impl<'a> Piece<'a> {
         self.finish(&calls)
     }
 
+    /// As [`Self::finish`]; false: the stream may still be at something.
+    fn is_done(&self) -> bool {
+        self.device.enter().is_ok_and(|calls| self.finish(&calls).is_ok())
+    }
+
     /// Waits until the stream is done.
     fn finish(&self, calls: &Inside<'_>) -> Result<(), DeviceError> {
         loop {
@@ -225,6 +244,7 @@ impl<'a> Piece<'a> {
 }
 
 impl Drop for Piece<'_> {
+    /// Of one whose stream, and every other that touches it, is done: its memory is given back behind no stream's work.
     fn drop(&mut self) {
         if !self.stream.0.is_null() {
             self.device.reclaim.throw(Garbage::Stream(self.stream));

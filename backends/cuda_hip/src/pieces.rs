@@ -2,9 +2,11 @@
 
 use compute_hal::{DeviceError, HostTarget};
 
+use crate::device::Shared;
+use crate::graph::Step;
 use crate::launch::pinned_size;
 use crate::op::{Groups, Op, Rect};
-use crate::staging::CHUNK;
+use crate::staging::{ALIGNMENT, CHUNK};
 
 /// Bytes of a piece.
 pub(crate) const PIECE: u64 = CHUNK as u64;
@@ -77,15 +79,40 @@ impl Reading {
     }
 }
 
+/// Whether a read goes to its place by itself, as that is pinned memory that the device gave out.
+pub(crate) fn is_direct(shared: &Shared, rect: &Rect, into: &HostTarget) -> bool {
+    rect.rows == 1 && shared.is_pinned(into.pointer().addr(), rect.width)
+}
+
+/// Bytes of pinned memory for a fill: none where the driver fills by itself.
+fn fill_size(to: u64, size: u64, pattern: &[u8]) -> usize {
+    if crate::moves::even(to, size, pattern).is_some() {
+        return 0;
+    }
+    usize::try_from(size).unwrap_or(FILL).min(FILL)
+}
+
+fn step_size(step: &Step) -> usize {
+    match step {
+        Step::Launch(call) => pinned_size(call),
+        Step::Fill { to, size, pattern } => fill_size(*to, *size, pattern),
+        Step::Copy(_) | Step::Rows(_) | Step::Nothing => 0,
+    }
+}
+
 /// Bytes of pinned memory for an operation, or for its first piece.
-pub(crate) fn pinned(op: &Op<'_>) -> usize {
+pub(crate) fn pinned(shared: &Shared, op: &Op<'_>) -> usize {
     let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
     match op {
         Op::Mark | Op::Move(_) | Op::Fetch(_) | Op::Send(..) => 0,
         Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
         Op::Launch(call) => pinned_size(call),
-        Op::Replay(replay) => replay.launches().map(pinned_size).max().unwrap_or(0),
-        Op::Fill { .. } => FILL,
+        // All of it, each part aligned: what is in the stream by half could not wait for the rest.
+        Op::Replay(replay) => {
+            replay.steps().map(step_size).fold(0, |sum, size| sum.saturating_add(size.next_multiple_of(ALIGNMENT)))
+        }
+        Op::Fill { to, size, pattern } => fill_size(*to, *size, pattern),
+        Op::Read(rect, into) if is_direct(shared, rect, into) => 0,
         Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),
     }
 }

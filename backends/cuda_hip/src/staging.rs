@@ -1,6 +1,7 @@
 //! Pinned host memory that bytes pass through.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compute_hal::DeviceError;
 use parking_lot::Mutex;
@@ -24,6 +25,8 @@ pub(crate) struct Pinned {
     pub(crate) address: u64,
     pub(crate) size: usize,
     reclaim: Arc<Reclaim>,
+    /// Of a chunk: where it is counted.
+    counted: Option<Arc<AtomicUsize>>,
 }
 
 // SAFETY: it is memory that belongs to whoever holds this.
@@ -36,7 +39,7 @@ impl Pinned {
         let mut pointer = std::ptr::null_mut();
         // SAFETY: the place is ours.
         unsafe { calls.host_allocate(&mut pointer, size, calls.api.vendor.flags.host) }?;
-        let mut made = Self { pointer: pointer.cast(), address: 0, size, reclaim: Arc::clone(reclaim) };
+        let mut made = Self { pointer: pointer.cast(), address: 0, size, reclaim: Arc::clone(reclaim), counted: None };
         // SAFETY: the memory was just allocated.
         unsafe { calls.host_address(&mut made.address, pointer, 0) }?;
         Ok(made)
@@ -50,6 +53,10 @@ impl Pinned {
 impl Drop for Pinned {
     fn drop(&mut self) {
         self.reclaim.throw(Garbage::Host(self.pointer.expose_provenance()));
+        // Behind that: whoever does not find it here any more finds it there.
+        if let Some(counted) = &self.counted {
+            counted.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -110,6 +117,8 @@ impl Slice {
 #[derive(Default)]
 pub(crate) struct Chunks {
     free: Mutex<Vec<Pinned>>,
+    /// How many there are, used or not.
+    count: Arc<AtomicUsize>,
 }
 
 impl Chunks {
@@ -121,7 +130,18 @@ impl Chunks {
             return Ok(chunk);
         }
         let size = size.max(CHUNK);
-        Pinned::new(calls, reclaim, size).map_err(|failure| calls.api.error(failure, size as u64))
+        // Before it is made: whoever finds no memory because of it is to know that it will come back.
+        self.count.fetch_add(1, Ordering::AcqRel);
+        match Pinned::new(calls, reclaim, size) {
+            Ok(mut chunk) => {
+                chunk.counted = Some(Arc::clone(&self.count));
+                Ok(chunk)
+            }
+            Err(failure) => {
+                self.count.fetch_sub(1, Ordering::AcqRel);
+                Err(calls.api.error(failure, size as u64))
+            }
+        }
     }
 
     pub(crate) fn give(&self, chunk: Pinned) {
@@ -133,9 +153,14 @@ impl Chunks {
         drop(chunk);
     }
 
-    /// Gives all of them to the driver.
+    /// Gives all that nobody uses to the driver.
     pub(crate) fn clear(&self) {
         let free = std::mem::take(&mut *self.free.lock());
         drop(free);
+    }
+
+    /// Whether there are any, as those that somebody uses after [`Self::clear`].
+    pub(crate) fn are_there(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
     }
 }

@@ -79,6 +79,8 @@ impl Lane {
                 continue;
             };
             working -= 1;
+            // The last part's marker is before it.
+            submit.operations = submit.operations.max(1);
             // SAFETY: the chunk holds that many bytes and is kept until its marker is reached; the destination is inside the region.
             let sent = unsafe {
                 calls.write_async(job.address, job.chunk.pointer().cast_const().cast(), job.bytes.len(), self.stream.0)

@@ -3,50 +3,16 @@
 
 mod mock;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use compute_hal::kernel::reflection::Bounds;
-use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, Grid, HostTarget, KernelId, LateCause, LateFailure,
-    Launch, NativeInterface, NativeLanguage, NativeParameter, NativeSource, OpenOptions, Position, Queue, Region, Waited,
+    Binding, DeviceError, Driver, Fit, Grid, HostTarget, LateCause, LateFailure, Launch, NativeInterface, NativeLanguage,
+    NativeParameter, NativeSource, OpenOptions, Region, Waited,
 };
-use parking_lot::{Condvar, Mutex};
-
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A device without pools, whose calls are then those of its queues alone.
-fn open(mock: &mock::Mock) -> Arc<dyn Device> {
-    mock::POOLS.store(false, Ordering::Relaxed);
-    mock.driver.open(0, &OpenOptions::default()).unwrap()
-}
-
-fn region(device: &dyn Device, size: u64) -> Region {
-    Region { memory: device.allocate(size).unwrap(), offset: 0, size }
-}
-
-fn read(queue: &dyn Queue, at: Position, from: Region) -> Vec<u8> {
-    let target = HostTarget::staging(from.size as usize).unwrap();
-    queue.read(at, from, target.clone()).unwrap();
-    assert_eq!(queue.wait(at, Some(PATIENCE)).unwrap(), Waited::Done);
-    // SAFETY: the read is over.
-    unsafe { std::slice::from_raw_parts(target.pointer(), from.size as usize) }.to_vec()
-}
-
-/// Two uniforms, whose first 16 bytes go to the output.
-fn kernel(device: &dyn Device) -> KernelId {
-    let source = "@group(0) @binding(0) var<uniform> a: vec4<u32>;
-        @group(0) @binding(1) var<uniform> b: vec4<u32>;
-        @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
-        @compute @workgroup_size(1) fn main() { o[0] = a; o[1] = b; }";
-    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
-    let source = CompileSource::Portable(&entry);
-    let request =
-        CompileRequest { source, bounds: Bounds::Unchecked, cancellable: false, print_room: 0, strict: false, label: "order" };
-    device.compile(&request).unwrap()
-}
+use mock::scene::{Gate, PATIENCE, kernel, on_thread, open, read, region, thread};
+use parking_lot::Mutex;
 
 #[test]
 fn uniforms_of_a_launch_stay_when_memory_for_the_next_one_has_to_be_waited_for() {
@@ -93,58 +59,6 @@ fn work_that_is_in_the_stream_is_not_refused_for_an_event_that_tells_its_end() {
     queue.fill(1, out, &[1]).unwrap();
     assert!(told.recv_timeout(PATIENCE).is_ok(), "nobody is told that it is over");
     assert!(mock.disarm() == Some("event_create") && device.fault().is_none());
-}
-
-#[test]
-fn a_mark_that_was_held_back_does_not_end_the_device_when_its_time_cannot_be_kept() {
-    let mock = mock::Mock::new();
-    let device = open(&mock);
-    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
-    let out = region(&*device, 64);
-    // From then on the first queue has an event, so the stamp's is the next that is made.
-    first.fill(1, out, &[1]).unwrap();
-    first.wait(1, None).unwrap();
-    second.wait_for(first.id(), 2).unwrap();
-    second.stamp(1).unwrap();
-    second.mark(1);
-    mock.arm_named("event_create", mock::OUT_OF_MEMORY);
-    first.fill(2, out, &[1]).unwrap();
-    assert_eq!(mock.disarm(), Some("event_create"));
-    assert!(device.fault().is_none(), "{:?}", device.fault());
-    assert_eq!(second.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
-}
-
-/// Where threads of a test meet threads inside the driver.
-#[derive(Default)]
-struct Gate {
-    reached: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Gate {
-    fn open(&self) {
-        *self.reached.lock() = true;
-        self.changed.notify_all();
-    }
-
-    fn is_open(&self) -> bool {
-        *self.reached.lock()
-    }
-
-    fn wait(&self) {
-        let mut reached = self.reached.lock();
-        while !*reached {
-            assert!(!self.changed.wait_for(&mut reached, PATIENCE).timed_out(), "a thread does not come");
-        }
-    }
-}
-
-fn thread(name: &str) -> bool {
-    std::thread::current().name() == Some(name)
-}
-
-fn on_thread<R: Send + 'static>(name: &str, body: impl FnOnce() -> R + Send + 'static) -> std::thread::JoinHandle<R> {
-    std::thread::Builder::new().name(name.into()).spawn(body).unwrap()
 }
 
 #[test]
@@ -313,80 +227,6 @@ fn pinned_memory_outlives_the_device_that_gave_it_out() {
     }
 }
 
-/// Work that was held back, and needs more room than there is, goes on while streams do nothing; somebody asks how far it is.
-fn ask_while_there_is_no_room(long_first: bool) {
-    let mock = mock::Mock::launching();
-    let device = open(&mock);
-    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
-    let (out, long, kernel) = (region(&*device, 40 << 20), region(&*device, 40 << 20), kernel(&*device));
-    second.wait_for(first.id(), 1).unwrap();
-    let fill = |n: u64| vec![n as u8; 600 << 10];
-    let bytes: Vec<u8> = (0..long.size).map(|n| (n ^ (n >> 11)) as u8).collect();
-    if long_first {
-        second.write(1, long, &bytes).unwrap();
-    }
-    for n in 0..40 {
-        second.write(2 + n, Region { offset: n << 20, size: 600 << 10, ..out }, &fill(n)).unwrap();
-    }
-    for n in 0..40 {
-        let (a, b) = (fill(n), fill(100 + n));
-        let to = Region { offset: n << 20, size: 32, ..out };
-        let bindings = [Binding::Inline(&a), Binding::Inline(&b), Binding::Buffer(to)];
-        let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
-        second.launch(42 + n, &launch).unwrap();
-    }
-    if !long_first {
-        second.write(82, long, &bytes).unwrap();
-    }
-    second.mark(83);
-    mock.stall(true);
-    let (tell, told) = mpsc::channel();
-    let (other, asked) = (Arc::clone(&first), Arc::clone(&second));
-    on_thread("asks", move || {
-        // It lets the second queue go on.
-        other.fill(1, out, &[0xEE]).unwrap();
-        _ = tell.send((asked.completed(), asked.wait(83, Some(Duration::from_millis(50))).unwrap()));
-    });
-    let answer = told.recv_timeout(PATIENCE);
-    mock.stall(false);
-    assert_eq!(answer, Ok((0, Waited::TimedOut)), "whoever asks has to wait");
-    assert_eq!(second.wait(83, Some(PATIENCE)).unwrap(), Waited::Done);
-    assert!(read(&*second, 84, long) == bytes, "the long write");
-    let got = read(&*second, 85, out);
-    for n in 0..40_u8 {
-        let part = &got[usize::from(n) << 20..][..600 << 10];
-        let expected = [n, 100 + n, n].map(|byte| [byte; 16]).concat();
-        assert!(part[..48] == expected && part[48..].iter().all(|byte| *byte == n), "write and launch {n}: {:?}", &part[..48]);
-    }
-}
-
-#[test]
-fn nobody_who_asks_waits_for_room_that_held_back_work_needs() {
-    ask_while_there_is_no_room(false);
-}
-
-#[test]
-fn nobody_who_asks_waits_for_room_that_a_long_write_needs_that_was_held_back() {
-    ask_while_there_is_no_room(true);
-}
-
-#[test]
-fn held_back_work_goes_on_though_only_a_queue_behind_it_is_waited_for() {
-    let mock = mock::Mock::new();
-    let device = open(&mock);
-    let queues = [(); 3].map(|()| device.create_queue().unwrap());
-    let [first, second, third] = &queues;
-    let out = region(&*device, 40 << 20);
-    // Let the device's thread find nothing to do.
-    std::thread::sleep(Duration::from_millis(20));
-    second.wait_for(first.id(), 1).unwrap();
-    second.write(1, out, &vec![7; 40 << 20]).unwrap();
-    third.wait_for(second.id(), 1).unwrap();
-    third.mark(1);
-    first.fill(1, out, &[0xEE]).unwrap();
-    assert_eq!(third.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
-}
-
 #[test]
 fn l11_text_suits_only_where_it_is_compiled_and_tensor_maps_only_where_there_are_some() {
     let source = NativeSource {
@@ -492,42 +332,112 @@ fn f2_a_panic_while_reads_are_brought_to_their_places_leaves_none_of_them_done()
 }
 
 #[test]
-fn work_that_was_held_back_waits_for_pinned_memory_that_is_under_way() {
-    const LONG: u64 = (4 << 20) + 5;
-    let bytes: Vec<u8> = (0..LONG).map(|n| (n ^ (n >> 9)) as u8).collect();
-    for n in 1..=5 {
-        for writes in [false, true] {
-            let mock = mock::Mock::new();
-            let device = open(&mock);
-            let (a, b) = (device.create_queue().unwrap(), device.create_queue().unwrap());
-            let (long, out) = (region(&*device, LONG), region(&*device, LONG));
-            b.write(1, long, &bytes).unwrap();
-            assert_eq!(b.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
-            // What is kept is not to serve: an allocation that finds no memory gives it back.
-            mock.arm_named("allocate", mock::OUT_OF_MEMORY);
-            let _ = device.allocate(64);
-            mock.stall(true);
-            let (target, other) = (HostTarget::staging(LONG as usize).unwrap(), HostTarget::staging(LONG as usize).unwrap());
-            a.read(1, long, other).unwrap();
-            b.wait_for(a.id(), 2).unwrap();
-            if writes {
-                b.write(2, out, &bytes).unwrap();
-            } else {
-                b.read(2, long, target.clone()).unwrap();
+fn md_01_a_trial_of_the_way_between_devices_that_ends_half_way_gives_no_memory_back_that_a_stream_still_touches() {
+    for refused in ["read_async", "stream_query"] {
+        let mock = mock::Mock::new();
+        mock.set_devices(2, &[]);
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let [one, two] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let (stalled, early, trial) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)), refused);
+        let (now, freed) = (Arc::clone(&stalled), Arc::clone(&early));
+        mock.hook(move |name| {
+            if name == "copy_peer_contexts" {
+                mock::finish_and_stall();
+                now.store(true, Ordering::SeqCst);
+                mock::fail_next(trial, mock::REFUSED);
+                let now = Arc::clone(&now);
+                on_thread("goes on", move || {
+                    std::thread::sleep(Duration::from_millis(50));
+                    now.store(false, Ordering::SeqCst);
+                    mock::stall(false);
+                });
             }
-            mock.arm("host_allocate", n, mock::OUT_OF_MEMORY);
-            a.fill(2, region(&*device, 64), &[1]).unwrap();
-            mock.stall(false);
-            let waited = b.wait(2, Some(PATIENCE));
-            assert!(matches!(waited, Ok(Waited::Done)), "{n} {writes}: {waited:?}");
-            mock.disarm();
-            let got = if writes {
-                read(&*b, 3, out)
-            } else {
-                // SAFETY: the read is over.
-                unsafe { std::slice::from_raw_parts(target.pointer(), LONG as usize) }.to_vec()
-            };
-            assert!(got == bytes, "{n} {writes}");
+            if name == "pool_free" && now.load(Ordering::SeqCst) {
+                freed.store(true, Ordering::SeqCst);
+            }
+        });
+        assert!(!two.can_reach(one.peer().unwrap(), None), "it was not tried out");
+        assert_eq!(mock.disarm(), Some(refused));
+        assert!(!early.load(Ordering::SeqCst), "memory is given back while it is written to");
+        // The next try finds out.
+        while stalled.load(Ordering::SeqCst) {
+            std::thread::yield_now();
         }
+        mock.hook(|_| {});
+        assert!(two.can_reach(one.peer().unwrap(), None) && two.fault().is_none());
     }
+}
+
+#[test]
+fn a_device_is_asked_once_for_all_copies_from_it_that_end_together() {
+    const COPIES: u64 = 200;
+    let mock = mock::Mock::new();
+    let (one, two) = (open(&mock), open(&mock));
+    let (from, idle, to) = (one.create_queue().unwrap(), one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    // An event that nobody looks at, and a queue that has none.
+    from.fill(1, source, &[1]).unwrap();
+    idle.fill(1, region(&*one, 64), &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    for n in 0..COPIES {
+        to.copy_peer(1 + n, (peer, source), copy).unwrap();
+    }
+    mock::finish();
+    let (asked, entered) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (questions, entries) = (Arc::clone(&asked), Arc::clone(&entered));
+    mock.hook(move |name| {
+        _ = (name == "event_query").then(|| questions.fetch_add(1, Ordering::SeqCst));
+        _ = (name == "context_current").then(|| entries.fetch_add(1, Ordering::SeqCst));
+    });
+    assert_eq!(to.wait(COPIES, Some(PATIENCE)).unwrap(), Waited::Done);
+    let (asked, entered) = (asked.load(Ordering::SeqCst), entered.load(Ordering::SeqCst));
+    assert!(asked < 100 && entered < 100, "{asked} questions, {entered} entries");
+    assert!(to.take_late().is_empty());
+}
+
+#[test]
+fn a_device_whose_last_user_is_a_look_at_a_copy_ends() {
+    let mock = mock::Mock::new();
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let [one, two] = [(); 2].map(|()| mock.driver.open(0, &OpenOptions::default()).unwrap());
+    let (from, to) = (one.create_queue().unwrap(), two.create_queue().unwrap());
+    let (source, copy, peer) = (region(&*one, 64), region(&*two, 64), one.peer().unwrap());
+    from.fill(1, source, &[1]).unwrap();
+    to.wait_for_peer(peer, from.id(), 1).unwrap();
+    to.copy_peer(1, (peer, source), copy).unwrap();
+    // With an event that is reached and that nobody has looked at since.
+    mock.stall(true);
+    assert_eq!(to.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+    mock::finish();
+    let gates: [Arc<Gate>; 2] = Default::default();
+    let [inside, gone] = gates.clone();
+    let (questions, ended) = (AtomicU32::new(0), Arc::new(Mutex::new(None)));
+    let end = Arc::clone(&ended);
+    mock.hook(move |name| {
+        // The second question of this thread is one about the source.
+        if thread("looks") && name == "event_query" && questions.fetch_add(1, Ordering::SeqCst) == 1 {
+            inside.open();
+            gone.wait();
+        }
+        if name == "pool_destroy" {
+            *end.lock() = std::thread::current().name().map(String::from);
+        }
+    });
+    let [inside, gone] = gates;
+    let queue = Arc::clone(&to);
+    let looks = on_thread("looks", move || queue.wait(1, Some(PATIENCE)));
+    inside.wait();
+    mock.stall(false);
+    drop((from, one));
+    // Its queue is over meanwhile.
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(*ended.lock(), None);
+    gone.open();
+    assert_eq!(looks.join().unwrap().unwrap(), Waited::Done);
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left()[4] > 1 {
+        assert!(Instant::now() < deadline, "the device is left behind");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(ended.lock().as_deref(), Some("compute-queues"));
 }

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
 #![allow(dead_code, reason = "each of the tests uses a part of it")]
 
+pub(crate) mod scene;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -94,6 +96,9 @@ pub(crate) struct State {
     /// See [`Mock::spoil_next_record`]; the events that it came to, with the number of the record.
     spoil_next: bool,
     spoiled: HashMap<usize, u64>,
+    /// Pinned memory: where it is and its bytes, and how many there may be.
+    pinned: HashMap<u64, usize>,
+    pinned_most: Option<usize>,
     /// Streams do nothing.
     stalled: bool,
     modes: HashMap<std::thread::ThreadId, c_int>,
@@ -155,15 +160,17 @@ impl Mock {
 
     /// Fails the next call of that name.
     pub(crate) fn arm_named(&self, name: &'static str, code: Status) {
-        with(|state| {
-            state.fail_named = Some((name, code));
-            state.failed = None;
-        });
+        fail_next(name, code);
     }
 
     /// Streams do nothing, or go on.
     pub(crate) fn stall(&self, stalled: bool) {
-        with(|state| state.stalled = stalled);
+        stall(stalled);
+    }
+
+    /// Has no more than so many bytes of pinned memory.
+    pub(crate) fn limit_pinned(&self, bytes: usize) {
+        with(|state| state.pinned_most = Some(bytes));
     }
 
     /// Begins the capture of a graph that is none of the device's business.
@@ -263,6 +270,33 @@ impl Drop for Mock {
 /// Records an event in the capture, from a hook.
 pub(crate) fn capture_event(event: u64) {
     with(|state| _ = state.captured_events.insert(event as usize));
+}
+
+/// As [`Mock::arm_named`], from a hook.
+pub(crate) fn fail_next(name: &'static str, code: Status) {
+    with(|state| {
+        state.fail_named = Some((name, code));
+        state.failed = None;
+    });
+}
+
+/// As [`Mock::stall`], from a hook.
+pub(crate) fn stall(stalled: bool) {
+    with(|state| state.stalled = stalled);
+}
+
+/// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
+pub(crate) fn finish_and_stall() {
+    finish();
+    stall(true);
+}
+
+/// Does all that streams can do now.
+pub(crate) fn finish() {
+    with(|state| {
+        let streams: Vec<usize> = state.streams.keys().copied().collect();
+        while streams.iter().any(|stream| state.step(*stream)) {}
+    });
 }
 
 fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
@@ -578,9 +612,18 @@ mock! {
     }
     pool_free(state, address: u64, stream: Handle) { state.push(stream, Work::Free(address)) }
     host_allocate(state, pointer: *mut *mut c_void, size: usize, _flags: u32) {
-        state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(pointer, found as *mut c_void))
+        if state.pinned_most.is_some_and(|most| state.pinned.values().sum::<usize>() + size > most) {
+            return OUT_OF_MEMORY;
+        }
+        let Some(found) = state.add_block(size, true) else { return OUT_OF_MEMORY };
+        state.pinned.insert(found, size);
+        give(pointer, found as *mut c_void)
     }
-    host_free(state, pointer: *mut c_void) { state.blocks.remove(&(pointer as u64)).expect("freed twice"); 0 }
+    host_free(state, pointer: *mut c_void) {
+        state.pinned.remove(&(pointer as u64));
+        state.blocks.remove(&(pointer as u64)).expect("freed twice");
+        0
+    }
     pointer_attribute(state, value: *mut c_void, attribute: c_int, address: u64) {
         assert_eq!(attribute, 9);
         match state.block_at(address) {
@@ -601,6 +644,12 @@ mock! {
         state.push(stream, Work::Copy(to as u64, from, size, 1, 0, 0))
     }
     copy_async(state, to: u64, from: u64, size: usize, stream: Handle) {
+        state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
+    }
+    can_access_peer(_state, can: *mut c_int, _device: c_int, _peer: c_int) { give(can, 1) }
+    peer_enable_context(_state, _peer: Handle, _flags: u32) { 0 }
+    pool_access(_state, _pool: Handle, _access: *const c_void, _count: usize) { 0 }
+    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, _from_context: Handle, size: usize, stream: Handle) {
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
