@@ -194,9 +194,12 @@ fn try_settle() -> Result<(), NoMemory> {
     }
 }
 
+/// How far each queue has come, and the queues.
+type Heard = (HashMap<u64, u64>, Vec<Arc<Queue>>);
+
 /// Collects late failures, and how far each queue had come before it was asked for them. The queues must outlive the lock: the last reference to one ends
 /// the device's own, which is nothing to wait for here.
-fn hear(state: &mut State) -> Result<(HashMap<u64, u64>, Vec<Arc<Queue>>), NoMemory> {
+fn hear(state: &mut State) -> Result<Heard, NoMemory> {
     let (mut completed, mut queues) = (HashMap::new(), Vec::new());
     completed.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
     queues.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
