@@ -523,6 +523,34 @@ TEST(f4_a_callback_on_poll_runs_once_from_the_thread_that_polls)
     CHECK_EQ(fired, 1);
 }
 
+/* What is told then decides whether the memory may be freed. */
+TEST(f4_t12_a_callback_of_a_read_whose_device_ends_says_if_its_memory_is_still_borrowed)
+{
+    set_up();
+    uint32_t word = 0;
+    compute_event event = NULL;
+    compute_view view = range(out, 0, 4);
+    fired = 0;
+    queue_work(stream, 1);
+    wait_for(stream);
+    queue_work(stream, 300);
+    OK(compute_stream_read_async(stream, &view, &word, 4, &event, E));
+    OK(compute_event_on_complete(event, note, NULL, COMPUTE_CALLBACK_ON_POLL, E));
+    OK(compute_device_destroy(device, E));
+    CHECK_EQ(fired, 1);
+    if (fired_with == COMPUTE_ERROR_ABANDONED) {
+        /* Its bytes waited aside, and will not come any more. */
+        IS(COMPUTE_ERROR_ABANDONED, compute_event_wait(event, COMPUTE_FOREVER, E));
+        usleep(600000);
+        CHECK_EQ(word, 0);
+        return;
+    }
+    if (fired_with != COMPUTE_OK) CHECK_EQ(fired_with, COMPUTE_ERROR_STILL_BORROWED);
+    OK(compute_event_wait(event, COMPUTE_FOREVER, E));
+    CHECK_EQ(word, 42);
+    CHECK_EQ(fired, 1);
+}
+
 static void call_back_in(void *user, compute_status status, compute_error error)
 {
     (void)error;
@@ -628,6 +656,7 @@ int main(int argc, char **argv)
     RUN(f3_an_error_object_outlives_its_device_and_is_read_from_any_thread);
     RUN(f3_error_texts_come_by_two_calls_and_a_short_buffer_is_filled_as_far_as_it_goes);
     RUN(f4_a_callback_on_poll_runs_once_from_the_thread_that_polls);
+    RUN(f4_t12_a_callback_of_a_read_whose_device_ends_says_if_its_memory_is_still_borrowed);
     RUN(f4_a_callback_may_call_the_library_and_release_its_event);
     RUN(f7_destroy_ends_the_handle_at_once_and_work_in_flight_finishes);
     RUN(f1_garbage_and_handles_of_another_type_are_invalid);

@@ -170,7 +170,8 @@ impl Listener {
 /// held, any call is allowed inside, and the event may be released right away.
 ///
 /// `where_` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
-/// thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then.
+/// thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then, or
+/// `COMPUTE_ERROR_STILL_BORROWED` where the device may still reach host memory: then the event is to be asked again before that is freed.
 ///
 /// # Safety
 /// `callback` may be called with `user` once from any thread, and does not unwind; `out_error` is writable, or NULL.

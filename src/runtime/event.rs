@@ -36,6 +36,8 @@ pub struct Event {
 pub(crate) struct Read {
     /// Where the bytes wait while something that they derive from may still fail (T13).
     pub(crate) staging: Option<HostTarget>,
+    /// There were, whatever has become of them.
+    pub(crate) aside: bool,
     pub(crate) target: HostTarget,
     /// Of the target, only these rows; none: all of it.
     pub(crate) rows: Option<Box<Footprint>>,
@@ -140,13 +142,16 @@ impl Event {
     }
 
     fn wait_for_end(&self, deadline: Option<Instant>) -> Result<Wait> {
+        if let Some(failed) = self.failed() {
+            return Err(failed);
+        }
         if self.borrows {
             self.wait_for_memory(deadline)?;
         }
         match wait(&self.device, &self.queue, self.position, deadline) {
             Ok(Wait::TimedOut) => Ok(Wait::TimedOut),
             Ok(Wait::Done) => self.finish().map(|()| Wait::Done),
-            Err(failed) if self.borrows && !self.is_over() => fail(
+            Err(failed) if self.is_reached() => fail(
                 code::STILL_BORROWED,
                 format!("the device may still reach this host memory, as a wait for it failed: {failed}"),
             ),
@@ -174,7 +179,17 @@ impl Event {
 
     /// Whether the device writes to memory of ours. On a device beyond use nothing goes on from there to the caller's.
     fn is_staged(&self) -> bool {
-        self.read.as_ref().is_some_and(|read| read.lock().staging.is_some())
+        self.read.as_ref().is_some_and(|read| read.lock().aside)
+    }
+
+    /// Whether the device itself may still reach the caller's memory.
+    fn is_reached(&self) -> bool {
+        self.borrows && !self.is_over() && !self.is_staged()
+    }
+
+    /// The error with which a read has ended.
+    pub(super) fn failed(&self) -> Option<Arc<Failed>> {
+        self.read.as_ref().and_then(|read| read.lock().done.clone()?.err())
     }
 
     /// Sleeps until it is over, by means that cannot fail.
@@ -343,6 +358,10 @@ impl Callbacks {
     pub(crate) fn end(&self, device: &Device) {
         for (event, callback) in self.take_due(true) {
             let answer = match device.fault() {
+                _ if event.is_reached() => fail(
+                    code::STILL_BORROWED,
+                    "the device has ended before this event was over, and may still reach the host memory; ask the event again before you free it",
+                ),
                 Some(cause) => Err(Failed::of(poisoned(&cause))),
                 None if event.is_over() => event.finish(),
                 None => Err(Failed::of(error(
@@ -350,8 +369,9 @@ impl Callbacks {
                     "the device was destroyed before this event was over; its work goes on",
                 ))),
             };
-            if let Err(failed) = &answer {
-                event.give_up(failed);
+            match &answer {
+                Err(failed) if failed.error.code != code::STILL_BORROWED => event.give_up(failed),
+                _ => {}
             }
             call(callback, answer);
         }

@@ -87,8 +87,13 @@ impl Readback {
     }
 
     fn copy(&self) -> Result<Enqueued> {
-        if let Some(copy) = &*self.copy.lock() {
-            return Ok(copy.clone());
+        {
+            let mut kept = self.copy.lock();
+            // One that has failed before it gave any bytes is made anew.
+            kept.take_if(|copy| !copy.given && copy.event.failed().is_some());
+            if let Some(copy) = &*kept {
+                return Ok(copy.clone());
+            }
         }
         // With no lock held, as it may call back. Of two threads that come here at once, one enqueues a copy too many.
         let bytes = self.stream.stage(self.size)?;

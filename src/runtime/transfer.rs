@@ -365,7 +365,7 @@ pub(super) fn perform_read(
         Performed::Enqueued(_) if there => Ok(Event::at(stream, 0, None)),
         Performed::Enqueued(position) => {
             let watch = (waiting.is_some() || into.is_ours()).then_some(watch);
-            let read = Read { staging: waiting, target: into, rows, view, watch, done: None };
+            let read = Read { aside: waiting.is_some(), staging: waiting, target: into, rows, view, watch, done: None };
             Ok(Event::at(stream, position, Some(read)))
         }
     }
