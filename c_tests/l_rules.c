@@ -697,7 +697,7 @@ TEST(l10_override_constants_of_64_bits_keep_every_bit)
     desc.constants = given;
     desc.constant_count = 1;
     compute_kernel kernel = NULL;
-    IS(COMPUTE_ERROR_INVALID_ARGUMENT, compute_kernel_create(device, &desc, &kernel, E));
+    IS(COMPUTE_ERROR_INVALID_ENUM, compute_kernel_create(device, &desc, &kernel, E));
 }
 
 TEST(kt_19_override_constants_set_sizes_and_bad_ones_are_refused)
