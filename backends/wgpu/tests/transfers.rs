@@ -101,29 +101,6 @@ fn transfers_larger_than_their_chunks_arrive_whole() {
     });
 }
 
-/// Resident memory of this process in bytes.
-fn resident() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-}
-
-#[test]
-fn mem09_writes_without_a_wait_use_bounded_memory() {
-    everywhere(|bench| {
-        let size = 64 << 10;
-        let block = bench.block(&pattern(size, 0));
-        let (mut bytes, before) = (pattern(size, 1), resident());
-        for n in 0..100_000_u32 {
-            bytes[..4].copy_from_slice(&n.to_le_bytes());
-            let at = bench.at();
-            bench.queue.write(at, block, &bytes).unwrap();
-        }
-        assert!(bench.read(block) == bytes);
-        let grown = resident().saturating_sub(before);
-        assert!(grown < 256 << 20, "6 GiB of writes grew the process by {grown} bytes");
-    });
-}
-
 #[test]
 fn l9_slices_of_one_block_are_input_and_output_of_one_launch() {
     everywhere(|bench| {
