@@ -193,7 +193,8 @@ impl Lane {
             }
             wake_all(&self.shared, self.progress.end_batches(&self.shared));
             if self.progress.completed() >= at {
-                return Ok(Waited::Done);
+                // The device may have been lost since, and with it everything counts as completed.
+                return self.shared.well().map(|()| Waited::Done);
             }
             // Not for the last that this needs: others want to hear of those before it.
             if deadline.is_none()
