@@ -282,7 +282,9 @@ impl Lane {
                 self.submit_batch(recorder)?;
                 self.touch(recorder, at);
                 if !self.end_oldest()? {
-                    return Err(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 });
+                    // Another thread has ended them all meanwhile, and given their memory back, or there is none.
+                    let back = self.shared.staging.upload(self.shared.gpu.device())?;
+                    break back.ok_or(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 })?;
                 }
             };
             recorder.batch.uploads.push(chunk);
