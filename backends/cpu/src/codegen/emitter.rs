@@ -237,7 +237,7 @@ impl<'e> Emitter<'e> {
         Ok(())
     }
 
-    /// Whether the entry point or something it calls mentions a global.
+    /// Whether the entry point or something it calls reads or writes a global.
     fn is_used(&self, handle: naga::Handle<naga::GlobalVariable>) -> bool {
         self.program.frames.iter().any(|f| !f.info[handle].is_empty())
     }

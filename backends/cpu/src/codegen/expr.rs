@@ -32,9 +32,26 @@ impl Constant {
 impl Emitter<'_> {
     /// Evaluates an expression at its `Emit`.
     pub(super) fn emit_value(&mut self, at: ValueRef) -> Result<()> {
+        if self.leads_to_unused_memory(at) {
+            return Ok(());
+        }
         let number = self.program.number(at);
         let value = self.evaluate(at, Some(number)).map_err(|stop| stop.at(self.program.span(at)))?;
         self.set_value(number, value)
+    }
+
+    /// Whether it is a pointer into workgroup memory that has no place because nothing reads or writes it, so that nobody follows the pointer either.
+    fn leads_to_unused_memory(&self, mut at: ValueRef) -> bool {
+        loop {
+            match *self.program.expression(at) {
+                Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => at.expr = base,
+                Expression::GlobalVariable(handle) => {
+                    let space = self.program.module.global_variables[handle].space;
+                    return space == AddressSpace::WorkGroup && self.workgroup_offset(handle).is_err();
+                }
+                _ => return false,
+            }
+        }
     }
 
     /// The value of an operand.

@@ -9,6 +9,7 @@ pub(super) const NAMES: &[&str] = names![
     uniform_loads_and_barriers_work_through_pointers,
     indices_of_pointers_are_evaluated_once_where_they_stand,
     kt_21_pointers_out_of_range_read_zero_and_write_nothing,
+    memory_that_only_unread_pointers_name_needs_no_place,
 ];
 
 const BUFFERS: &str = "
@@ -42,6 +43,16 @@ fn run(functions: &str, body: &str, size: u32, words: usize) -> Vec<u32> {
     assert_eq!(checked, run(Bounds::Validate), "validate");
     assert_eq!(checked, run(Bounds::Unchecked), "unchecked");
     checked
+}
+
+#[test]
+fn memory_that_only_unread_pointers_name_needs_no_place() {
+    let functions = "
+        var<workgroup> unread: array<mat2x4<f32>, 8>; var<workgroup> bound: array<u32, 4>;
+        fn ignores(c: ptr<workgroup, mat2x4<f32>>, n: ptr<workgroup, array<u32, 4>>, h: ptr<storage, atomic<u32>, read_write>, r: ptr<private, u32>) -> u32 { return 7u; }";
+    let body = "let r = ignores(&unread[li], &bound, &hits[li], &p.t[li]); var n = 0u;
+        while (n < 2u) { n += 1u; O[n] = r + ignores(&unread[n + 7u], &bound, &hits[n + 3u], &p.t[n + 9u]) + li; }";
+    assert_eq!(run(functions, body, 1, 3), [0, 14, 14]);
 }
 
 #[test]
