@@ -9,6 +9,8 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 CC ?= cc
 CARGO ?= cargo
+# Which of wgpu, cuda and hip the library has beside the cpu device: `make FEATURES=wgpu,cuda`, `make FEATURES=`.
+FEATURES ?= default
 
 SHARED := $(BUILD)/libcompute.so.$(VERSION)
 STATIC := $(BUILD)/libcompute.a
@@ -30,7 +32,7 @@ needs:
 lib: $(SHARED) $(STATIC) packages
 
 archive:
-	$(CARGO) build --release --locked --lib
+	$(CARGO) build --release --locked --lib --no-default-features --features "$(FEATURES)"
 
 $(ARCHIVE): archive ;
 

@@ -29,12 +29,12 @@ try() {
 }
 strict="-Wall -Wextra -Wpedantic -Werror"
 for standard in c99 c11 c17; do
-    try gcc -std=$standard $strict -Wconversion -Wshadow "$folder/header.c"
+    try gcc -std=$standard $strict -Wconversion -Wshadow -Wredundant-decls "$folder/header.c"
 done
 for standard in c++11 c++17; do
-    try g++ -std=$standard $strict -Wconversion -Wshadow "$folder/header.cpp"
+    try g++ -std=$standard $strict -Wconversion -Wshadow -Wredundant-decls "$folder/header.cpp"
 done
-try g++ -std=c++17 $strict -Wconversion -Wshadow "$folder/hpp.cpp"
+try g++ -std=c++17 $strict -Wconversion -Wshadow -Wredundant-decls "$folder/hpp.cpp"
 clang=$(command -v clang-19 || command -v clang || true)
 if [ -n "$clang" ]; then
     # Off: what is about other language versions, or about taste.

@@ -215,7 +215,7 @@ fn eventfd() -> Result<(OwnedFd, File), Complaint> {
 }
 
 /// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
-/// or a wait, which it has at once then. The caller closes it, at any time. Linux only.
+/// or a wait, which it has at once then. The caller closes it, at any time. Linux only. `COMPUTE_ERROR_OUT_OF_MEMORY` where the process has no descriptor left.
 ///
 /// # Safety
 /// `fd` is writable; `out_error` is writable, or NULL.

@@ -116,7 +116,8 @@ impl Listener {
 
 /// Sends log lines up to `level` (`COMPUTE_LOG_...`) to `callback`, from any thread and with no lock held; NULL or `COMPUTE_LOG_OFF` ends that.
 /// Lines that kernels print come at every level but `COMPUTE_LOG_OFF`; kernels made while nobody listens do not print at all.
-/// For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned.
+/// For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned, and nothing tells when the last one has:
+/// let `user`, and the code of `callback`, live as long as other threads use the library.
 ///
 /// # Safety
 /// `callback` may be called with `user` from any thread until another one has been set. `out_error` is writable, or NULL.

@@ -36,7 +36,7 @@ pub const COMPUTE_ERROR_OUT_OF_RANGE: compute_status = -106;
 pub const COMPUTE_ERROR_OVERLAP: compute_status = -107;
 /// Not possible in the present state; the message says what has to happen first.
 pub const COMPUTE_ERROR_BUSY: compute_status = -108;
-/// The process was forked after the library was in use; the child must not use it.
+/// The process was forked after a device had been opened; the child must not use the library.
 pub const COMPUTE_ERROR_FORKED: compute_status = -109;
 /// More than the device or the kernel allows; the message has both numbers.
 pub const COMPUTE_ERROR_LIMIT: compute_status = -110;

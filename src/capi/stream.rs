@@ -582,7 +582,8 @@ pub unsafe extern "C" fn compute_stream_flush(stream: compute_stream, out_error:
 }
 
 /// Waits for all that was enqueued on the stream so far, then tells whether the bytes of the views can be trusted (T8), as `compute_check` does but with
-/// late failures heard. Over no views it reports only a fault of the device itself. `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+/// late failures heard. Over no views (`views` may be NULL then) it reports only a fault of the device itself. `view_stride` of 0 is `sizeof(compute_view)`. `timeout_ns` of 0
+/// polls; `COMPUTE_TIMEOUT` when the time ran out.
 ///
 /// # Safety
 /// `views` is readable for `view_count` views, `view_stride` bytes apart; `out_error` is writable, or NULL.

@@ -14,14 +14,14 @@ use std::ffi::{c_char, c_void};
 use super::status::compute_status;
 
 mod buffers;
-mod cache;
+mod caches;
 mod errors;
 mod kernels;
 mod natives;
 mod tensor_maps;
 
 pub use buffers::*;
-pub use cache::*;
+pub use caches::*;
 pub use errors::*;
 pub use kernels::*;
 pub use natives::*;
@@ -459,7 +459,9 @@ pub struct compute_stream_desc {
 /// No lock of the library is held; any call is allowed. It must not unwind.
 pub type compute_event_callback = Option<unsafe extern "C" fn(user: *mut c_void, status: compute_status, error: compute_error)>;
 
-/// Called for every log line at or below the level. No lock of the library is held.
+/// Called for every log line at or below the level, and at every level but `COMPUTE_LOG_OFF` for what kernels print (`COMPUTE_LOG_PRINT`). `text` is UTF-8 of `length` bytes,
+/// **not** NUL-terminated, and lives for the call. On any thread, on several at once; no lock of the library is held, and it may call the library. It must return: no
+/// `longjmp`, no C++ exception.
 pub type compute_log_callback = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, text: *const c_char, length: usize)>;
 
 /// Nothing (the default).

@@ -12,7 +12,7 @@ use super::{compute_buffer, compute_kernel};
 pub const COMPUTE_LANGUAGE_AUTO: u32 = 0;
 /// WGSL source text.
 pub const COMPUTE_LANGUAGE_WGSL: u32 = 1;
-/// GLSL 4.50 or 4.60 for Vulkan, a compute shader. Its entry point is `main`.
+/// GLSL for Vulkan, `#version` 430 to 460 and not `es`, a compute shader. Its entry point is `main`.
 pub const COMPUTE_LANGUAGE_GLSL: u32 = 2;
 /// A SPIR-V module, of either endianness.
 pub const COMPUTE_LANGUAGE_SPIRV: u32 = 3;
@@ -21,7 +21,7 @@ pub const COMPUTE_LANGUAGE_SPIRV: u32 = 3;
 pub const COMPUTE_BOUNDS_CHECKED: u32 = 0;
 /// L5: the caller vouches that there are none.
 pub const COMPUTE_BOUNDS_UNCHECKED: u32 = 1;
-/// L5: as checked, and the first violation becomes a failure of the launch's outputs.
+/// L5: as checked, and the first violation becomes a failure of the launch's outputs. `COMPUTE_ERROR_UNSUPPORTED` without `COMPUTE_CAPABILITY_VALIDATE`.
 pub const COMPUTE_BOUNDS_VALIDATE: u32 = 2;
 
 /// Compile at creation.
@@ -84,7 +84,7 @@ pub struct compute_kernel_desc {
     pub bounds: u32,
     /// `COMPUTE_COMPILE_...`
     pub compile: u32,
-    /// Nanoseconds after which a launch is stopped and its outputs fail; 0: never.
+    /// Nanoseconds after which a launch is stopped and its outputs fail; 0: never. `COMPUTE_ERROR_UNSUPPORTED` without `COMPUTE_CAPABILITY_TIME_LIMIT`.
     pub time_limit: u64,
     /// Where the text of `#include`s comes from: `compute_include_desc`; native sources: `compute_native_desc`; else NULL.
     pub next: *const c_void,
@@ -96,6 +96,7 @@ pub struct compute_kernel_desc {
 
 /// The portable source gives the same bits on every device with `COMPUTE_CAPABILITY_STRICT`: nothing is contracted, and functions are those of the cpu device. What that
 /// excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them.
+/// `COMPUTE_ERROR_UNSUPPORTED` without that capability.
 pub const COMPUTE_KERNEL_FLAG_STRICT: u64 = 1 << 0;
 
 /// `#include "path"`
