@@ -257,8 +257,11 @@ pub enum Bounds {
 /// The one rule by which a grid is proven to write every byte of a binding (T6a). `None` in [`Coverage`] means "not proven".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinearStore {
-    /// Bytes stored per element; equal to the distance between elements.
+    /// The distance between elements in bytes; of a store of the whole binding its size.
     pub stride: u64,
+    /// Whether the store writes every byte of the `stride`: the stored type has no padding inside, and none follows it up to the next element. Otherwise
+    /// the padding keeps what was there before. A tail of the view that is too short for an element is never written, dense or not.
+    pub dense: bool,
     /// Where element 0 starts in the binding. Bytes before it are not covered (so a whole write needs 0).
     pub offset: u64,
     /// How many elements the store can reach, when the type says so; `None` for a runtime-sized array. What is past them is not covered.

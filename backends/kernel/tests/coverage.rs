@@ -4,8 +4,8 @@
 mod common;
 
 use common::kernel;
-use compute_kernel::EntryPoint;
 use compute_kernel::reflection::{Extent, Guard, LinearStore};
+use compute_kernel::{EntryPoint, Module, Source};
 
 const HEADER: &str = "
 struct P { n: u32, w: u32, h: u32, v: vec2<u32> }
@@ -357,6 +357,7 @@ fn t6a_extreme_numbers_never_wrap_into_a_yes() {
             let elements = Some(u64::MAX);
             let odd = LinearStore {
                 stride: 1,
+                dense: true,
                 offset: 0,
                 elements,
                 row,
@@ -547,4 +548,125 @@ fn t6a_one_store_of_each_workgroup_is_whole() {
     let store = k.coverage().stores[0].clone().expect("found");
     assert!(store.covers(k.reflection(), [2, 1, 1], 4, &[], &|_| None));
     assert!(!store.covers(k.reflection(), [2, 1, 1], 8, &[], &|_| None));
+}
+
+/// The stride of the only store of a kernel, and whether it leaves no byte of that alone.
+fn density(k: &EntryPoint) -> Option<(u64, bool)> {
+    let store = k.coverage().stores.first()?.as_ref()?;
+    Some((store.stride, store.dense))
+}
+
+#[test]
+fn t6a_a_store_is_dense_when_it_leaves_no_byte_of_an_element_alone() {
+    let types = [
+        ("u32", 4, true),
+        ("f16", 2, true),
+        ("vec2<f32>", 8, true),
+        ("vec4<u32>", 16, true),
+        ("vec3<f32>", 16, false),
+        ("vec3<f16>", 8, false),
+        ("vec4<f16>", 8, true),
+        ("vec3<u64>", 32, false),
+        ("mat2x2<f32>", 16, true),
+        ("mat3x2<f16>", 12, true),
+        ("mat4x2<f32>", 32, true),
+        ("mat3x3<f32>", 48, false),
+        ("mat2x3<f16>", 16, false),
+        ("mat4x4<f64>", 128, true),
+        ("array<u32, 3>", 12, true),
+        ("array<array<vec2<f32>, 2>, 3>", 48, true),
+        ("array<array<vec3<f32>, 2>, 3>", 96, false),
+        ("Filled", 16, true),
+        ("Hole", 32, false),
+        ("Tail", 16, false),
+        ("Halves", 8, false),
+        ("HalvesOnly", 6, true),
+        ("Sized", 20, false),
+        ("LastSized", 16, false),
+        ("Aligned", 32, false),
+        ("AlignedAll", 16, false),
+        ("Nested", 32, true),
+        ("NestedHole", 32, false),
+        ("InArray", 32, true),
+        ("InArrayHole", 64, false),
+    ];
+    for (ty, stride, dense) in types {
+        let source = |whole: bool| {
+            let (binding, store) = if whole { (ty.to_owned(), "o") } else { (format!("array<{ty}>"), "o[gid.x]") };
+            format!(
+                "enable f16; {STRUCTURES} @group(0) @binding(0) var<storage, read_write> o: {binding};
+                @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) gid: vec3<u32>) {{ {store} = {ty}(); }}"
+            )
+        };
+        assert_eq!(density(&kernel(&source(false))), Some((stride, dense)), "{ty}");
+        // A vector alone is as large as its components: nothing follows them.
+        let (stride, dense) = match ty {
+            "vec3<f32>" => (12, true),
+            "vec3<f16>" => (6, true),
+            "vec3<u64>" => (24, true),
+            _ => (stride, dense),
+        };
+        assert_eq!(density(&kernel(&source(true))), Some((stride, dense)), "the whole of {ty}");
+    }
+}
+
+const STRUCTURES: &str = "
+struct Filled { a: vec3<f32>, b: f32 }
+struct Hole { a: f32, b: vec3<f32>, c: f32 }
+struct Tail { a: vec3<f32> }
+struct Halves { a: f16, b: f32 }
+struct HalvesOnly { a: f16, b: f16, c: f16 }
+struct Sized { @size(16) a: f32, b: f32 }
+struct LastSized { a: f32, @size(12) b: f32 }
+struct Aligned { a: f32, @align(16) b: vec4<f32> }
+struct AlignedAll { @align(16) a: f32 }
+struct Nested { a: Filled, b: vec4<u32> }
+struct NestedHole { a: Tail, b: vec4<f32> }
+struct InArray { a: array<Filled, 2> }
+struct InArrayHole { a: array<Tail, 3>, b: vec4<f32> }
+";
+
+#[test]
+fn t6a_elements_of_glsl_are_dense_by_the_rule_of_their_block() {
+    for (packing, ty, value, want) in [
+        ("std430", "float", "1.0", Some((4, true))),
+        ("std430", "vec3", "vec3(1.0)", Some((16, false))),
+        ("std430", "mat2", "mat2(1.0)", Some((16, true))),
+        ("std430", "mat3", "mat3(1.0)", Some((48, false))),
+        ("std140", "vec4", "vec4(1.0)", Some((16, true))),
+        ("std140", "vec3", "vec3(1.0)", Some((16, false))),
+        // Such an element is stored as the first part of a larger one: no store of a whole element.
+        ("std140", "float", "1.0", None),
+        ("std140", "vec2", "vec2(1.0)", None),
+    ] {
+        let source = format!(
+            "#version 450\nlayout(local_size_x = 64) in;\nlayout({packing}, binding = 0) buffer O {{ {ty} o[]; }};
+            void main() {{ o[gl_GlobalInvocationID.x] = {value}; }}"
+        );
+        let module = Module::parse(&Source::glsl(&source)).unwrap_or_else(|e| panic!("{e}"));
+        let k = module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(density(&k), want, "{packing} {ty}");
+    }
+}
+
+#[test]
+fn t6a_strides_of_spirv_beyond_the_element_are_not_dense() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) gid: vec3<u32>) { o[gid.x] = 1u; }";
+    for stride in [4, 8, 12] {
+        let mut words = common::mutate::spirv(source).expect("a module");
+        let mut at = 5;
+        while at < words.len() {
+            let (length, opcode) = (words[at] >> 16, words[at] & 0xffff);
+            // OpDecorate, ArrayStride.
+            if opcode == 71 && words[at + 2] == 6 {
+                words[at + 3] = stride;
+            }
+            at += length as usize;
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let module = Module::parse(&Source::spirv(&bytes)).unwrap_or_else(|e| panic!("{e}"));
+        let k = module.entry_point(None, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(density(&k), Some((u64::from(stride), stride == 4)), "{stride}");
+    }
 }

@@ -7,6 +7,7 @@ use naga::{
     TypeInner,
 };
 
+use super::dense::Dense;
 use super::poly::{Atom, Poly};
 use crate::reflect::Layout;
 
@@ -38,6 +39,8 @@ pub(super) struct Memory {
 pub(super) struct Kernel<'a> {
     pub(super) module: &'a Module,
     pub(super) layout: &'a Layout<'a>,
+    /// Which stores leave no byte alone.
+    pub(super) dense: &'a Dense,
     pub(super) workgroup: [u32; 3],
     /// The index of each global in the reflection.
     pub(super) bindings: &'a HashMap<Handle<GlobalVariable>, u32>,

@@ -18,7 +18,7 @@ struct Given<'a> {
 
 impl LinearStore {
     /// Whether a launch over `grid` workgroups of the kernel that `reflection` describes writes every byte of a view of `view_size` bytes, when this
-    /// is the store that its binding was found to have. Padding inside elements, and a tail too short for an element, count as written.
+    /// is the store that its binding was found to have. Padding (see `dense`), and a tail too short for an element, count as written.
     ///
     /// `inline_uniform` gives the bytes of a uniform binding, by its index in the reflection, when the launch passes them inline. In doubt the
     /// answer is no. An indirect grid is never whole: do not ask.

@@ -3,6 +3,7 @@
 //! A wrong "yes" would hand out bytes that nobody wrote, so everything here is proof: indices are exact polynomials modulo 2^32, every condition on the
 //! way to the store is kept as a guard, and what is not understood is "no". `launch` decides for a grid.
 
+mod dense;
 mod eval;
 mod launch;
 mod place;
@@ -15,6 +16,7 @@ use naga::{Expression, GlobalVariable, Handle, Module, ScalarKind, Type};
 
 use crate::reflect::Layout;
 use crate::reflection::{Coverage, Extent, Guard, LinearStore};
+use dense::Dense;
 use eval::Kernel;
 use place::Place;
 use poly::{Atom, Poly};
@@ -35,7 +37,8 @@ pub(crate) fn analyse(
             places.insert(*handle, place);
         }
     }
-    let kernel = Kernel { module, layout, workgroup: entry.workgroup_size, bindings: &places };
+    let dense = Dense::of(module, layout);
+    let kernel = Kernel { module, layout, dense: &dense, workgroup: entry.workgroup_size, bindings: &places };
     let functions = module.functions.iter().map(|(_, function)| function).chain([&entry.function]);
     let signed = functions.into_iter().any(|function| function.expressions.iter().any(|(_, e)| has_sign(module, e)));
     for store in &walk::stores(kernel, &entry.function) {
@@ -93,6 +96,7 @@ impl Prove<'_> {
         };
         let mut store = LinearStore {
             stride: place.stride,
+            dense: place.dense,
             offset: 0,
             elements: place.elements,
             row,

@@ -10,6 +10,8 @@ use super::poly::Poly;
 pub(super) struct Place {
     pub(super) global: Handle<GlobalVariable>,
     pub(super) stride: u64,
+    /// Whether the store writes all of the stride.
+    pub(super) dense: bool,
     pub(super) elements: Option<u64>,
     pub(super) index: Option<Poly>,
 }
@@ -24,14 +26,16 @@ impl Place {
             _ => return None,
         };
         let (global, ty) = binding(function, values, array)?;
-        let TypeInner::Array { size, stride, .. } = values.kernel.module.types[ty].inner else { return None };
+        let TypeInner::Array { base, size, stride } = values.kernel.module.types[ty].inner else { return None };
         let elements = match size {
             _ if one => Some(1),
             ArraySize::Constant(count) => Some(u64::from(count.get())),
             ArraySize::Dynamic => None,
             ArraySize::Pending(_) => return None,
         };
-        Some(Self { global, stride: u64::from(stride), elements, index }.first())
+        let stride = u64::from(stride);
+        let dense = values.kernel.dense.fills(values.kernel.layout, base, stride);
+        Some(Self { global, stride, dense, elements, index }.first())
     }
 
     /// A constant index reaches one element, and only the first starts where the binding does.
@@ -43,7 +47,8 @@ impl Place {
     fn whole(values: &Values<'_>, global: Handle<GlobalVariable>) -> Option<Self> {
         let ty = storage(values, global)?;
         let (size, _) = values.kernel.layout.get(ty);
-        Some(Self { global, stride: size, elements: Some(1), index: None })
+        let dense = values.kernel.dense.fills(values.kernel.layout, ty, size);
+        Some(Self { global, stride: size, dense, elements: Some(1), index: None })
     }
 }
 
