@@ -338,6 +338,38 @@ TEST(t6a_never_written_bytes_are_filled_ahead_of_the_replay)
     CHECK_EQ(get_word(stream, fresh, 255), 0);
 }
 
+TEST(t6a_padding_that_a_node_leaves_reads_as_zeros_in_and_behind_the_graph)
+{
+    set_up();
+    compute_kernel padded = make_kernel(device,
+        "@group(0) @binding(0) var<storage, read_write> O: array<vec3<u32>>;"
+        "@compute @workgroup_size(64) fn padded(@builtin(global_invocation_id) id: vec3<u32>) { O[id.x] = vec3(7u); }");
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    desc.size = BYTES;
+    desc.stream = stream;
+    compute_buffer used = NULL, out = make_buffer(device, BYTES, "out"), lost = make_buffer(device, BYTES, "lost");
+    OK(compute_buffer_create(device, &desc, &used, E));
+    fill_words(stream, used, UINT32_MAX);
+    compute_buffer_release(used);
+    OK(compute_buffer_create(device, &desc, &used, E));
+    compute_graph_builder builder = make_builder(0);
+    compute_binding binding = bind(0, used);
+    compute_launch_desc launch = launch_desc(padded, 1, 1, 1, &binding, 1);
+    OK(compute_graph_builder_add_launch(builder, &launch, NULL, 0, NULL, E));
+    add_launch(builder, "", used, out);
+    compute_graph graph = instantiate(builder);
+    /* Over memory that nothing has written, and over claimed bytes. */
+    for (int round = 0; round < 2; round++) {
+        OK(compute_stream_replay(stream, graph, E));
+        for (uint32_t i = 0; i < BYTES / 4; i++) {
+            CHECK_EQ(get_word(stream, used, i), i % 4 == 3 ? 0 : 7);
+            CHECK_EQ(get_word(stream, out, i), i % 4 == 3 ? 1 : 8);
+        }
+        fill_words(stream, used, UINT32_MAX);
+        claim_all(stream, add, lost, used);
+    }
+}
+
 TEST(t6a_claims_on_bytes_that_a_graph_may_not_write_stay)
 {
     set_up();
@@ -868,6 +900,7 @@ int main(int argc, char **argv)
     RUN(t5_a_replay_that_would_read_claimed_bytes_is_skipped_as_a_whole);
     RUN(g5_bytes_that_an_earlier_node_writes_wholly_need_not_be_trusted_before);
     RUN(t6a_never_written_bytes_are_filled_ahead_of_the_replay);
+    RUN(t6a_padding_that_a_node_leaves_reads_as_zeros_in_and_behind_the_graph);
     RUN(t6a_claims_on_bytes_that_a_graph_may_not_write_stay);
     RUN(g5_a_graph_of_another_device_is_refused_and_what_it_writes_is_claimed);
     RUN(g4_a_graph_keeps_buffers_and_kernels_whose_handles_have_ended);

@@ -485,6 +485,96 @@ TEST(t6a_a_caller_who_vouches_write_all_repairs_the_view)
     for (int i = 0; i < WORDS; i++) CHECK_EQ(get_word(stream, out, i), 7);
 }
 
+/* Each element of `O` is written, and takes 12 of its 16 bytes. */
+#define PADDED                                                        \
+    "@group(0) @binding(0) var<storage, read_write> O: array<vec3<u32>>;" \
+    "@compute @workgroup_size(64) fn padded(@builtin(global_invocation_id) id: vec3<u32>) { O[id.x] = vec3(id.x + 1u); }"
+
+/* New memory where another buffer of the stream's was, full of ones. */
+static compute_buffer used_memory(uint64_t size)
+{
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    desc.size = size;
+    desc.stream = stream;
+    compute_buffer buffer = NULL;
+    OK(compute_buffer_create(device, &desc, &buffer, E));
+    fill_words(stream, buffer, UINT32_MAX);
+    compute_buffer_release(buffer);
+    OK(compute_buffer_create(device, &desc, &buffer, E));
+    return buffer;
+}
+
+static void expect_padded(compute_buffer buffer)
+{
+    uint32_t words[WORDS];
+    OK(get(stream, buffer, 0, words, sizeof words));
+    for (uint32_t i = 0; i < WORDS; i++) CHECK_EQ(words[i], i % 4 == 3 ? 0 : i / 4 + 1);
+}
+
+TEST(t6a_padding_that_a_launch_leaves_reads_as_zeros)
+{
+    set_up();
+    compute_kernel padded = make_kernel(device, PADDED);
+    compute_buffer used = used_memory(BYTES);
+    compute_binding binding = bind(0, used);
+    OK(launch(stream, padded, 1, &binding, 1));
+    expect_padded(used);
+}
+
+TEST(t6a_a_tail_too_short_for_an_element_reads_as_zeros)
+{
+    set_up();
+    compute_kernel fours = make_kernel(device,
+        "@group(0) @binding(0) var<storage, read_write> O: array<vec4<u32>>;"
+        "@compute @workgroup_size(64) fn fours(@builtin(global_invocation_id) id: vec3<u32>) { O[id.x] = vec4(5u); }");
+    compute_buffer used = used_memory(BYTES + 12);
+    compute_binding binding = bind(0, used);
+    OK(launch(stream, fours, 1, &binding, 1));
+    for (uint32_t i = 0; i < WORDS + 3; i++) CHECK_EQ(get_word(stream, used, i), i < WORDS ? 5 : 0);
+}
+
+TEST(t4_t6a_a_launch_that_leaves_padding_repairs_a_view_and_the_padding_is_zeros)
+{
+    set_up();
+    compute_kernel padded = make_kernel(device, PADDED);
+    compute_buffer used = used_memory(BYTES);
+    /* Once over bytes that nothing has ever written, once over bytes that were trusted. */
+    for (int round = 0; round < 2; round++) {
+        compute_buffer lost = make_buffer(device, BYTES, "lost");
+        uint64_t failure = claim_all(stream, add, lost, used);
+        CHECK_EQ(claimed_by(used, 0, COMPUTE_WHOLE), failure);
+        compute_binding binding = bind(0, used);
+        OK(launch(stream, padded, 1, &binding, 1));
+        CHECK_EQ(claimed_by(used, 0, COMPUTE_WHOLE), 0);
+        expect_padded(used);
+        fill_words(stream, used, UINT32_MAX);
+        compute_buffer_release(lost);
+    }
+}
+
+TEST(t13_t6a_padding_over_a_launch_that_fails_late_is_claimed_or_zeros)
+{
+    set_up();
+    compute_kernel_desc desc = kernel_desc(
+        IO "@compute @workgroup_size(64) fn beyond(" ID ") { if I[id.x + 4096u] != 1u { O[id.x] = 1u; } }", "beyond");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel beyond = make_kernel_from(device, &desc), padded = make_kernel(device, PADDED);
+    int claimed = 0;
+    for (int round = 0; round < 50; round++) {
+        compute_buffer used = used_memory(BYTES);
+        OK(launch_io(stream, beyond, "", in, used, WORDS / 64));
+        compute_binding binding = bind(0, used);
+        OK(launch(stream, padded, 1, &binding, 1));
+        uint32_t words[WORDS];
+        compute_status status = get(stream, used, 0, words, sizeof words);
+        CHECK(status == COMPUTE_OK || status == COMPUTE_ERROR_UNWRITTEN);
+        if (status == COMPUTE_OK) expect_padded(used);
+        claimed += status != COMPUTE_OK;
+        compute_buffer_release(used);
+    }
+    printf("  %d of 50 were claimed\n", claimed);
+}
+
 TEST(t6a_an_indirect_launch_is_never_a_whole_write)
 {
     set_up();
@@ -707,6 +797,10 @@ int main(int argc, char **argv)
     RUN(t6a_a_launch_that_writes_less_leaves_zeros_in_the_never_written_rest);
     RUN(t6a_a_grid_that_is_too_small_is_not_a_whole_write);
     RUN(t6a_a_caller_who_vouches_write_all_repairs_the_view);
+    RUN(t6a_padding_that_a_launch_leaves_reads_as_zeros);
+    RUN(t6a_a_tail_too_short_for_an_element_reads_as_zeros);
+    RUN(t4_t6a_a_launch_that_leaves_padding_repairs_a_view_and_the_padding_is_zeros);
+    RUN(t13_t6a_padding_over_a_launch_that_fails_late_is_claimed_or_zeros);
     RUN(t6a_an_indirect_launch_is_never_a_whole_write);
     RUN(t7_a_kernel_that_fails_to_compile_at_its_launch_claims_the_outputs);
     RUN(t7_a_source_that_does_not_parse_fails_at_creation_with_its_place);

@@ -12,7 +12,7 @@ const SOURCES: [&str; 28] = [
     "status.rs",
     "types.rs",
     "types/buffers.rs",
-    "types/cache.rs",
+    "types/caches.rs",
     "types/kernels.rs",
     "types/natives.rs",
     "types/tensor_maps.rs",

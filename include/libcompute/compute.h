@@ -6,11 +6,16 @@
  *   failure to an error object that the caller releases.
  * - Handles are not addresses. NULL is none. A handle that is stale, of another type or garbage answers COMPUTE_ERROR_INVALID_HANDLE, always.
  *   `retain` and `release` count references, `destroy` ends a handle at once. Whatever the caller creates it also releases.
- * - Every call may be made from any thread with any handle, from callbacks too.
- * - Structs begin with their size. Initialise them with their INIT macro or their init function; zero is the default of everything.
+ * - Every call may be made from any thread with any handle, from callbacks too, with two exceptions: compute_device_unlock comes from the thread that locked,
+ *   and nothing is called while the lock of a compute_vulkan_desc is held.
+ * - Structs that begin with `struct_size` are initialised with their INIT macro; those that describe something to the library have an init function too. The
+ *   small ones of arrays and views (compute_view, compute_binding, compute_constant, compute_pool_desc, compute_native_source, compute_native_header,
+ *   compute_native_parameter) have neither: set them to zero first. An array's stride of 0 stands for their size. Zero is the default of everything but
+ *   sizes, counts and grids: a view of size 0 is empty, COMPUTE_WHOLE is "to the end".
  * - Strings are pointer and length in bytes; COMPUTE_NUL_TERMINATED as a length means what it says. UTF-8.
  * - What a call is given may be changed or freed when it returns, unless its description says that it is borrowed.
- * - After a fork that follows the opening of a device, every call in the child answers COMPUTE_ERROR_FORKED and makes no error object.
+ * - After a fork that follows the opening of a device, every call in the child that can fail answers COMPUTE_ERROR_FORKED and makes no
+ *   error object; releasing does nothing there.
  */
 
 #ifndef LIBCOMPUTE_COMPUTE_H
@@ -225,7 +230,7 @@
 /* WGSL source text. */
 #define COMPUTE_LANGUAGE_WGSL 1
 
-/* GLSL 4.50 or 4.60 for Vulkan, a compute shader. Its entry point is `main`. */
+/* GLSL for Vulkan, `#version` 430 to 460 and not `es`, a compute shader. Its entry point is `main`. */
 #define COMPUTE_LANGUAGE_GLSL 2
 
 /* A SPIR-V module, of either endianness. */
@@ -237,7 +242,7 @@
 /* L5: the caller vouches that there are none. */
 #define COMPUTE_BOUNDS_UNCHECKED 1
 
-/* L5: as checked, and the first violation becomes a failure of the launch's outputs. */
+/* L5: as checked, and the first violation becomes a failure of the launch's outputs. `COMPUTE_ERROR_UNSUPPORTED` without `COMPUTE_CAPABILITY_VALIDATE`. */
 #define COMPUTE_BOUNDS_VALIDATE 2
 
 /* Compile at creation. */
@@ -259,7 +264,8 @@
 #define COMPUTE_CONSTANT_U64 2
 
 /* The portable source gives the same bits on every device with `COMPUTE_CAPABILITY_STRICT`: nothing is contracted, and functions are those of the cpu device. What that
- * excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them. */
+ * excludes is refused with its place (`docs/kernels.md`). Native sources are passed over, as nobody can look into them.
+ * `COMPUTE_ERROR_UNSUPPORTED` without that capability. */
 #define COMPUTE_KERNEL_FLAG_STRICT (UINT64_C(1) << 0)
 
 /* `#include "path"` */
@@ -546,41 +552,12 @@ typedef struct compute_stream_s compute_stream_s;
  * -4xx the kernel, -5xx bytes that cannot be trusted, -6xx a bug of the library. */
 typedef int32_t compute_status;
 
-/* A device: owns memory and streams. Not an address; NULL is none. */
-typedef struct compute_device_s *compute_device;
-
-/* What a device's cache on disk has done. Filled by `compute_device_cache_info`. */
-typedef struct compute_cache_info {
-    /* Size of the caller's struct. */
-    uint32_t struct_size;
-    /* `COMPUTE_CACHE_...` */
-    uint32_t state;
-    /* Kernels that came from the folder. */
-    uint64_t hits;
-    /* Kernels that were not there. */
-    uint64_t misses;
-    /* Files that were there and not taken: damaged, of something else, or unreadable. */
-    uint64_t rejected;
-    /* Kernels that were put there. */
-    uint64_t stored;
-    /* Kernels that could not be put there. */
-    uint64_t failed;
-    /* Files that this device removed because there were too many bytes. */
-    uint64_t evicted;
-    /* Bytes that hits have read. */
-    uint64_t bytes_read;
-    /* Bytes that were written. */
-    uint64_t bytes_written;
-    /* Bytes that kernels may take in the folder. */
-    uint64_t max_bytes;
-    /* Why the folder is not used, NUL-terminated, cut to fit; else empty. */
-    char reason[256];
-} compute_cache_info;
-
 /* What went wrong: immutable, usable from any thread, released by the caller. */
 typedef struct compute_error_s *compute_error;
 
-/* Called for every log line at or below the level. No lock of the library is held. */
+/* Called for every log line at or below the level, and at every level but `COMPUTE_LOG_OFF` for what kernels print (`COMPUTE_LOG_PRINT`). `text` is UTF-8 of `length` bytes,
+ * **not** NUL-terminated, and lives for the call. On any thread, on several at once; no lock of the library is held, and it may call the library. It must return: no
+ * `longjmp`, no C++ exception. */
 typedef void (*compute_log_callback)(void *user, uint32_t level, const char *text, size_t length);
 
 /* How to list devices. */
@@ -859,7 +836,7 @@ typedef struct compute_kernel_desc {
     uint32_t bounds;
     /* `COMPUTE_COMPILE_...` */
     uint32_t compile;
-    /* Nanoseconds after which a launch is stopped and its outputs fail; 0: never. */
+    /* Nanoseconds after which a launch is stopped and its outputs fail; 0: never. `COMPUTE_ERROR_UNSUPPORTED` without `COMPUTE_CAPABILITY_TIME_LIMIT`. */
     uint64_t time_limit;
     /* Where the text of `#include`s comes from: `compute_include_desc`; native sources: `compute_native_desc`; else NULL. */
     const void *next;
@@ -1204,6 +1181,37 @@ typedef struct compute_device_info {
     /* `COMPUTE_FEATURE_...` */
     uint64_t features;
 } compute_device_info;
+
+/* A device: owns memory and streams. Not an address; NULL is none. */
+typedef struct compute_device_s *compute_device;
+
+/* What a device's cache on disk has done. Filled by `compute_device_cache_info`. */
+typedef struct compute_cache_info {
+    /* Size of the caller's struct. */
+    uint32_t struct_size;
+    /* `COMPUTE_CACHE_...` */
+    uint32_t state;
+    /* Kernels that came from the folder. */
+    uint64_t hits;
+    /* Kernels that were not there. */
+    uint64_t misses;
+    /* Files that were there and not taken: damaged, of something else, or unreadable. */
+    uint64_t rejected;
+    /* Kernels that were put there. */
+    uint64_t stored;
+    /* Kernels that could not be put there. */
+    uint64_t failed;
+    /* Files that this device removed because there were too many bytes. */
+    uint64_t evicted;
+    /* Bytes that hits have read. */
+    uint64_t bytes_read;
+    /* Bytes that were written. */
+    uint64_t bytes_written;
+    /* Bytes that kernels may take in the folder. */
+    uint64_t max_bytes;
+    /* Why the folder is not used, NUL-terminated, cut to fit; else empty. */
+    char reason[256];
+} compute_cache_info;
 
 /* A moment in a stream's work, or the completion of an asynchronous read. */
 typedef struct compute_event_s *compute_event;
@@ -2127,7 +2135,7 @@ typedef struct compute_table {
 /* Not possible in the present state; the message says what has to happen first. */
 #define COMPUTE_ERROR_BUSY -108
 
-/* The process was forked after the library was in use; the child must not use it. */
+/* The process was forked after a device had been opened; the child must not use the library. */
 #define COMPUTE_ERROR_FORKED -109
 
 /* More than the device or the kernel allows; the message has both numbers. */
@@ -2268,13 +2276,6 @@ typedef struct compute_table {
 extern "C" {
 #endif // __cplusplus
 
-/* What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.
- *
- * Pointers: `info` points to a struct whose `struct_size` says how large it is; `out_error` is writable, or NULL. */
-compute_status compute_device_cache_info(compute_device device,
-                                         struct compute_cache_info *info,
-                                         compute_error *out_error);
-
 /* The version of the library, "major.minor.patch". Never NULL; never freed. From any thread, and in a forked child too. */
 const char *compute_version(void);
 
@@ -2289,7 +2290,8 @@ const char *compute_status_name(compute_status status);
 
 /* Sends log lines up to `level` (`COMPUTE_LOG_...`) to `callback`, from any thread and with no lock held; NULL or `COMPUTE_LOG_OFF` ends that.
  * Lines that kernels print come at every level but `COMPUTE_LOG_OFF`; kernels made while nobody listens do not print at all.
- * For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned.
+ * For the whole library; silent by default. A line that is under way on another thread may still arrive just after this returned, and nothing tells when the last one has:
+ * let `user`, and the code of `callback`, live as long as other threads use the library.
  *
  * Pointers: `callback` may be called with `user` from any thread until another one has been set. `out_error` is writable, or NULL. */
 compute_status compute_log_set(compute_log_callback callback,
@@ -2654,7 +2656,8 @@ compute_status compute_stream_wait_event(compute_stream stream, compute_event ev
 compute_status compute_stream_flush(compute_stream stream, compute_error *out_error);
 
 /* Waits for all that was enqueued on the stream so far, then tells whether the bytes of the views can be trusted (T8), as `compute_check` does but with
- * late failures heard. Over no views it reports only a fault of the device itself. `timeout_ns` of 0 polls; `COMPUTE_TIMEOUT` when the time ran out.
+ * late failures heard. Over no views (`views` may be NULL then) it reports only a fault of the device itself. `view_stride` of 0 is `sizeof(compute_view)`. `timeout_ns` of 0
+ * polls; `COMPUTE_TIMEOUT` when the time ran out.
  *
  * Pointers: `views` is readable for `view_count` views, `view_stride` bytes apart; `out_error` is writable, or NULL. */
 compute_status compute_stream_sync(compute_stream stream,
@@ -3483,7 +3486,7 @@ compute_status compute_event_on_complete(compute_event event,
                                          compute_error *out_error);
 
 /* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
- * or a wait, which it has at once then. The caller closes it, at any time. Linux only.
+ * or a wait, which it has at once then. The caller closes it, at any time. Linux only. `COMPUTE_ERROR_OUT_OF_MEMORY` where the process has no descriptor left.
  *
  * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_fd(compute_event event,

@@ -93,7 +93,8 @@ pub(crate) fn record<'a>(
     let filled = fills.len();
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
     let write = touches.iter().filter(|touch| touch.write != Write::No);
-    // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all.
+    // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all. Padding that was trusted holds what older work
+    // left there, so that the failure of that claims it; where it was not, there is a fill.
     let whole = |touch: &Touch<'_>| touch.write == Write::Whole && touch.rows.is_none();
     writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), whole(touch))));
 

@@ -180,11 +180,10 @@ fn touches<'a>(
     touches.extend(bound.slots.iter().zip(kernel.fits()).enumerate().filter_map(|(index, (slot, fit))| {
         let Given::View(span) = slot.given else { return None };
         let (reads, writes) = fit.access();
-        let whole = || is_whole(kernel, launch, bound, index, span.size, slot.write_all);
         let write = if !writes {
             Write::No
-        } else if (exact || span.buffer.mark.glance().dirty) && whole() {
-            Write::Whole
+        } else if exact || span.buffer.mark.glance().dirty {
+            written(kernel, launch, bound, index, span.size, slot.write_all)
         } else {
             Write::Part
         };
@@ -192,28 +191,33 @@ fn touches<'a>(
     }));
 }
 
-/// T6a: proven by the analysis for this grid, or vouched for. An indirect launch is never whole, nor is one that cannot reach every element of the view.
-pub(super) fn is_whole(
+/// T6a: how much of a view that it writes a launch writes: all of it where that is proven by the analysis for this grid, or vouched for. An indirect launch is never whole,
+/// nor is one that cannot reach every element of the view.
+pub(super) fn written(
     kernel: &Kernel,
     launch: &Launch<'_>,
     bound: &Bound<'_>,
     index: usize,
     size: u64,
     write_all: bool,
-) -> bool {
-    let Grid::Direct(grid) = launch.grid else { return false };
+) -> Write {
+    let Grid::Direct(grid) = launch.grid else { return Write::Part };
     if kernel.reflection().bindings.get(index).is_none_or(|info| cuts_elements(&kernel.device, info, size)) {
-        return false;
+        return Write::Part;
     }
     if write_all || kernel.writes_all(index) {
-        return true;
+        return Write::Whole;
     }
-    let Some(store) = kernel.store(index) else { return false };
+    let Some(store) = kernel.store(index) else { return Write::Part };
     let inline = |binding: u32| match bound.slots.get(binding as usize)?.given {
         Given::Inline(bytes) => Some(bytes),
         _ => None,
     };
-    store.covers(kernel.reflection(), grid, size, launch.immediates, &inline)
+    match store.covers(kernel.reflection(), grid, size, launch.immediates, &inline) {
+        false => Write::Part,
+        true if store.is_dense(size) => Write::Whole,
+        true => Write::Padded,
+    }
 }
 
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {

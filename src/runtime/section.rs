@@ -33,8 +33,23 @@ pub(crate) enum Write {
     No,
     /// It writes some of it, or nobody knows how much.
     Part,
+    /// It writes every element of it, but not the padding in them, or not a tail that is too short for one. What is not trusted there is filled with zeros first,
+    /// claimed bytes too, so that the claims can go (T4, T6a).
+    Padded,
     /// It writes every byte (T4, T6a).
     Whole,
+}
+
+impl Write {
+    /// Whether bytes of the range may be left as they were.
+    fn leaves_bytes(self) -> bool {
+        matches!(self, Self::Part | Self::Padded)
+    }
+
+    /// Whether every byte of the range is trusted afterwards.
+    fn settles(self) -> bool {
+        matches!(self, Self::Padded | Self::Whole)
+    }
 }
 
 /// A range of a buffer that a piece of work uses.
@@ -427,16 +442,18 @@ impl<'a> Section<'a> {
         any
     }
 
-    /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a).
+    /// Never-written bytes that the work would read, or may leave unwritten in its outputs, are filled with zeros first (T1, T6a), and claimed ones of outputs whose
+    /// padding only it leaves.
     fn plan_fills(&mut self) -> std::result::Result<(), NoMemory> {
-        for touch in self.touches.iter().filter(|touch| touch.reads || touch.write == Write::Part || touch.rows.is_some()) {
+        for touch in self.touches.iter().filter(|touch| touch.reads || touch.write.leaves_bytes() || touch.rows.is_some()) {
             let Some(index) = self.place(touch.span.buffer) else { continue };
             if !self.held[index].found.dirty {
                 continue;
             }
             let map = touch.span.buffer.map.lock();
-            for gap in map.unwritten_in(touch.span.range()) {
-                if rows::wants_filled(touch, &gap) {
+            for (gap, claimed) in map.gaps_in(touch.span.range()) {
+                let wanted = if claimed { touch.write == Write::Padded } else { rows::wants_filled(touch, &gap) };
+                if wanted {
                     room(&mut self.fills)?;
                     self.fills.push((index, gap));
                 }
@@ -619,7 +636,7 @@ impl<'a> Section<'a> {
     #[cold]
     fn written(&mut self) {
         self.settle_fills();
-        for touch in self.touches.iter().filter(|touch| touch.write == Write::Whole) {
+        for touch in self.touches.iter().filter(|touch| touch.write.settles()) {
             let Some(index) = self.place(touch.span.buffer) else { continue };
             if self.held[index].found.dirty {
                 self.held[index].changed = true;

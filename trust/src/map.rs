@@ -350,6 +350,13 @@ impl Map {
         spans.map(move |span| span.start.max(range.start)..span.end.min(range.end))
     }
 
+    /// The parts of a range, sorted, that are not trusted, and of each whether it is claimed; else it was never written.
+    pub fn gaps_in(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, bool)> + '_ {
+        let range = self.clip(range);
+        let spans = self.within(range.clone()).iter();
+        spans.map(move |span| (span.start.max(range.start)..span.end.min(range.end), span.state != State::Unwritten))
+    }
+
     fn parts(&self, range: Range<u64>, state: State) -> impl Iterator<Item = Range<u64>> + '_ {
         let range = self.clip(range);
         let spans = self.within(range.clone()).iter().filter(move |span| span.state == state);

@@ -37,12 +37,23 @@ struct View {
     range: Range<u64>,
 }
 
+/// What is known of how much of a view a launch writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reach {
+    /// Nothing.
+    Part,
+    /// Whatever it leaves is padding: what is not trusted is filled first, and the view is trusted afterwards.
+    Padded,
+    /// Every byte.
+    Whole,
+}
+
 #[derive(Clone, Debug)]
 struct Launch {
     queue: u64,
     reads: Vec<View>,
-    /// The last two: known to write every byte; which bytes it does write otherwise.
-    writes: Vec<(View, bool, u8)>,
+    /// The last: which bytes it does write, where that is not all.
+    writes: Vec<(View, Reach, u8)>,
     outcome: Outcome,
 }
 
@@ -253,11 +264,12 @@ impl World {
         self.map(touch.buffer.id).filled(touch.range.clone());
     }
 
-    /// What an operation fills with zeros as a part of itself; `good`: it does so.
-    fn fill_with(&mut self, touch: &Touch, good: bool) -> Vec<Touch> {
-        let ranges: Vec<_> = self.map(touch.buffer.id).unwritten_in(touch.range.clone()).collect();
+    /// What an operation fills with zeros as a part of itself, claimed bytes too if only padding is left; `good`: it does so.
+    fn fill_with(&mut self, touch: &Touch, padded: bool, good: bool) -> Vec<Touch> {
+        let gaps = self.map(touch.buffer.id).gaps_in(touch.range.clone());
+        let ranges: Vec<_> = gaps.filter(|(_, claimed)| padded || !claimed).map(|(range, _)| range).collect();
         for place in ranges.iter().flat_map(|range| places(touch.buffer.id, range)) {
-            assert_eq!(self.model[&place], Byte::Never, "a fill never destroys what was written");
+            assert!(padded || self.model[&place] == Byte::Never, "a fill never destroys what was written");
             self.model.insert(place, Byte::Trusted);
             self.good.insert(place, good);
         }
@@ -289,7 +301,7 @@ impl World {
 
     fn launch(&mut self, launch: &Launch) {
         let reads: Vec<Touch> = launch.reads.iter().map(|view| self.touch(view, false)).collect();
-        let writes: Vec<Touch> = launch.writes.iter().map(|(view, whole, _)| self.touch(view, *whole)).collect();
+        let writes: Vec<Touch> = launch.writes.iter().map(|(view, reach, _)| self.touch(view, *reach == Reach::Whole)).collect();
         let overlaps =
             |a: &Touch, b: &Touch| a.buffer.id == b.buffer.id && a.range.start < b.range.end && b.range.start < a.range.end;
         let twice = writes.iter().enumerate().any(|(i, w)| writes[..i].iter().chain(&reads).any(|other| overlaps(w, other)));
@@ -308,25 +320,28 @@ impl World {
             return self.claim_now(&writes, &failure);
         }
         let fails = matches!(launch.outcome, Outcome::Accepted { can_fail: true, fails: true });
-        let needed: Vec<&Touch> = reads.iter().chain(writes.iter().filter(|touch| !touch.whole)).collect();
-        if matches!(launch.outcome, Outcome::Accepted { can_fail: true, .. }) {
-            let filled: Vec<Touch> = needed.iter().flat_map(|touch| self.fill_with(touch, !fails)).collect();
+        let padded = |index: usize| launch.writes.get(index).is_some_and(|(_, reach, _)| *reach == Reach::Padded);
+        let left = writes.iter().enumerate().filter(|(_, touch)| !touch.whole).map(|(index, touch)| (touch, padded(index)));
+        let needed: Vec<(&Touch, bool)> = reads.iter().map(|touch| (touch, false)).chain(left).collect();
+        let can_fail = matches!(launch.outcome, Outcome::Accepted { can_fail: true, .. });
+        if can_fail || needed.iter().any(|(_, padded)| *padded) {
+            let filled: Vec<Touch> = needed.iter().flat_map(|(touch, padded)| self.fill_with(touch, *padded, !fails)).collect();
             self.enqueue_filled(launch.queue, &filled, &reads, &writes, launch.outcome, None);
         } else {
-            needed.iter().for_each(|touch| self.fill_unwritten(launch.queue, touch));
+            needed.iter().for_each(|(touch, _)| self.fill_unwritten(launch.queue, touch));
             self.enqueue(launch.queue, &reads, &writes, launch.outcome, None);
         }
         let proper = !fails && reads.iter().flat_map(|t| places(t.buffer.id, &t.range)).all(|place| self.good[&place]);
-        for (touch, (_, whole, mask)) in writes.iter().zip(&launch.writes) {
+        for (touch, (_, reach, mask)) in writes.iter().zip(&launch.writes) {
             for place in places(touch.buffer.id, &touch.range) {
-                if (*whole && !fails) || mask >> (place.1 % 8) & 1 == 1 {
+                if (*reach == Reach::Whole && !fails) || mask >> (place.1 % 8) & 1 == 1 {
                     self.good.insert(place, proper);
                 }
-                if *whole {
+                if *reach != Reach::Part {
                     self.model.insert(place, Byte::Trusted);
                 }
             }
-            if *whole {
+            if *reach != Reach::Part {
                 self.map(touch.buffer.id).written(touch.range.clone());
             }
         }
@@ -536,7 +551,8 @@ fn a_launch() -> impl Strategy<Value = Launch> {
         8 => (any::<bool>(), prop::bool::weighted(0.3)).prop_map(|(can_fail, fails)| Outcome::Accepted { can_fail, fails }),
     ];
     let reads = prop::collection::vec(a_view(), 0..3);
-    let writes = prop::collection::vec((a_view(), any::<bool>(), any::<u8>()), 1..3);
+    let reach = prop_oneof![Just(Reach::Part), Just(Reach::Padded), Just(Reach::Whole)];
+    let writes = prop::collection::vec((a_view(), reach, any::<u8>()), 1..3);
     (0..QUEUES, reads, writes, outcome).prop_map(|(queue, reads, writes, outcome)| Launch { queue, reads, writes, outcome })
 }
 

@@ -61,7 +61,10 @@ struct Of {
     pieces: Vec<Piece>,
     /// Read before a node wrote them wholly.
     outside: Ranges,
+    /// Written wholly by a node, but for padding perhaps.
     whole: Ranges,
+    /// Of that, where a node leaves padding.
+    padded: Ranges,
     part: Ranges,
     all: Ranges,
 }
@@ -142,6 +145,10 @@ impl Tracker {
             let range = touched.span.range();
             match touched.write {
                 Write::Whole => of.whole.add(&range),
+                Write::Padded => {
+                    of.whole.add(&range);
+                    of.padded.add(&range);
+                }
                 Write::Part | Write::No => of.part.add(&range),
             }
             of.use_pieces(node, &range, true, &mut after)?;
@@ -179,12 +186,15 @@ impl Tracker {
         Ok(effects)
     }
 
-    /// What the graph writes: what only a part of is written, perhaps, and what is written wholly. Needs no memory, as it is to be claimed.
+    /// What the graph writes: what only a part of is written, perhaps, what is written but for padding, and what is written wholly. Needs no memory, as it is to be claimed.
     pub(crate) fn writes(&self) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>, Write)> {
         self.buffers.iter().flat_map(|of| {
             let part = of.part.iter().flat_map(|range| of.whole.missing(&range));
-            let whole = of.whole.iter().map(|range| (&of.buffer, range, Write::Whole));
-            part.map(|range| (&of.buffer, range, Write::Part)).chain(whole)
+            let part = part.map(|range| (range, Write::Part));
+            // What a node reads of padding was there before the graph, so that it counts also where another node writes all.
+            let padded = of.padded.iter().map(|range| (range, Write::Padded));
+            let whole = of.whole.iter().flat_map(|range| of.padded.missing(&range)).map(|range| (range, Write::Whole));
+            part.chain(padded).chain(whole).map(|(range, write)| (&of.buffer, range, write))
         })
     }
 
@@ -201,8 +211,8 @@ impl Tracker {
 
 impl Of {
     fn new(buffer: &Arc<Buffer>) -> Self {
-        let (outside, whole, part, all) = (Ranges::default(), Ranges::default(), Ranges::default(), Ranges::default());
-        Self { buffer: Arc::clone(buffer), pieces: Vec::new(), outside, whole, part, all }
+        let [outside, whole, padded, part, all] = [(); 5].map(|()| Ranges::default());
+        Self { buffer: Arc::clone(buffer), pieces: Vec::new(), outside, whole, padded, part, all }
     }
 
     /// Has `node` read or write a range, and collects those that it follows.

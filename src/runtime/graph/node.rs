@@ -13,7 +13,7 @@ use super::super::device::Device;
 use super::super::error::{Checked, refusal};
 use super::super::import;
 use super::super::kernel::Kernel;
-use super::super::launch::{Grid, Launch, is_nothing, is_whole};
+use super::super::launch::{Grid, Launch, is_nothing, written};
 use super::super::place::{Place, Span};
 use super::super::rows::EXACT;
 use super::super::section::Write;
@@ -445,8 +445,7 @@ fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touc
                 let (reads, writes) = fit.access();
                 let write = match writes {
                     false => Write::No,
-                    true if is_whole(kernel, launch, &bound, index, span.size, slot.write_all) => Write::Whole,
-                    true => Write::Part,
+                    true => written(kernel, launch, &bound, index, span.size, slot.write_all),
                 };
                 touches.push(Touched { span, reads, write });
                 let view = span.view();

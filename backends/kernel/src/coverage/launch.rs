@@ -39,6 +39,11 @@ impl LinearStore {
         self.decide(&given, view_size).unwrap_or(false)
     }
 
+    /// Whether the store leaves no byte of a view of that size as it was, if it covers the view: there is no padding in its elements, and no tail that is too short for one.
+    pub fn is_dense(&self, view_size: u64) -> bool {
+        self.dense && view_size.checked_rem(self.stride) == Some(0)
+    }
+
     fn decide(&self, given: &Given<'_>, view_size: u64) -> Option<bool> {
         if self.offset != 0 || self.stride == 0 || given.threads.iter().any(|&n| n == 0 || n > given.limit) {
             return None;
