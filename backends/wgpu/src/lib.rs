@@ -1,6 +1,6 @@
 //! The wgpu device: any GPU that Vulkan, Metal, Direct3D 12 or OpenGL reaches.
 //!
-//! From the outside in: [`WgpuDriver`] finds adapters and opens a `device` (`memory`: blocks; `kernel`: pipelines). wgpu has one queue, so a device has
+//! From the outside in: [`WgpuDriver`] finds adapters and opens a `device` (`memory`: blocks; `kernel`: pipelines; `artifact`: what is kept of one). wgpu has one queue, so a device has
 //! one `queue`. What is enqueued is collected in a `batch`, as `commands`; `sending` submits it when it is large, old or waited for, and its `flight` ends when
 //! wgpu says so, seen by a thread of the queue or by whoever waits. Bytes pass through the chunks of `staging`. `moves` has the kernels of our own
 //! that do what wgpu's copies cannot: any byte, and within one buffer.
@@ -13,6 +13,7 @@
 //! Locks, in the order in which they may be taken: a queue's recorder, the turn to send, its flight list, any other. wgpu's own errors are caught in scopes (`errors`) and never
 //! panic.
 
+mod artifact;
 mod batch;
 mod commands;
 mod device;

@@ -388,3 +388,54 @@ fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
         assert!(device.fault().is_some_and(|cause| cause.message.contains("on purpose")), "{:?}", device.fault());
     });
 }
+
+fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
+    let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
+    let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
+    let source = CompileSource::Portable(&entry);
+    let request =
+        CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "t" };
+    then(&request)
+}
+
+/// Devices that keep pipelines, of adapters that can.
+fn keepers(test: impl Fn(&WgpuDevice)) {
+    for index in 0..WgpuDriver.probe().devices.len() {
+        let options = OpenOptions { artifacts: true, ..OpenOptions::default() };
+        let device = driver::open_device(u32::try_from(index).unwrap(), &options, true).unwrap();
+        if device.artifact_identity().is_some() {
+            test(&device);
+        }
+    }
+}
+
+#[test]
+fn l7_a_pipeline_is_kept_if_the_driver_keeps_any_of_it_and_taken_back_by_that_driver() {
+    keepers(|device| {
+        with_request("@compute @workgroup_size(1) fn main() {}", |request| {
+            let kept = device.artifact(device.compile(request).unwrap());
+            let software = device.properties().kind == compute_hal::DeviceKind::Cpu;
+            // Mesa's software driver of 22.3 keeps headers only, of which nobody would have anything.
+            assert!(kept.is_some() || software, "{:?}", device.properties());
+            if let Some(kept) = kept {
+                assert!(device.restore(request, &kept).is_ok());
+            }
+        });
+    });
+}
+
+#[test]
+fn l7_a_pipeline_that_the_driver_takes_nothing_of_is_not_restored() {
+    keepers(|device| {
+        with_request("@compute @workgroup_size(1) fn main() {}", |request| {
+            let kept = device.artifact(device.compile(request).unwrap());
+            let mut foreign = kept.unwrap_or_else(|| device.shared_for_test().empty_cache_for_test());
+            // Behind wgpu's header of 64 bytes lies Vulkan's, whose last 16 are the driver's own: of another build of it they differ.
+            foreign[64 + 16..64 + 32].iter_mut().for_each(|byte| *byte ^= 0xff);
+            let restored = device.restore(request, &foreign);
+            assert!(matches!(restored, Err(DeviceError::Unsupported(_))), "{restored:?}");
+            foreign.push(0);
+            assert!(device.restore(request, &foreign).is_err(), "data of a wrong length were taken");
+        });
+    });
+}
