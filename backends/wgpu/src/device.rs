@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     host_memory: Option<SharedMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
+    /// See [`turns`](crate::turns).
+    nvidia: bool,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
@@ -109,7 +111,7 @@ impl Shared {
 
     fn compile(&self, request: &CompileRequest<'_>, sliced: bool, artifact: Artifact<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        let compiler = Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, artifact };
+        let compiler = Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, beside: self.nvidia, artifact };
         Kernel::compile(&compiler, self.next_id(), request)
     }
 }
@@ -155,6 +157,7 @@ impl WgpuDevice {
             slice_groups,
             host_memory,
             looks: capabilities.timestamps,
+            nvidia: properties.vendor == "NVIDIA",
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),

@@ -14,8 +14,12 @@ use parking_lot::Mutex;
 
 use crate::artifact::{Artifact, Cache};
 use crate::errors::{chain, scoped, survive};
-use crate::passthrough;
 use crate::slices::see_the_whole;
+use crate::{passthrough, turns};
+
+/// What checks a kernel and writes it anew recurses as deep as its source nests, and how much stack a driver's compiler takes nobody tells. Address space only: pages that are not
+/// touched cost nothing.
+const STACK: usize = 128 << 20;
 
 /// A record comes to the host in one piece; lines beyond are counted as lost.
 const MOST_PRINT_ROOM: u32 = 8 << 20;
@@ -62,11 +66,17 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dynamic_uniforms: u32,
     /// Whether launches may be sliced.
     pub(crate) sliced: bool,
+    /// Whether its driver must not make a pipeline while it makes a device.
+    pub(crate) beside: bool,
     pub(crate) artifact: Artifact<'a>,
 }
 
 impl Kernel {
     pub(crate) fn compile(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
+        on_large_stack(|| Self::compile_here(compiler, id, request))
+    }
+
+    fn compile_here(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
         let entry = match request.source {
             CompileSource::Portable(entry) => entry,
             CompileSource::Native { source, interface } => {
@@ -122,6 +132,17 @@ impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         KernelFacts { registers: None, max_invocations: None, workgroup_memory: self.workgroup_memory, code_size: 0 }
     }
+}
+
+/// Runs `work` on a thread of its own, so that the caller's stack does not matter.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, DeviceError> + Send) -> Result<T, DeviceError> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("compute-compile".into()).stack_size(STACK);
+        let thread = builder
+            .spawn_scoped(scope, work)
+            .map_err(|error| DeviceError::Internal(format!("no thread to compile on: {error}")))?;
+        thread.join().unwrap_or_else(|_| Err(refused("the kernel's translation panicked; this is a bug".into(), false)))
+    })
 }
 
 pub(crate) fn refused(log: String, refusal: bool) -> DeviceError {
@@ -243,6 +264,7 @@ pub(crate) fn build(
         return Err(DeviceError::Unsupported("a pipeline of an earlier time that the driver takes nothing of"));
     }
     let cache = cache.as_ref();
+    let _turn = compiler.beside.then(turns::beside_others);
     let made = guarded(device, || build_in_scope(device, Some(label), shader, name, places, cache))?;
     let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(Cache::data);
     Ok(Built { artifact, ..made })

@@ -6,7 +6,8 @@
 //! that do what wgpu's copies cannot: any byte, and within one buffer.
 //!
 //! `launches` turns what the runtime asks for into commands, in `slices` where the device was opened for that; `stamps` has the times of events. `host` opens a device on the
-//! host program's Vulkan device, `gpu` keeps its queue from being used by two at once, and `vulkan` asks Vulkan what wgpu does not tell.
+//! host program's Vulkan device, `gpu` keeps its queue from being used by two at once, `turns` drivers from being
+//! opened by two, and `vulkan` asks Vulkan what wgpu does not tell.
 //!
 //! What wgpu tracks per buffer decides much here; the rule is in `docs/device-interface.md`, "Pages on wgpu".
 //!
@@ -37,6 +38,7 @@ mod staging;
 mod stamps;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod vulkan;
 
 pub use driver::{StagingWgpuDriver, WgpuDriver};

@@ -15,7 +15,7 @@ use crate::device::WgpuDevice;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
 use crate::staging::TARDY;
-use crate::{WgpuDriver, driver};
+use crate::{WgpuDriver, driver, turns};
 
 fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
     for index in 0..WgpuDriver.probe().devices.len() {
@@ -389,6 +389,15 @@ fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
     });
 }
 
+/// Nested as deep as the front end takes it.
+fn deepest() -> String {
+    let nested = format!("{}x = 1u{};{}", "if x == 1u { loop {".repeat(45), " + x".repeat(1000), "break; } }".repeat(45));
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main() {{ var x = o[1]; {nested} o[0] = x; }}"
+    )
+}
+
 fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
     let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
     let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
@@ -396,6 +405,19 @@ fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) ->
     let request =
         CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "t" };
     then(&request)
+}
+
+#[test]
+fn the_deepest_kernel_is_compiled_for_a_thread_with_a_small_stack() {
+    queues(|device, _| {
+        with_request(&deepest(), |request| {
+            std::thread::scope(|scope| {
+                let small = std::thread::Builder::new().stack_size(64 << 10);
+                let compiled = small.spawn_scoped(scope, || device.compile(request).map(drop)).unwrap().join().unwrap();
+                assert!(compiled.is_ok(), "{compiled:?}");
+            });
+        });
+    });
 }
 
 /// Devices that keep pipelines, of adapters that can.
@@ -438,4 +460,49 @@ fn l7_a_pipeline_that_the_driver_takes_nothing_of_is_not_restored() {
             assert!(device.restore(request, &foreign).is_err(), "data of a wrong length were taken");
         });
     });
+}
+
+#[test]
+fn devices_are_opened_and_closed_by_several_threads_while_others_compile() {
+    let opened = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                queues(|device, _| {
+                    with_request("@compute @workgroup_size(1) fn main() {}", |request| assert!(device.compile(request).is_ok()));
+                    opened.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+        }
+    });
+    assert_eq!(opened.into_inner(), 4 * WgpuDriver.probe().devices.len());
+}
+
+#[test]
+fn devices_are_opened_and_closed_one_at_a_time() {
+    if WgpuDriver.probe().devices.is_empty() {
+        return;
+    }
+    let open = || driver::open_device(0, &OpenOptions::default(), true).unwrap();
+    let device = open();
+    let tries: [Box<dyn FnOnce() + Send>; 3] = [
+        Box::new(|| drop(WgpuDriver.probe())),
+        Box::new(move || drop(open())),
+        // Alone, with no queue's thread that would do it.
+        Box::new(move || drop(device)),
+    ];
+    for tried in tries {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let turn = turns::alone();
+            scope.spawn(|| {
+                tried();
+                done.store(true, Ordering::Release);
+            });
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!done.load(Ordering::Acquire), "out of turn");
+            drop(turn);
+        });
+        assert!(done.into_inner());
+    }
 }
