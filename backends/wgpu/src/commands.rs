@@ -7,6 +7,7 @@ use std::sync::Arc;
 use compute_hal::Position;
 
 use crate::kernel::Kernel;
+use crate::staging::Uniform;
 
 /// How many workgroups.
 #[derive(Clone)]
@@ -114,14 +115,28 @@ impl Commands {
         })
     }
 
-    /// Some of the commands as wgpu takes them. Behind them the host sees what is in the buffers of `shown`. To be called in a scope.
-    pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>, shown: &[wgpu::Buffer]) -> wgpu::CommandBuffer {
+    /// Some of the commands as wgpu takes them, with what belongs around them. To be called in a scope.
+    ///
+    /// All of it is one command buffer of wgpu's. Each has a pool of the driver's, and in front of it there one more for barriers.
+    pub(crate) fn encode(&self, device: &wgpu::Device, which: Range<usize>, around: Around<'_>) -> wgpu::CommandBuffer {
         let encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("batch") });
         let mut encoding = Encoding { pass: None, pipeline: None, group: None, encoder };
+        for chunk in around.uniforms {
+            encoding.encoder.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
+        }
         encoding.add(self, which);
-        encoding.show(shown);
+        encoding.show(around.shown);
         encoding.finish()
     }
+}
+
+/// What goes with commands.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Around<'a> {
+    /// Uniform bytes that they read: copied to their places in front of them.
+    pub(crate) uniforms: &'a [Uniform],
+    /// Buffers in which the host sees behind them what they did.
+    pub(crate) shown: &'a [wgpu::Buffer],
 }
 
 /// Commands as they become wgpu's. Launches that follow each other share a pass.

@@ -9,11 +9,12 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
+use crate::artifact::Artifact;
 use crate::exit;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
 use crate::groups::Groups;
-use crate::kernel::{Artifact, Compiler, Kernel};
+use crate::kernel::{Compiler, Kernel};
 use crate::memory::{Ids, Memory};
 use crate::moves::{Own, OwnKernels};
 use crate::passthrough;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     host_memory: Option<SharedMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
+    /// See [`turns`](crate::turns).
+    nvidia: bool,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
@@ -108,7 +111,18 @@ impl Shared {
 
     fn compile(&self, request: &CompileRequest<'_>, sliced: bool, artifact: Artifact<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
-        Kernel::compile(&Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, artifact }, self.next_id(), request)
+        let compiler = Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, beside: self.nvidia, artifact };
+        Kernel::compile(&compiler, self.next_id(), request)
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// The data of a pipeline cache with nothing in it.
+    pub(crate) fn empty_cache_for_test(&self) -> Vec<u8> {
+        crate::artifact::Cache::open(self.gpu.device(), Artifact::Wanted)
+            .and_then(|cache| cache.native.get_data())
+            .unwrap_or_default()
     }
 }
 
@@ -143,6 +157,7 @@ impl WgpuDevice {
             slice_groups,
             host_memory,
             looks: capabilities.timestamps,
+            nvidia: properties.vendor == "NVIDIA",
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
 use crate::gpu::Gpu;
-use crate::{host, vulkan};
+use crate::{host, turns, vulkan};
 
 /// The driver. It loads graphics libraries when it is asked for devices, and not before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,6 +58,7 @@ impl Driver for WgpuDriver {
     }
 
     fn probe(&self) -> Probe {
+        let _turn = turns::alone();
         let (adapters, tried) = adapters();
         Probe { devices: adapters.iter().map(|(adapter, _)| properties(adapter)).collect(), tried }
     }
@@ -67,7 +68,7 @@ impl Driver for WgpuDriver {
     }
 
     fn open_if_listed(&self, index: u32, options: &OpenOptions) -> Result<Result<Arc<dyn Device>, DeviceError>, usize> {
-        let opened = open_adapter(adapters().0, index, options, true)?;
+        let opened = open_listed(index, options, true)?;
         Ok(opened.map(|device| Arc::new(device) as Arc<dyn Device>))
     }
 }
@@ -92,23 +93,29 @@ pub(crate) fn open_device(index: u32, options: &OpenOptions, shares: bool) -> Re
         return survive(|| open_on_host(vulkan, options, shares))
             .map_err(|panic| driver_error("open", format!("wgpu panicked: {panic}")))?;
     }
-    open_adapter(adapters().0, index, options, shares)
+    open_listed(index, options, shares)
         .unwrap_or_else(|count| Err(DeviceError::Internal(format!("wgpu device {index} of {count}"))))
 }
 
-/// Opens one of these adapters; `Err`: how many there are, which is not enough.
-fn open_adapter(
-    mut adapters: Vec<Found>,
-    index: u32,
-    options: &OpenOptions,
-    shares: bool,
-) -> Result<Result<WgpuDevice, DeviceError>, usize> {
+/// Opens one of the adapters; `Err`: how many there are, which is not enough.
+fn open_listed(index: u32, options: &OpenOptions, shares: bool) -> Result<Result<WgpuDevice, DeviceError>, usize> {
+    // Given back when the adapters are gone: with the last one of an instance that goes, too.
+    let turn = turns::alone();
+    let mut adapters = adapters().0;
     if index as usize >= adapters.len() {
         return Err(adapters.len());
     }
     let (adapter, instance) = adapters.swap_remove(index as usize);
-    let opened = survive(|| open(&adapter, instance, options, shares));
-    Ok(opened.unwrap_or_else(|panic| Err(driver_error("request_device", format!("wgpu panicked: {panic}")))))
+    drop(adapters);
+    let panicked = |panic| driver_error("request_device", format!("wgpu panicked: {panic}"));
+    let opened = survive(|| open(&adapter, instance, options)).unwrap_or_else(|panic| Err(panicked(panic)));
+    let (opened, features) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Ok(Err(error)),
+    };
+    // A device that goes here, as something panics, takes its turn by itself. The adapter's instance is kept.
+    drop(turn);
+    Ok(survive(|| whole(&adapter, Gpu::new(opened, None), features, options, shares)).map_err(panicked))
 }
 
 pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
@@ -196,17 +203,17 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
     }
 }
 
+/// A device of an adapter, and what of that it has.
 fn open(
     adapter: &wgpu::Adapter,
     instance: wgpu::Instance,
     options: &OpenOptions,
-    shares: bool,
-) -> Result<WgpuDevice, DeviceError> {
+) -> Result<((wgpu::Device, wgpu::Queue), wgpu::Features), DeviceError> {
     let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
     keep(adapter.get_info().backend.into(), instance);
-    Ok(whole(adapter, Gpu::new(opened, None), features, options, shares))
+    Ok((opened, features))
 }
 
 /// A device on the host's own.

@@ -10,6 +10,7 @@ use compute_hal::{DeviceError, FaultCause, LateCause, LateFailure, Position, Pri
 use parking_lot::{Condvar, Mutex};
 
 use crate::batch::{Batch, Landing, Told, own_id};
+use crate::commands::Around;
 use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
 use crate::sending::AGE;
@@ -120,7 +121,7 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
     shared.submitted.fetch_add(1, Ordering::Relaxed);
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
-        let sent = encode_whole(shared, &batch).and_then(|commands| send(shared, commands.into_iter().flatten()));
+        let sent = encode_whole(shared, &batch).and_then(|commands| send(shared, commands));
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
@@ -145,49 +146,38 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
     }
 }
 
-/// The copies of uniform bytes that a batch's commands read.
-fn encode_uniforms(device: &wgpu::Device, batch: &Batch) -> Option<wgpu::CommandBuffer> {
-    batch.uniforms.first()?;
-    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("uniforms") });
-    for chunk in &batch.uniforms {
-        encoder.copy_buffer_to_buffer(&chunk.staging, 0, &chunk.buffer, 0, chunk.used());
-    }
-    Some(encoder.finish())
-}
-
-fn send(shared: &Shared, commands: impl IntoIterator<Item = wgpu::CommandBuffer>) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
-    scoped(shared.gpu.device(), || shared.gpu.queue().submit(commands))
+fn send(shared: &Shared, commands: wgpu::CommandBuffer) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
+    scoped(shared.gpu.device(), || shared.gpu.queue().submit([commands]))
 }
 
 /// Closes the memory that a batch reads from, and makes all of its commands. One scope does for what is tried again in parts.
-fn encode_whole(shared: &Shared, batch: &Batch) -> Result<[Option<wgpu::CommandBuffer>; 2], wgpu::Error> {
+fn encode_whole(shared: &Shared, batch: &Batch) -> Result<wgpu::CommandBuffer, wgpu::Error> {
     let device = shared.gpu.device();
     scoped(device, || {
         batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
         batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
-        [encode_uniforms(device, batch), Some(batch.commands.encode(device, 0..batch.commands.len(), &batch.shown))]
+        let around = Around { uniforms: &batch.uniforms, shown: &batch.shown };
+        batch.commands.encode(device, 0..batch.commands.len(), around)
     })
 }
 
 /// Each position of a batch by itself, so that one that is refused does not take its neighbours along. Nothing of it has run.
 fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::SubmissionIndex, Vec<Refused>) {
     let device = shared.gpu.device();
-    let uniforms = scoped(device, || encode_uniforms(device, batch)).and_then(|uniforms| send(shared, uniforms));
+    let try_send = |which, around| {
+        scoped(device, || batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands))
+    };
     let mut refused = Vec::new();
-    match &uniforms {
+    match try_send(0..0, Around { uniforms: &batch.uniforms, shown: &[] }) {
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
         Ok(_) => {
-            for (position, commands) in batch.commands.positions() {
-                let encoded = scoped(device, || batch.commands.encode(device, commands, &[]));
-                let sent = encoded.and_then(|commands| send(shared, [commands]));
-                refused.extend(sent.err().map(|error| Refused::new(position, &error)));
+            for (position, which) in batch.commands.positions() {
+                refused.extend(try_send(which, Around::default()).err().map(|error| Refused::new(position, &error)));
             }
         }
     }
     // The host is shown by a submission of its own, so that no position is refused for another's buffer.
-    let shown =
-        scoped(device, || batch.commands.encode(device, 0..0, &batch.shown)).and_then(|commands| send(shared, [commands]));
-    if let Err(error) = shown {
+    if let Err(error) = try_send(0..0, Around { uniforms: &[], shown: &batch.shown }) {
         refused = batch.positions.iter().map(|position| Refused::new(*position, &error)).collect();
     }
     // An empty submission tells when all before it is over.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use compute_hal::VulkanHost;
 
 use crate::errors::survive;
+use crate::turns;
 
 pub(crate) struct Gpu {
     device: ManuallyDrop<wgpu::Device>,
@@ -50,8 +51,11 @@ impl Drop for Gpu {
         // A panic of one must not keep the other, which has what tells the host that all is over.
         // SAFETY: the queue is not used after this. wgpu waits for it when it goes.
         let _ = survive(|| unsafe { ManuallyDrop::drop(&mut self.queue) });
+        // What is the host's is destroyed by him.
+        let alone = self.host.is_none().then(turns::alone);
         // SAFETY: nor is the device.
         let _ = survive(|| unsafe { ManuallyDrop::drop(&mut self.device) });
+        drop(alone);
         drop(turn);
     }
 }

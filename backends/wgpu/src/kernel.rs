@@ -12,9 +12,14 @@ use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
 use parking_lot::Mutex;
 
+use crate::artifact::{Artifact, Cache};
 use crate::errors::{chain, scoped, survive};
-use crate::passthrough;
 use crate::slices::see_the_whole;
+use crate::{passthrough, turns};
+
+/// What checks a kernel and writes it anew recurses as deep as its source nests, and how much stack a driver's compiler takes nobody tells. Address space only: pages that are not
+/// touched cost nothing.
+const STACK: usize = 128 << 20;
 
 /// A record comes to the host in one piece; lines beyond are counted as lost.
 const MOST_PRINT_ROOM: u32 = 8 << 20;
@@ -54,16 +59,6 @@ pub(crate) struct Kernel {
     pub(crate) artifact: Mutex<Option<Vec<u8>>>,
 }
 
-/// What a pipeline is to have to do with what the driver makes of it.
-#[derive(Clone, Copy)]
-pub(crate) enum Artifact<'a> {
-    Unwanted,
-    /// It will be asked for.
-    Wanted,
-    /// Is there from an earlier time.
-    Given(&'a [u8]),
-}
-
 /// What compiling needs to know of a device.
 pub(crate) struct Compiler<'a> {
     pub(crate) device: &'a wgpu::Device,
@@ -71,11 +66,17 @@ pub(crate) struct Compiler<'a> {
     pub(crate) dynamic_uniforms: u32,
     /// Whether launches may be sliced.
     pub(crate) sliced: bool,
+    /// Whether its driver must not make a pipeline while it makes a device.
+    pub(crate) beside: bool,
     pub(crate) artifact: Artifact<'a>,
 }
 
 impl Kernel {
     pub(crate) fn compile(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
+        on_large_stack(|| Self::compile_here(compiler, id, request))
+    }
+
+    fn compile_here(compiler: &Compiler<'_>, id: u64, request: &CompileRequest<'_>) -> Result<Self, DeviceError> {
         let entry = match request.source {
             CompileSource::Portable(entry) => entry,
             CompileSource::Native { source, interface } => {
@@ -131,6 +132,17 @@ impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         KernelFacts { registers: None, max_invocations: None, workgroup_memory: self.workgroup_memory, code_size: 0 }
     }
+}
+
+/// Runs `work` on a thread of its own, so that the caller's stack does not matter.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, DeviceError> + Send) -> Result<T, DeviceError> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("compute-compile".into()).stack_size(STACK);
+        let thread = builder
+            .spawn_scoped(scope, work)
+            .map_err(|error| DeviceError::Internal(format!("no thread to compile on: {error}")))?;
+        thread.join().unwrap_or_else(|_| Err(refused("the kernel's translation panicked; this is a bug".into(), false)))
+    })
 }
 
 pub(crate) fn refused(log: String, refusal: bool) -> DeviceError {
@@ -246,7 +258,21 @@ pub(crate) fn build(
     name: &str,
     places: &Places<'_>,
 ) -> Result<Built, DeviceError> {
-    let made = survive(|| build_unguarded(compiler, Some(label), shader, name, places));
+    let device = compiler.device;
+    let cache = guarded(device, || Cache::open(device, compiler.artifact))?;
+    if matches!(compiler.artifact, Artifact::Given(_)) && cache.as_ref().is_none_or(|cache| cache.data().is_none()) {
+        return Err(DeviceError::Unsupported("a pipeline of an earlier time that the driver takes nothing of"));
+    }
+    let cache = cache.as_ref();
+    let _turn = compiler.beside.then(turns::beside_others);
+    let made = guarded(device, || build_in_scope(device, Some(label), shader, name, places, cache))?;
+    let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(Cache::data);
+    Ok(Built { artifact, ..made })
+}
+
+/// Runs `work`, and tells what it did wrong as what became of compiling.
+fn guarded<T>(device: &wgpu::Device, work: impl FnOnce() -> T) -> Result<T, DeviceError> {
+    let made = survive(|| scoped(device, work));
     let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
     made.map_err(|error| match error {
         wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },
@@ -254,65 +280,44 @@ pub(crate) fn build(
     })
 }
 
-fn build_unguarded(
-    compiler: &Compiler<'_>,
+fn build_in_scope(
+    device: &wgpu::Device,
     label: Option<&str>,
     shader: impl FnOnce(&wgpu::Device) -> wgpu::ShaderModule,
     name: &str,
     places: &Places<'_>,
-) -> Result<Built, wgpu::Error> {
-    let device = compiler.device;
-    scoped(device, || {
-        let shader = shader(device);
-        let entry = |binding, dynamic, storage| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer {
-                ty: if storage {
-                    wgpu::BufferBindingType::Storage { read_only: false }
-                } else {
-                    wgpu::BufferBindingType::Uniform
-                },
-                has_dynamic_offset: dynamic,
-                min_binding_size: None,
-            },
-            count: None,
-        };
-        let mut entries: Vec<_> =
-            places.slots.iter().map(|slot| entry(slot.binding, slot.dynamic, slot.kind == BindingKind::Storage)).collect();
-        entries.extend(places.record.map(|record| entry(record.binding, false, true)));
-        entries.extend(places.slice.map(|binding| entry(binding, true, false)));
-        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label,
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: places.immediate_size.next_multiple_of(4),
-        });
-        let cache = pipeline_cache(compiler);
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label,
-            layout: Some(&pipeline_layout),
-            module: &shader,
-            entry_point: Some(name),
-            compilation_options: wgpu::PipelineCompilationOptions { constants: &[], zero_initialize_workgroup_memory: true },
-            cache: cache.as_ref(),
-        });
-        let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(|cache| cache.get_data());
-        Built { pipeline, layout, artifact }
-    })
-}
-
-/// One for each kernel: what is kept of one is then no more than it needs, and nothing has to be written again when another is compiled.
-fn pipeline_cache(compiler: &Compiler<'_>) -> Option<wgpu::PipelineCache> {
-    let data = match compiler.artifact {
-        Artifact::Unwanted => return None,
-        Artifact::Wanted => None,
-        Artifact::Given(data) => Some(data),
+    cache: Option<&Cache>,
+) -> Built {
+    let shader = shader(device);
+    let entry = |binding, dynamic, storage| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty: if storage { wgpu::BufferBindingType::Storage { read_only: false } } else { wgpu::BufferBindingType::Uniform },
+            has_dynamic_offset: dynamic,
+            min_binding_size: None,
+        },
+        count: None,
     };
-    // Bytes of another driver are an error, rather than silently of no use: then they are made anew.
-    let descriptor = wgpu::PipelineCacheDescriptor { label: None, data, fallback: false };
-    // SAFETY: the data are what `get_data` gave, as whoever kept them has checked.
-    Some(unsafe { compiler.device.create_pipeline_cache(&descriptor) })
+    let mut entries: Vec<_> =
+        places.slots.iter().map(|slot| entry(slot.binding, slot.dynamic, slot.kind == BindingKind::Storage)).collect();
+    entries.extend(places.record.map(|record| entry(record.binding, false, true)));
+    entries.extend(places.slice.map(|binding| entry(binding, true, false)));
+    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label,
+        bind_group_layouts: &[Some(&layout)],
+        immediate_size: places.immediate_size.next_multiple_of(4),
+    });
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label,
+        layout: Some(&pipeline_layout),
+        module: &shader,
+        entry_point: Some(name),
+        compilation_options: wgpu::PipelineCompilationOptions { constants: &[], zero_initialize_workgroup_memory: true },
+        cache: cache.map(|cache| &cache.native),
+    });
+    Built { pipeline, layout, artifact: None }
 }
 
 /// What wgpu adds to a kernel. Divisions have their answer in every corner whatever the bounds. That loops end is assumed by some compilers, which then drop checks

@@ -36,7 +36,6 @@ const READ_HERE: u64 = 1 << 20;
 /// A queue as its handles and its thread share it.
 pub(crate) struct Lane {
     id: QueueId,
-    pub(crate) shared: Arc<Shared>,
     pub(crate) recorder: Mutex<Recorder>,
     /// Held by the one who sends a batch. Taken with the recorder held, which may be given back before this is.
     pub(crate) sending: Mutex<()>,
@@ -46,6 +45,8 @@ pub(crate) struct Lane {
     any_gone: AtomicBool,
     /// Where an indirect grid is put once it is checked.
     pub(crate) grid: Arc<Block>,
+    /// Goes last: a buffer that went later would be what destroys the device, outside of its turn.
+    pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct WgpuQueue {

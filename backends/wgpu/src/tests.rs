@@ -15,7 +15,7 @@ use crate::device::WgpuDevice;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
 use crate::staging::TARDY;
-use crate::{WgpuDriver, driver};
+use crate::{WgpuDriver, driver, turns};
 
 fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
     for index in 0..WgpuDriver.probe().devices.len() {
@@ -387,4 +387,122 @@ fn f2_who_panics_when_told_ends_the_device_and_takes_nobody_with_it() {
         }
         assert!(device.fault().is_some_and(|cause| cause.message.contains("on purpose")), "{:?}", device.fault());
     });
+}
+
+/// Nested as deep as the front end takes it.
+fn deepest() -> String {
+    let nested = format!("{}x = 1u{};{}", "if x == 1u { loop {".repeat(45), " + x".repeat(1000), "break; } }".repeat(45));
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main() {{ var x = o[1]; {nested} o[0] = x; }}"
+    )
+}
+
+fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
+    let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
+    let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
+    let source = CompileSource::Portable(&entry);
+    let request =
+        CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "t" };
+    then(&request)
+}
+
+#[test]
+fn the_deepest_kernel_is_compiled_for_a_thread_with_a_small_stack() {
+    queues(|device, _| {
+        with_request(&deepest(), |request| {
+            std::thread::scope(|scope| {
+                let small = std::thread::Builder::new().stack_size(64 << 10);
+                let compiled = small.spawn_scoped(scope, || device.compile(request).map(drop)).unwrap().join().unwrap();
+                assert!(compiled.is_ok(), "{compiled:?}");
+            });
+        });
+    });
+}
+
+/// Devices that keep pipelines, of adapters that can.
+fn keepers(test: impl Fn(&WgpuDevice)) {
+    for index in 0..WgpuDriver.probe().devices.len() {
+        let options = OpenOptions { artifacts: true, ..OpenOptions::default() };
+        let device = driver::open_device(u32::try_from(index).unwrap(), &options, true).unwrap();
+        if device.artifact_identity().is_some() {
+            test(&device);
+        }
+    }
+}
+
+#[test]
+fn l7_a_pipeline_is_kept_if_the_driver_keeps_any_of_it_and_taken_back_by_that_driver() {
+    keepers(|device| {
+        with_request("@compute @workgroup_size(1) fn main() {}", |request| {
+            let kept = device.artifact(device.compile(request).unwrap());
+            let software = device.properties().kind == compute_hal::DeviceKind::Cpu;
+            // Mesa's software driver of 22.3 keeps headers only, of which nobody would have anything.
+            assert!(kept.is_some() || software, "{:?}", device.properties());
+            if let Some(kept) = kept {
+                assert!(device.restore(request, &kept).is_ok());
+            }
+        });
+    });
+}
+
+#[test]
+fn l7_a_pipeline_that_the_driver_takes_nothing_of_is_not_restored() {
+    keepers(|device| {
+        with_request("@compute @workgroup_size(1) fn main() {}", |request| {
+            let kept = device.artifact(device.compile(request).unwrap());
+            let mut foreign = kept.unwrap_or_else(|| device.shared_for_test().empty_cache_for_test());
+            // Behind wgpu's header of 64 bytes lies Vulkan's, whose last 16 are the driver's own: of another build of it they differ.
+            foreign[64 + 16..64 + 32].iter_mut().for_each(|byte| *byte ^= 0xff);
+            let restored = device.restore(request, &foreign);
+            assert!(matches!(restored, Err(DeviceError::Unsupported(_))), "{restored:?}");
+            foreign.push(0);
+            assert!(device.restore(request, &foreign).is_err(), "data of a wrong length were taken");
+        });
+    });
+}
+
+#[test]
+fn devices_are_opened_and_closed_by_several_threads_while_others_compile() {
+    let opened = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                queues(|device, _| {
+                    with_request("@compute @workgroup_size(1) fn main() {}", |request| assert!(device.compile(request).is_ok()));
+                    opened.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+        }
+    });
+    assert_eq!(opened.into_inner(), 4 * WgpuDriver.probe().devices.len());
+}
+
+#[test]
+fn devices_are_opened_and_closed_one_at_a_time() {
+    if WgpuDriver.probe().devices.is_empty() {
+        return;
+    }
+    let open = || driver::open_device(0, &OpenOptions::default(), true).unwrap();
+    let device = open();
+    let tries: [Box<dyn FnOnce() + Send>; 3] = [
+        Box::new(|| drop(WgpuDriver.probe())),
+        Box::new(move || drop(open())),
+        // Alone, with no queue's thread that would do it.
+        Box::new(move || drop(device)),
+    ];
+    for tried in tries {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let turn = turns::alone();
+            scope.spawn(|| {
+                tried();
+                done.store(true, Ordering::Release);
+            });
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!done.load(Ordering::Acquire), "out of turn");
+            drop(turn);
+        });
+        assert!(done.into_inner());
+    }
 }
