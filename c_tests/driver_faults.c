@@ -423,7 +423,10 @@ static void try_point(int way, long call, const char *name)
     fault_point at = { way, call, "" };
     snprintf(at.name, sizeof at.name, "%s", name);
     if (run_point(&at, &tell) == 0) passed++;
-    else failed++;
+    else {
+        failed++;
+        printf("FAILED; again: driver_faults %d %s %ld\n", way, name, call);
+    }
     reached += *tell.failed != 0;
 }
 

@@ -412,7 +412,10 @@ int main(int argc, char **argv)
         if (child < 0 || waitpid(child, &status, 0) != child) status = -1;
         if (status == 0) passed++;
         else failed++;
-        if (status != 0) printf("FAILED t1_to_t13_every_read_answers_as_the_model_does, seed %u%s\n", (unsigned)seed, WIFSIGNALED(status) ? ", by a signal" : "");
+        if (status != 0) {
+            printf("FAILED t1_to_t13_every_read_answers_as_the_model_does, seed %u%s; again: model %u\n", (unsigned)seed,
+                   WIFSIGNALED(status) ? ", by a signal" : "", (unsigned)seed);
+        }
     }
     printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;

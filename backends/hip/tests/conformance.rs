@@ -37,7 +37,8 @@ fn conforms(wave: u64) {
     let driver = GpuDriver::with_libraries(&compute_hip::VENDOR, path, path);
     let options = OpenOptions::default();
     let count = CHECKS.iter().filter(|check| is_chosen(check.name, wave)).count();
-    println!("wavefronts of {wave}: {count} of {} checks", CHECKS.len());
+    let again = std::env::var("COMPUTE_SHARD").map(|shard| format!(", again with COMPUTE_SHARD={shard}")).unwrap_or_default();
+    println!("wavefronts of {wave}: {count} of {} checks{again}", CHECKS.len());
     let chosen = |name: &str| is_chosen(name, wave);
     run_some(&Subject { driver: &driver, index: 0, options: &options }, EXCEPTIONS, &chosen)
         .unwrap_or_else(|wrong| panic!("{wrong}"));

@@ -39,7 +39,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
     let first = if written && wgsl::overrides::folds_otherwise(open) { again(parsed, &values, &name) } else { Ok(None) };
     let (text, module) = match first {
         Ok(Some(made)) => made,
-        // What has no value may be another entry point's. If it is this one's, the front end may fail over it.
+        // What has no value may be hidden from this entry point by a local name. If it is this one's, the front end may fail over it.
         Err(no_value) => match catch_unwind(|| process_overrides(open, &parsed.info, Some((stage, &name)), &pipeline).ok()) {
             Ok(Some((module, _))) if is_finite(&module) => (Arc::clone(&parsed.text), module.into_owned()),
             _ => return Err(no_value),
@@ -84,7 +84,7 @@ pub(crate) fn resolve(parsed: &Parsed, name: Option<&str>, constants: &[Constant
 /// Another way to resolve, where the front end does not evaluate what the overrides are made of, or not to the bits of run time.
 fn again(parsed: &Parsed, values: &Values, name: &str) -> Result<Option<(Arc<Edited>, naga::Module)>, Diagnostics> {
     let module = parsed.wide.as_deref().unwrap_or(&parsed.module);
-    let Some((text, module, info)) = wgsl::overrides::with_values(&parsed.text, module, values)? else { return Ok(None) };
+    let Some((text, module, info)) = wgsl::overrides::with_values(&parsed.text, module, values, name)? else { return Ok(None) };
     let stage = naga::ShaderStage::Compute;
     let made = process_overrides(&module, &info, Some((stage, name)), &naga::back::PipelineConstants::default());
     Ok(made.ok().map(|(module, _)| (Arc::new(text), module.into_owned())))

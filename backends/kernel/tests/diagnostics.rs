@@ -527,3 +527,38 @@ fn forward(a: ptr<function, u32>) { local(a, a); }
         panic!("{found}");
     }
 }
+
+#[test]
+fn whole_numbers_that_are_no_halves_are_refused_where_they_become_some() {
+    const HALVES: &str = "enable f16; struct S { a: f16 } alias H = f16; const many = 50000;";
+    let number = |n: i32| format!("{n} is not a value of f16, which holds at most 65504");
+    for (declaration, n, column) in [
+        ("const x: f16 = 100000;", 100_000, 16),
+        ("const x: H = many * 2; const y = x;", 100_000, 14),
+        ("const v: vec2<f16> = vec2(1, -70000); const x = v.x;", -70_000, 22),
+        ("const x = S(0x1ffff).a;", 0x1ffff, 11),
+        ("const x = array<f16, 2>(1, 65520)[1];", 65_520, 11),
+        ("const x = 3; const y = u32(S(100000).a) + u32(x);", 100_000, 24),
+        ("override x: f16 = 100000;", 0, 19),
+        ("var<private> x: f16 = 100000;", 0, 23),
+        ("fn f() -> f16 { return 100000; } const x = 3;", 0, 24),
+    ] {
+        let source = format!("{HALVES}\n{declaration}\n{}", body("O[0] = u32(x);"));
+        let found = refusal(&source).list;
+        let wanted = if n == 0 { "this number is not a value of f16, which holds at most 65504".to_owned() } else { number(n) };
+        let place = found.first().and_then(|d| d.location.as_ref()).map(|l| (l.line, l.column));
+        assert!(found.len() == 1 && found[0].message == wanted && place == Some((2, column)), "{declaration}: {found:#?}");
+    }
+    for (statements, told) in [
+        ("const x: f16 = 100000;\nO[0] = u32(x) + u32(x);", number(100_000)),
+        ("let x = vec2<u32>(array<f16, 2>(-70000, 1)[0]);\nO[0] = x.x;", number(-70_000)),
+        ("let x = max(1h, 100000);\nO[0] = u32(x);", number(100_000)),
+        ("let x: f16 = 100000;\nO[0] = u32(x);", "this number is not a value of f16".to_owned()),
+        ("var x = 1h; x += 99999;\nO[0] = u32(x);", "this number is not a value of f16".to_owned()),
+    ] {
+        expect(&format!("enable f16; {}", body(statements)), &[(3, &told)]);
+    }
+    // The largest ones that are: 65519 is rounded to 65504.
+    let near = "enable f16; const a: f16 = 65519; const b: vec2<f16> = vec2(-65504, 1); const big = 100000;";
+    assert!(common::try_kernel(&format!("{near} {}", body("O[0] = u32(a) + u32(b.y) + u32(big);")), &[]).is_ok());
+}

@@ -33,6 +33,11 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// What has to be in the environment for the same seeds again.
+fn again(count: &str, seeds: u64) -> String {
+    format!("COMPUTE_SHARD={} {count}={seeds}", number("COMPUTE_SHARD").unwrap_or(0))
+}
+
 /// Types that the front end takes by now.
 fn palette() -> Palette {
     let takes = |source: &str| bench::parse(source).is_ok();
@@ -79,7 +84,7 @@ fn one(bench: &mut Bench, seed: u64, palette: &Palette, tally: &Mutex<Tally>) {
                 setup.bindings[0].chunks(4).map(|w| u32::from_le_bytes(w.try_into().unwrap_or_default())).collect();
             println!("seed {seed} is wrong: {wrong}");
             report = Some(format!(
-                "seed {seed}, {wrong}: {}\ngrid {:?}, input {words:x?}\n{}\n",
+                "seed {seed} (again: COMPUTE_SEED={seed}), {wrong}: {}\ngrid {:?}, input {words:x?}\n{}\n",
                 if text.is_empty() { detail } else { &text },
                 setup.grid,
                 small.source()
@@ -183,7 +188,8 @@ fn kt_24_constants_and_run_time_give_the_same_bits() {
     let (constant, overriding, refused) = (sum(|c| c.constant), sum(|c| c.overriding), sum(|c| c.refused));
     let wrong: Vec<&str> = halves.iter().flat_map(|(_, wrong)| wrong.iter().map(String::as_str)).collect();
     println!("{constant} constants and {overriding} override constants the same as at run time, {refused} refused");
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
+    let again = again("COMPUTE_CONSTANTS", count);
+    assert!(wrong.is_empty(), "{} wrong, again with {again}:\n{}", wrong.len(), wrong[..wrong.len().min(25)].join("\n"));
     assert!(constant * 3 > seeds.len(), "too few are folded to mean anything");
 }
 
@@ -214,7 +220,7 @@ fn trip(bench: &mut Bench, seed: u64, palette: &Palette, shared: &Mutex<Trips>) 
             spirv::Trip::Wrong(_) => {
                 drop(trips);
                 let (small, why) = minimise::smaller(program.clone(), |program| spirv::goes_wrong(bench, program, setup));
-                let text = format!("seed {seed}: {why}\n{}", small.source());
+                let text = format!("seed {seed} (again: COMPUTE_SEED={seed}): {why}\n{}", small.source());
                 shared.lock().unwrap().wrong.push(text);
                 return;
             }

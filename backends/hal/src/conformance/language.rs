@@ -1,7 +1,8 @@
 //! What kernels compute, bit for bit: the reports of the field that any device can get wrong. The rest of the language is the translators' tests.
 
-use super::bench::{Bench, ensure, part};
+use super::bench::{Bench, compile, ensure, part};
 use super::{Outcome, Subject};
+use crate::kernel::reflection::Bounds;
 
 const MIN: u32 = 0x8000_0000;
 
@@ -178,6 +179,24 @@ pub(super) fn kt21_an_index_out_of_range_reaches_nothing_else(subject: &Subject<
     ensure!(got == expected, "{got:x?}");
     let got = bench.read_words(c)?;
     ensure!(got == [1; 192], "atomics strayed: {got:x?}");
+    Ok(())
+}
+
+pub(super) fn expressions_that_nobody_uses_change_nothing(subject: &Subject<'_>) -> Outcome {
+    let bench = Bench::new(subject)?;
+    if !bench.device.capabilities().portable {
+        return Ok(());
+    }
+    for bounds in [Bounds::Checked, Bounds::Validate, Bounds::Unchecked] {
+        let kernel = compile(&*bench.device, include_str!("unused.wgsl"), bounds, false)?;
+        let (input, output, log) = (bench.words(&[0, 0])?, bench.words(&[0; 2])?, bench.words(&[3; 4 + 4 * 16])?);
+        let (words, uniform) = (bench.words(&[3; 16])?, bench.words(&[3; 64])?);
+        let loose = bench.words(&[3; 4 + 4 * 16])?;
+        bench.launch(kernel, [1, 1, 1], &[input, output, log, words, uniform, loose, words, uniform])?;
+        let got = bench.read_words(output)?;
+        ensure!(got == [11, 11], "{got:?} for 11 in the mode {bounds:?}");
+        ensure!(bench.read_words(log)? == [3; 4 + 4 * 16], "what is only named was written in the mode {bounds:?}");
+    }
     Ok(())
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Cut {
 pub(super) struct Declaration {
     pub(super) tokens: Range<usize>,
     /// The token of its name.
-    name: Option<usize>,
+    pub(super) name: Option<usize>,
     /// The `{` and the `}` of a function.
     body: Option<(usize, usize)>,
 }

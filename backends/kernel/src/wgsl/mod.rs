@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use naga::front::wgsl::ParseError;
 use naga::valid::{Capabilities, ModuleInfo, ValidationError, ValidationFlags, Validator};
+use naga::{Expression, Literal};
 
 use crate::diagnostics::{self, Diagnostics, Finding};
 use crate::edits::Edited;
@@ -147,6 +148,22 @@ fn valid(module: &mut naga::Module) -> Result<ModuleInfo, Vec<Finding>> {
 fn refused(module: &naga::Module, text: &str, prints: &Rewritten) -> Vec<Finding> {
     let mut findings = support::check(module, text);
     findings.extend(print::check(module, prints));
+    findings.extend(infinite_halves(module));
+    findings
+}
+
+/// Whole numbers that have become halves and are too large for it, outside of what `fold` looks at: neither the front end nor the validator looks.
+fn infinite_halves(module: &naga::Module) -> Vec<Finding> {
+    let functions = module.functions.iter().map(|(_, f)| f).chain(module.entry_points.iter().map(|e| &e.function));
+    let expressions = functions.map(|f| &f.expressions).chain([&module.global_expressions]);
+    let wrong = |(handle, expression): (_, &Expression)| match *expression {
+        Expression::Literal(Literal::F16(x)) if !x.is_finite() => Some(handle),
+        _ => None,
+    };
+    let message = "this number is not a value of f16, which holds at most 65504";
+    let all = expressions.flat_map(|arena| arena.iter().filter_map(wrong).map(|handle| arena.get_span(handle)));
+    let mut findings: Vec<Finding> = all.map(|span| Finding::span(message, span)).collect();
+    findings.dedup_by(|a, b| a.at == b.at);
     findings
 }
 

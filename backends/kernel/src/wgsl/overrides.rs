@@ -1,10 +1,14 @@
 //! Override expressions that the front end cannot evaluate, or not to the bits that they have at run time. Once all override constants have values they are constants like others: the source is
 //! read again with them written in.
 
+use std::collections::HashMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use naga::valid::ModuleInfo;
 use naga::{Arena, Expression, Literal, MathFunction, Module, ScalarKind};
 
-use super::fold;
+use super::{cut, fold};
 use crate::diagnostics::Diagnostics;
 use crate::edits::{Edit, Edited};
 use crate::entry::Values;
@@ -12,14 +16,25 @@ use crate::parse;
 use crate::reflect;
 use crate::scan::{Kind, Scanned};
 
+/// A module with the text that it was read from.
+type Made = (Edited, Module, ModuleInfo);
+
 /// The module with its override constants made constants. `values` are by id in decimal, or by name where there is none. The error says of which constant
-/// expressions there is no value then, in whichever entry point.
-pub(crate) fn with_values(
-    text: &Edited,
-    module: &Module,
-    values: &Values,
-) -> Result<Option<(Edited, Module, ModuleInfo)>, Diagnostics> {
+/// expressions there is no value then. A constant may be wrong where only another entry point than `entry` uses it: then everything that this one does not
+/// mention is missing in the module.
+pub(crate) fn with_values(text: &Edited, module: &Module, values: &Values, entry: &str) -> Result<Option<Made>, Diagnostics> {
     let Some(mut text) = written(text, module, values) else { return Ok(None) };
+    // Where a constant is wrong the front end may panic over it.
+    if let Ok(Ok(Some(made))) = catch_unwind(AssertUnwindSafe(|| folded(text.clone()))) {
+        return Ok(Some(made));
+    }
+    let others = not_reached(&Scanned::new(text.as_str()), entry);
+    text.apply(others);
+    folded(text)
+}
+
+/// Evaluates and reads a source without override constants.
+fn folded(mut text: Edited) -> Result<Option<Made>, Diagnostics> {
     let (edits, findings) = fold::check(&Scanned::new(text.as_str()));
     if !findings.is_empty() {
         return Err(parse::refuse(&text, findings));
@@ -30,6 +45,30 @@ pub(crate) fn with_values(
         let info = super::valid(&mut module).ok()?;
         Some((text, module, info))
     }))
+}
+
+/// Takes out every declaration that a function does not need, as far as names tell: one that a local name hides stays.
+fn not_reached(scanned: &Scanned<'_>, function: &str) -> Vec<Edit> {
+    let all = cut::declarations(scanned);
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (i, declaration) in all.iter().enumerate() {
+        by_name.entry(declaration.name.map_or("", |name| scanned.text(name))).or_default().push(i);
+    }
+    let mut reached = vec![false; all.len()];
+    let mut open = by_name.remove(function).unwrap_or_default();
+    while let Some(i) = open.pop() {
+        let Some((seen, declaration)) = reached.get_mut(i).zip(all.get(i)) else { continue };
+        *seen = true;
+        for token in declaration.tokens.clone() {
+            open.extend(by_name.remove(scanned.text(token)).unwrap_or_default());
+        }
+    }
+    // What has no name are directives, which stay, and assertions about constants, which have been looked at.
+    let needed =
+        |declaration: &cut::Declaration| declaration.name.is_none() && scanned.text(declaration.tokens.start) != "const_assert";
+    let dropped = all.iter().zip(reached).filter(|(declaration, reached)| !reached && !needed(declaration));
+    let bytes = |tokens: &Range<usize>| Some(scanned.range(tokens.start)?.start..scanned.range(tokens.end.checked_sub(1)?)?.end);
+    dropped.filter_map(|(declaration, _)| bytes(&declaration.tokens)).map(|range| Edit::new(range, "")).collect()
 }
 
 /// The source with its override constants made constants.

@@ -287,6 +287,20 @@ fn small_kernels_leave_the_same_bytes_in_validate_mode() {
 }
 
 #[test]
+fn expressions_that_nobody_uses_change_nothing() {
+    let case = Case {
+        name: "unused".into(),
+        source: include_str!("../../../hal/src/conformance/unused.wgsl").into(),
+        constants: vec![],
+        grid: [1, 1, 1],
+        bindings: [8, 8, 272, 64, 256, 272, 64, 256].map(|size| vec![0; size]).to_vec(),
+        immediates: vec![],
+    };
+    let folder = Folder::new();
+    for_each(&[Bounds::Checked, Bounds::Validate], |bounds| check(&folder, &case, *bounds, true));
+}
+
+#[test]
 fn strict_functions_have_the_bits_of_the_math_module() {
     const COUNT: u32 = 3000;
     // All bits, and each exponent many times.

@@ -1,5 +1,8 @@
 //! KT-24: an expression of constants has the bits that the same expression has at run time.
 
+use compute_kernel::Constant;
+use compute_kernel::reflection::Number;
+
 use super::*;
 
 /// Operands of one type, as words: corners first.
@@ -371,6 +374,45 @@ fn kt24_functions_of_override_constants_have_the_bits_of_run_time() {
                 }
                 Err(e) => assert!(e.contains("has no value") || e.contains("log2"), "{expression} of {a} and {b}: {e}"),
             }
+        }
+    }
+}
+
+/// Constants that are wrong for the second entry point, in its body, in a function of its own and at module scope.
+const WRONG: [(&str, &str); 6] = [
+    ("", "log(b)"),
+    ("fn helper() -> f32 { return log(b); }", "helper()"),
+    ("override c: f32 = sqrt(b); const n = 3;", "c"),
+    ("", "1.0 / (b + 1.0)"),
+    ("fn helper(x: f32) -> f32 { let sin = x; return sin + 1.0 / (b + 1.0); }", "helper(2.0)"),
+    ("struct S { x: f32 } fn helper() -> S { return S(acos(b - 1.0)); }", "helper().x"),
+];
+
+#[test]
+fn kt24_override_constants_that_are_wrong_in_another_entry_point_leave_this_ones_bits_alone() {
+    // Just above the middle of two halves: the front end rounds it to an f32 first, to the middle.
+    let half = "override o: f64 = 1.0004882812500002lf;";
+    let own = "O[0] = bitcast<u32>(min(-a, a)); O[1] = bitcast<u32>(asinh(a)); O[2] = bitcast<u32>(tanh(a));";
+    let running = compile(&one(&format!("let a = bitcast<f32>(I[0]); {own} O[3] = {}u;", 1.000_976_6f32.to_bits())));
+    let (running, own) = (running.unwrap_or_else(|e| panic!("{e}")), format!("{own} O[3] = bitcast<u32>(f32(f16(o)));"));
+    for (declared, wrong) in WRONG {
+        for a in [0.0f32, -0.0, 0.1, 1.7, 3.7, 0.333, -2.4, 11.3] {
+            let source = format!(
+                "enable f16; override a: f32 = {a:?}f; override b: f32; {half} const_assert 1 < 2; {HEAD} {declared} fn own() {{ {own} }}
+                @compute @workgroup_size(1) fn first() {{ own(); }}
+                @compute @workgroup_size(1) fn second() {{ let a = 1.0; O[0] = bitcast<u32>({wrong} + sin(a)); }}"
+            );
+            let module = Module::parse(&Source::new(source.as_bytes())).unwrap_or_else(|e| panic!("{declared}: {}", e.text));
+            let b = [Constant { key: "b".into(), value: Number::Float(-1.0) }];
+            let first = module.entry_point(Some("first"), &b).unwrap_or_else(|e| panic!("{declared}: {}", e.text));
+            let first = Kernel::of_entry(&first, Bounds::Checked, false);
+            assert_eq!(
+                run(&first, &[a.to_bits()]),
+                run(&running, &[a.to_bits()]),
+                "{declared} {wrong} beside the functions of {a}"
+            );
+            let second = module.entry_point(Some("second"), &b).err().unwrap_or_else(|| panic!("{declared} {wrong} has a value"));
+            assert!(second.refusal && second.list.iter().all(|d| d.location.is_some()), "{}", second.text);
         }
     }
 }

@@ -152,7 +152,8 @@ impl<'a> Eval<'_, 'a> {
             }
             Some(Declared::Constant) => {
                 self.at += 1;
-                self.names.constant(self.scanned, word)
+                // What is wrong with it is told where it is declared.
+                self.names.constant(self.scanned, word).map_err(|no| if let No::PastHalves(_) = no { No::Unknown } else { no })
             }
             Some(Declared::Other) => Err(No::Unknown),
             None if word == "bitcast" => self.bitcast(),

@@ -67,13 +67,16 @@ struct Walk<'s, 'a> {
     scanned: &'s Scanned<'a>,
     names: Names<'a>,
     pending: Vec<Pending<'a>>,
+    /// Whether anything in the source is a half.
+    halves: bool,
     edits: Vec<Edit>,
     findings: Vec<Finding>,
 }
 
 impl<'s, 'a> Walk<'s, 'a> {
     fn new(scanned: &'s Scanned<'a>) -> Self {
-        Self { scanned, names: Names::of(scanned), pending: Vec::new(), edits: Vec::new(), findings: Vec::new() }
+        let halves = (0..scanned.len()).any(|at| scanned.text(at) == "f16");
+        Self { scanned, names: Names::of(scanned), pending: Vec::new(), halves, edits: Vec::new(), findings: Vec::new() }
     }
 
     /// Whether the names that values are written with mean what they should.
@@ -130,7 +133,11 @@ impl<'s, 'a> Walk<'s, 'a> {
 
     fn declare_pending(&mut self) {
         for Pending { name, constant } in std::mem::take(&mut self.pending) {
-            let value = constant.and_then(|(ty, value)| self.names.initial(self.scanned, ty, value).ok());
+            let value = constant.and_then(|(ty, tokens)| {
+                let value = self.names.initial(self.scanned, ty, tokens.clone());
+                self.judge(&value, tokens);
+                value.ok()
+            });
             self.names.declare(name, value.map_or(Declared::Other, Declared::Value));
         }
     }
@@ -144,10 +151,66 @@ impl<'s, 'a> Walk<'s, 'a> {
                 self.pending.push(Pending { name: self.scanned.text(self.declared(at)), constant });
                 return at + 1;
             }
+            "const" if self.halves => self.global(at),
             word if builtins::replaced(word) || self.converts_halves(at) => return self.call(at, word),
+            _ if self.halves && self.makes_integers(at) => self.cast(at),
             _ => {}
         }
         at + 1
+    }
+
+    /// Looks for halves that are none in a constant of the module.
+    fn global(&mut self, at: usize) {
+        if let Some((_, tokens)) = names::constant(self.scanned, at) {
+            let value = self.names.constant(self.scanned, self.scanned.text(at + 1));
+            self.judge(&value, tokens);
+        }
+    }
+
+    /// Looks for them in what is converted to integers: the front end fails where that is a constant.
+    fn cast(&mut self, at: usize) {
+        let mut eval = Eval { scanned: self.scanned, names: &mut self.names, at, end: self.scanned.len() };
+        let value = eval.primary();
+        self.judge(&value, at..self.call_end(at));
+    }
+
+    /// The token after the arguments of the call that begins at `at`.
+    fn call_end(&self, at: usize) -> usize {
+        let mut depth = 0u32;
+        for i in at..self.scanned.len() {
+            match self.scanned.kind(i) {
+                Some(Token::Open) => depth += 1,
+                Some(Token::Close) if depth <= 1 => return i + 1,
+                Some(Token::Close) => depth -= 1,
+                _ => {}
+            }
+        }
+        self.scanned.len()
+    }
+
+    /// Whether a conversion to integers may begin here, beside the one to those of 16 bits.
+    fn makes_integers(&self, at: usize) -> bool {
+        let word = self.scanned.text(at);
+        let template = |of: &[&str]| self.scanned.text(at + 1) == "<" && of.contains(&self.scanned.text(at + 2));
+        match word {
+            "i32" | "u32" | "i64" | "u64" | "u16" => self.scanned.text(at + 1) == "(",
+            "vec2i" | "vec3i" | "vec4i" | "vec2u" | "vec3u" | "vec4u" => true,
+            "vec2" | "vec3" | "vec4" => template(&["i32", "u32", "i64", "u64", "u16"]),
+            _ => false,
+        }
+    }
+
+    /// Notes that a value would hold a half that is none, unless something was found wrong there already.
+    fn judge(&mut self, value: &value::Result<Value>, tokens: Range<usize>) {
+        let Err(No::PastHalves(n)) = *value else { return };
+        let last = tokens.end.checked_sub(1).and_then(|i| self.scanned.range(i));
+        let Some((first, last)) = self.scanned.range(tokens.start).zip(last) else { return };
+        let place = first.start..last.end;
+        let told = |f: &Finding| f.at.as_ref().is_some_and(|at| at.start < place.end && place.start < at.end);
+        if !self.findings.iter().any(told) {
+            let message = format!("{n} is not a value of f16, which holds at most 65504");
+            self.findings.push(Finding::new(message, Some(place)));
+        }
     }
 
     /// Whether a conversion to halves begins here, which rounds twice in the front end on most machines, or one of halves to integers, which gives
@@ -200,6 +263,10 @@ impl<'s, 'a> Walk<'s, 'a> {
                 end
             }
             Err(No::Unknown) => at + 1,
+            Err(no @ No::PastHalves(_)) => {
+                self.judge(&Err(no), at..end);
+                at + 1
+            }
             Err(No::Wrong(message)) => {
                 self.findings.push(Finding::new(message, Some(first.start..last.end)));
                 at + 1

@@ -12,6 +12,8 @@ pub(super) enum No {
     Unknown,
     /// It is an error of the source, in a sentence.
     Wrong(String),
+    /// Likewise: this whole number is to be a half, and is infinite as one. The front end makes it that without a word, and fails over some uses of it.
+    PastHalves(i64),
 }
 
 impl No {
@@ -109,8 +111,7 @@ impl Scalar {
                 Kind::I16 => Self::I16(i16::try_from(n).ok()?),
                 Kind::I32 => Self::I32(i32::try_from(n).ok()?),
                 Kind::U32 => Self::U32(u32::try_from(n).ok()?),
-                // What an f32 does not hold exactly is far past the largest half.
-                Kind::F16 => return Some(Self::F16(round_to_f16(n as f32))).filter(|s| s.finite()),
+                Kind::F16 => return Some(half(n)).filter(|s| s.finite()),
                 Kind::F32 => Self::F32(n as f32),
                 Kind::F64 => Self::F64(n as f64),
                 Kind::I64 => Self::I64(n),
@@ -126,7 +127,10 @@ impl Scalar {
             Self::AbstractFloat(x) if to == Kind::F64 => Some(Self::F64(x)),
             _ => None,
         };
-        converted.ok_or(No::Unknown)
+        converted.ok_or_else(|| match self {
+            Self::AbstractInt(n) if to == Kind::F16 => No::PastHalves(n),
+            _ => No::Unknown,
+        })
     }
 
     /// The conversion of `f32(x)` and the like.
@@ -236,6 +240,11 @@ impl Scalar {
         };
         Ok(())
     }
+}
+
+/// The nearest half. What an f32 does not hold exactly is far past the largest one.
+fn half(n: i64) -> Scalar {
+    Scalar::F16(round_to_f16(n as f32))
 }
 
 /// The kind that operands of different kinds are converted to.
