@@ -117,6 +117,20 @@ fn long_chains_of_declarations_are_answered() {
     answer(&in_main(&format!("switch x {{ {cases} default: {{}} }} o[0] = x;"))).expect("many cases are fine");
 }
 
+/// Whoever looks at the operands of a condition must not look at those of a shared one again and again.
+#[test]
+fn conditions_that_double_are_answered() {
+    for (operator, init, branch) in [
+        ("&", "true", "if x24 { o[x] = 0u; }"),
+        ("&&", "true", "if x24 { o[x] = 0u; }"),
+        ("|", "false", "if !x24 { o[x] = 0u; }"),
+    ] {
+        let doubled: String = (1..=24).map(|i| format!("let x{i} = x{} {operator} x{};", i - 1, i - 1)).collect();
+        let body = format!("{{ let x0 = {init}; {doubled} {branch} }}").repeat(20);
+        answer(&in_main(&body)).expect("a condition that is made of one again and again is fine");
+    }
+}
+
 #[test]
 fn types_that_need_themselves_or_are_many_are_answered() {
     let main = "@compute @workgroup_size(1) fn main() {}";

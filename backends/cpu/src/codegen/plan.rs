@@ -7,6 +7,8 @@
 //! A jump out of a run is either outer itself (every invocation takes it), or it is taken by some invocations only: then no barrier
 //! may follow inside the construct that it leaves, and a flag per invocation makes the later runs of that construct skip it.
 
+use std::collections::HashSet;
+
 use naga::{Expression, Statement};
 
 use super::layout::Layout;
@@ -118,6 +120,8 @@ impl<'a> Plan<'a> {
             inside: vec![exit],
             partial: vec![None; targets],
             last: vec![0; targets],
+            pending: Vec::new(),
+            read: HashSet::new(),
         };
         collect_partial(&body, true, &mut vec![exit], &mut splitter.partial);
         let mut steps = splitter.steps(body)?;
@@ -330,33 +334,35 @@ struct Splitter<'p, 'a> {
     partial: Vec<Option<u32>>,
     /// By target: the last run inside.
     last: Vec<u32>,
+    /// Nodes of the run that is being collected, and the variables that they read.
+    pending: Vec<Node<'a>>,
+    read: HashSet<LocalId>,
 }
 
 impl<'a> Splitter<'_, 'a> {
     fn steps(&mut self, nodes: Vec<Node<'a>>) -> Result<Vec<Step<'a>>> {
         let mut steps = Vec::new();
-        let mut pending = Vec::new();
         for node in nodes {
             let outer = match node.kind {
                 Kind::Jump(to) => node.outer || self.is_taken_by_all(to),
                 _ => node.outer,
             };
             if !outer {
-                self.plain(node, &mut pending, &mut steps);
+                self.plain(node, &mut steps);
                 continue;
             }
-            self.flush(&mut pending, &mut steps);
+            self.flush(&mut steps);
             if let Some(step) = self.outer(node)? {
                 steps.push(step);
             }
         }
-        self.flush(&mut pending, &mut steps);
+        self.flush(&mut steps);
         Ok(steps)
     }
 
     /// A statement of a run, or about the state of the workgroup: then it goes ahead of the run that is being collected, unless that
     /// reads the variable that it writes.
-    fn plain(&mut self, node: Node<'a>, pending: &mut Vec<Node<'a>>, steps: &mut Vec<Step<'a>>) {
+    fn plain(&mut self, node: Node<'a>, steps: &mut Vec<Step<'a>>) {
         let written = match node.kind {
             Kind::Emit(frame, range) => {
                 let is_uniform = |expr| self.uniform.values[self.program.number(ValueRef { frame, expr }) as usize];
@@ -364,7 +370,7 @@ impl<'a> Splitter<'_, 'a> {
                     steps.push(Step::Evaluate(frame, range));
                 }
                 if !range.clone().all(is_uniform) {
-                    pending.push(node);
+                    self.collect(node);
                 }
                 return;
             }
@@ -376,13 +382,20 @@ impl<'a> Splitter<'_, 'a> {
         };
         match written.filter(|local| self.uniform.locals[local.0 as usize]) {
             Some(local) => {
-                if usage::reads(self.program, pending, local) {
-                    self.flush(pending, steps);
+                if self.read.contains(&local) {
+                    self.flush(steps);
                 }
                 steps.push(Step::Set(node));
             }
-            None => pending.push(node),
+            None => self.collect(node),
         }
+    }
+
+    fn collect(&mut self, node: Node<'a>) {
+        usage::for_each_read(self.program, &node, &mut |local| {
+            self.read.insert(local);
+        });
+        self.pending.push(node);
     }
 
     /// Whether a jump at the outer level is taken by everybody: no invocation has left a construct between here and its target.
@@ -391,13 +404,14 @@ impl<'a> Splitter<'_, 'a> {
         self.inside.contains(&to) && skipped.into_iter().all(|t| self.partial[t.0 as usize].is_none())
     }
 
-    fn flush(&mut self, pending: &mut Vec<Node<'a>>, steps: &mut Vec<Step<'a>>) {
-        if pending.is_empty() {
+    fn flush(&mut self, steps: &mut Vec<Step<'a>>) {
+        if self.pending.is_empty() {
             return;
         }
         let index = self.runs;
         self.runs += 1;
-        let nodes = std::mem::take(pending);
+        let nodes = std::mem::take(&mut self.pending);
+        self.read.clear();
         for target in &self.inside {
             if jumps_to(&nodes, *target) {
                 let first = &mut self.partial[target.0 as usize];

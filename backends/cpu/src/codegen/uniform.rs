@@ -7,8 +7,11 @@
 use naga::{AddressSpace, BuiltIn, Expression, Statement, StorageAccess};
 
 use super::layout::Layout;
-use super::program::{Kind, LocalId, Node, Program, Resolved, TargetId, ValueRef};
+use super::program::{FrameId, Kind, LocalId, Node, Program, Resolved, TargetId, ValueRef};
 use super::usage::for_each_operand;
+
+/// Values and writes that are looked at until variables are settled; then none is computed once. A kernel takes a few passes over what it has.
+const STEPS: usize = 1 << 23;
 
 /// What is computed once.
 pub(super) struct Uniform {
@@ -48,8 +51,8 @@ impl Uniform {
             constructs: vec![(program.exit, false)],
         };
         finder.outer(body);
-        finder.settle();
-        finder.needed()
+        let known = finder.settle();
+        finder.needed(&known)
     }
 }
 
@@ -142,37 +145,58 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
-    /// Drops variables that are written with something not uniform, until none is left.
-    fn settle(&mut self) {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            let mut known = vec![None; self.program.values()];
+    /// Drops variables that are written with something not uniform, until none is left. Says by value number which values are uniform then.
+    fn settle(&mut self) -> Vec<bool> {
+        let mut steps = 0;
+        loop {
+            let known = self.known();
+            let before = self.candidates.iter().filter(|is| **is).count();
             for write in &self.writes {
-                let index = write.local.0 as usize;
-                let keep = write.value.is_none_or(|v| self.is_uniform(v, &mut known));
-                if self.candidates[index] && !keep {
-                    self.candidates[index] = false;
-                    changed = true;
+                if write.value.is_some_and(|value| !self.is_known(value, &known)) {
+                    self.candidates[write.local.0 as usize] = false;
                 }
+            }
+            if self.candidates.iter().filter(|is| **is).count() == before {
+                return known;
+            }
+            // One pass may drop one variable only. Without any, the next pass is the last.
+            steps += known.len() + self.writes.len();
+            if steps > STEPS {
+                self.candidates.fill(false);
             }
         }
     }
 
-    fn is_uniform(&self, value: ValueRef, known: &mut Vec<Option<bool>>) -> bool {
-        let at = match self.program.resolve(value) {
-            Resolved::Anywhere(origin) => return self.is_uniform_expression(origin, known),
-            Resolved::Value(number) => number as usize,
-        };
-        if let Some(answer) = known[at] {
-            return answer;
+    /// Callers' values have lower numbers than those of their callees, and operands lower ones than their uses: one pass settles all, whatever the
+    /// length of a chain.
+    fn known(&self) -> Vec<bool> {
+        let mut known = Vec::with_capacity(self.program.values());
+        for (frame, id) in self.program.frames.iter().zip(0..) {
+            for (expr, _) in frame.function.expressions.iter() {
+                let value = ValueRef { frame: FrameId(id), expr };
+                let uniform = match self.program.resolve(value) {
+                    Resolved::Value(number) if number == self.program.number(value) => {
+                        self.outer_values[number as usize] && self.is_uniform_expression(value, &known)
+                    }
+                    Resolved::Anywhere(origin) if origin == value => self.is_uniform_expression(value, &known),
+                    // An argument is what the caller gives.
+                    _ => self.is_known(value, &known),
+                };
+                known.push(uniform);
+            }
         }
-        let answer = self.outer_values[at] && self.is_uniform_expression(self.program.origin(value), known);
-        known[at] = Some(answer);
-        answer
+        known
     }
 
-    fn is_uniform_expression(&self, at: ValueRef, known: &mut Vec<Option<bool>>) -> bool {
+    fn is_known(&self, value: ValueRef, known: &[bool]) -> bool {
+        let number = match self.program.resolve(value) {
+            Resolved::Anywhere(origin) => self.program.number(origin),
+            Resolved::Value(number) => number,
+        };
+        known.get(number as usize) == Some(&true)
+    }
+
+    fn is_uniform_expression(&self, at: ValueRef, known: &[bool]) -> bool {
         let inputs = match *self.program.expression(at) {
             Expression::Literal(_) | Expression::Constant(_) | Expression::ZeroValue(_) => true,
             Expression::GlobalVariable(handle) => match self.program.module.global_variables[handle].space {
@@ -188,7 +212,7 @@ impl<'a> Finder<'_, 'a> {
             _ => true,
         };
         let mut all = inputs;
-        for_each_operand(self.program.expression(at), &mut |expr| all = all && self.is_uniform(ValueRef { expr, ..at }, known));
+        for_each_operand(self.program.expression(at), &mut |expr| all = all && self.is_known(ValueRef { expr, ..at }, known));
         all
     }
 
@@ -223,23 +247,28 @@ impl<'a> Finder<'_, 'a> {
     }
 
     /// What the conditions need, so that no more than that is computed outside of runs.
-    fn needed(&self) -> Uniform {
+    fn needed(&self, known: &[bool]) -> Uniform {
         let program = self.program;
         let mut uniform = Uniform { locals: vec![false; program.locals.len()], values: vec![false; program.values()] };
-        let mut known = vec![None; program.values()];
-        let mut open: Vec<ValueRef> = self.conditions.iter().copied().filter(|c| self.is_uniform(*c, &mut known)).collect();
+        let mut writes: Vec<Vec<ValueRef>> = vec![Vec::new(); program.locals.len()];
+        for write in &self.writes {
+            writes[write.local.0 as usize].extend(write.value);
+        }
+        let mut seen = vec![false; program.values()];
+        let mut open: Vec<ValueRef> = self.conditions.iter().copied().filter(|c| self.is_known(*c, known)).collect();
         while let Some(value) = open.pop() {
             let origin = program.origin(value);
-            if let Resolved::Value(number) = program.resolve(value)
-                && std::mem::replace(&mut uniform.values[number as usize], true)
-            {
+            if std::mem::replace(&mut seen[program.number(origin) as usize], true) {
                 continue;
+            }
+            if let Resolved::Value(number) = program.resolve(value) {
+                uniform.values[number as usize] = true;
             }
             for_each_operand(program.expression(origin), &mut |expr| open.push(ValueRef { expr, ..origin }));
             let Expression::Load { pointer } = *program.expression(origin) else { continue };
             let Some((local, _)) = program.root(ValueRef { expr: pointer, ..origin }) else { continue };
             if !std::mem::replace(&mut uniform.locals[local.0 as usize], true) {
-                open.extend(self.writes.iter().filter(|w| w.local == local).filter_map(|w| w.value));
+                open.append(&mut writes[local.0 as usize]);
             }
         }
         uniform

@@ -170,7 +170,7 @@ impl<'p, 'a> Usage<'p, 'a> {
             locals: BTreeMap::new(),
             results: BTreeSet::new(),
         };
-        let mut killed = BTreeSet::new();
+        let mut killed = Killed::none(self.program);
         scan.nodes(&run.nodes, &mut killed);
         let mut found = RunUsage { leaves: run.leaves(), ..RunUsage::default() };
         for n in scan.values {
@@ -182,7 +182,7 @@ impl<'p, 'a> Usage<'p, 'a> {
         }
         for (local, seen) in scan.locals {
             // What is saved at the end is read there, unless it has surely been written by then.
-            let exposed = seen.exposed || (seen.written && !killed.contains(&local));
+            let exposed = seen.exposed || (seen.written && !killed.contains(local));
             if seen.used {
                 self.users[local.0 as usize].push(User { run: place.run, depth: place.depth, exposed: seen.exposed });
             }
@@ -214,7 +214,29 @@ struct Scan<'p, 'a> {
     results: BTreeSet<LocalId>,
 }
 
-type Killed = BTreeSet<LocalId>;
+/// A set of variables as bits: it is copied at every branch, and a kernel may have many of both.
+#[derive(Clone)]
+struct Killed(Vec<u64>);
+
+impl Killed {
+    fn none(program: &Program<'_>) -> Self {
+        Self(vec![0; program.locals.len().div_ceil(64)])
+    }
+
+    fn contains(&self, local: LocalId) -> bool {
+        self.0.get(local.0 as usize / 64).is_some_and(|word| word >> (local.0 % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, local: LocalId) {
+        if let Some(word) = self.0.get_mut(local.0 as usize / 64) {
+            *word |= 1 << (local.0 % 64);
+        }
+    }
+
+    fn intersect(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+}
 
 impl<'a> Scan<'_, 'a> {
     fn nodes(&mut self, nodes: &[Node<'a>], killed: &mut Killed) {
@@ -282,7 +304,7 @@ impl<'a> Scan<'_, 'a> {
         match (ends(accept), ends(reject)) {
             (true, _) => *killed = other,
             (false, true) => {}
-            (false, false) => killed.retain(|l| other.contains(l)),
+            (false, false) => killed.intersect(&other),
         }
     }
 
@@ -331,7 +353,7 @@ impl<'a> Scan<'_, 'a> {
     fn read(&mut self, local: LocalId, killed: &Killed) {
         let seen = self.locals.entry(local).or_default();
         seen.used = true;
-        seen.exposed |= !killed.contains(&local);
+        seen.exposed |= !killed.contains(local);
     }
 
     fn write(&mut self, local: LocalId, whole: bool, killed: &mut Killed) {
@@ -341,26 +363,34 @@ impl<'a> Scan<'_, 'a> {
         if whole {
             killed.insert(local);
         } else {
-            seen.exposed |= !killed.contains(&local);
+            seen.exposed |= !killed.contains(local);
         }
     }
 }
 
-/// Whether some node reads a variable.
-pub(super) fn reads(program: &Program<'_>, nodes: &[Node<'_>], local: LocalId) -> bool {
-    let loads = |at: ValueRef| match *program.expression(at) {
-        Expression::Load { pointer } => program.root(ValueRef { expr: pointer, ..at }).is_some_and(|(l, _)| l == local),
-        _ => false,
-    };
-    nodes.iter().any(|node| match node.kind {
-        Kind::Emit(frame, range) => range.clone().any(|expr| loads(ValueRef { frame, expr })),
-        Kind::TakeResult(from, _) => from == local,
-        Kind::If { ref accept, ref reject, .. } => reads(program, accept, local) || reads(program, reject, local),
-        Kind::Switch { ref cases, .. } => cases.iter().any(|c| reads(program, &c.body, local)),
-        Kind::Loop { ref body, ref continuing, .. } => reads(program, body, local) || reads(program, continuing, local),
-        Kind::Call { ref body, .. } => reads(program, body, local),
-        _ => false,
-    })
+/// Calls `f` for every variable that a node reads.
+pub(super) fn for_each_read(program: &Program<'_>, node: &Node<'_>, f: &mut dyn FnMut(LocalId)) {
+    let mut all = |nodes: &[Node<'_>]| nodes.iter().for_each(|node| for_each_read(program, node, f));
+    match node.kind {
+        Kind::Emit(frame, range) => range.clone().for_each(|expr| {
+            let Expression::Load { pointer } = *program.expression(ValueRef { frame, expr }) else { return };
+            if let Some((local, _)) = program.root(ValueRef { frame, expr: pointer }) {
+                f(local);
+            }
+        }),
+        Kind::TakeResult(from, _) => f(from),
+        Kind::If { ref accept, ref reject, .. } => {
+            all(accept);
+            all(reject);
+        }
+        Kind::Switch { ref cases, .. } => cases.iter().for_each(|c| all(&c.body)),
+        Kind::Loop { ref body, ref continuing, .. } => {
+            all(body);
+            all(continuing);
+        }
+        Kind::Call { ref body, .. } => all(body),
+        _ => {}
+    }
 }
 
 /// Whether a list of nodes surely does not reach its end.

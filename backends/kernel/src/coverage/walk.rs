@@ -16,8 +16,8 @@ use crate::access::root;
 const MAX_STORES: usize = 64;
 /// Guards of one store.
 const MAX_GUARDS: usize = 8;
-/// Conditions inside each other.
-const MAX_CONDITIONS: u32 = 24;
+/// Conditions that one is made of; a condition that is used twice is followed twice.
+const MAX_CONDITIONS: u32 = 64;
 /// Expressions of all calls that are followed, those inside each other counted each time.
 const MAX_FOLLOWED: usize = 1 << 16;
 
@@ -171,7 +171,10 @@ impl<'a> Walk<'a> {
         let (yes, no) = (self.scoped(accept), self.scoped(reject));
         // Only behind the statement does the variable hold that.
         self.short_circuit(condition, accept, reject);
-        let when = |this: &Self, wanted: bool| this.condition(condition, wanted, 0);
+        let when = |this: &Self, wanted: bool| {
+            let mut left = MAX_CONDITIONS;
+            this.condition(condition, wanted, &mut left)
+        };
         let exit = match (&yes.exit, &no.exit) {
             (Exit::Onward(a), Exit::Onward(b)) if a.is_empty() && b.is_empty() => Exit::Onward(Vec::new()),
             (Exit::Returned, Exit::Onward(b)) if b.is_empty() => when(self, false).map_or(Exit::Unknown, Exit::Onward),
@@ -264,29 +267,27 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Guards that are enough for `condition` to be `wanted`.
-    fn condition(&self, condition: Handle<Expression>, wanted: bool, depth: u32) -> Option<Vec<Less>> {
-        if depth > MAX_CONDITIONS {
-            return None;
-        }
+    /// Guards that are enough for `condition` to be `wanted`. `left`: how many more conditions are looked at for this.
+    fn condition(&self, condition: Handle<Expression>, wanted: bool, left: &mut u32) -> Option<Vec<Less>> {
+        *left = left.checked_sub(1)?;
         if let Some(&Value::Either { condition, then, otherwise }) = self.values.get(condition) {
             return if wanted == otherwise {
-                self.condition(condition, false, depth + 1)
+                self.condition(condition, false, left)
             } else {
-                self.both(self.condition(condition, true, depth + 1)?, self.condition(then, wanted, depth + 1)?)
+                self.both(self.condition(condition, true, left)?, self.condition(then, wanted, left)?)
             };
         }
         match self.function.expressions[condition] {
             Expression::Literal(Literal::Bool(value)) => (value == wanted).then(Vec::new),
             Expression::Constant(constant) => (self.values.truth(constant)? == wanted).then(Vec::new),
-            Expression::Unary { op: UnaryOperator::LogicalNot, expr } => self.condition(expr, !wanted, depth + 1),
-            Expression::Binary { op: BinaryOperator::And, left, right } if wanted => {
-                self.both(self.condition(left, true, depth + 1)?, self.condition(right, true, depth + 1)?)
+            Expression::Unary { op: UnaryOperator::LogicalNot, expr } => self.condition(expr, !wanted, left),
+            Expression::Binary { op: BinaryOperator::And, left: a, right: b } if wanted => {
+                self.both(self.condition(a, true, left)?, self.condition(b, true, left)?)
             }
-            Expression::Binary { op: BinaryOperator::InclusiveOr, left, right } if !wanted => {
-                self.both(self.condition(left, false, depth + 1)?, self.condition(right, false, depth + 1)?)
+            Expression::Binary { op: BinaryOperator::InclusiveOr, left: a, right: b } if !wanted => {
+                self.both(self.condition(a, false, left)?, self.condition(b, false, left)?)
             }
-            Expression::Binary { op, left, right } => self.comparison(op, left, right, wanted),
+            Expression::Binary { op, left: a, right: b } => self.comparison(op, a, b, wanted),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ mod folding;
 mod glsl;
 mod glsl_subgroups;
 mod glsl_types;
+mod hostile;
 mod language;
 mod random;
 mod speed;

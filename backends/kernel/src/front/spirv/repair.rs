@@ -8,9 +8,10 @@ use naga::{AddressSpace, Barrier, Block, Expression, Handle, Module, Statement};
 pub(super) fn repair(module: &mut Module) {
     register_results(module);
     let mut functions = std::mem::take(&mut module.functions);
+    let mut parts_left = zeros::MAX_PARTS;
     for (_, function) in functions.iter_mut() {
         barriers(&mut function.body);
-        zeros::split(module, function);
+        zeros::split(module, function, &mut parts_left);
     }
     module.functions = functions;
     for index in 0..module.entry_points.len() {

@@ -6,14 +6,18 @@ use naga::{
     Statement, SwitchCase, Type, TypeInner,
 };
 
-/// Splits the stores of a function.
-pub(super) fn split(module: &mut Module, function: &mut Function) {
+/// Parts that all stores of a module may become. What is beyond stays as it is, and no module for the validator.
+pub(super) const MAX_PARTS: u64 = 1 << 16;
+
+/// Splits the stores of a function. `left`: how many parts they may become.
+pub(super) fn split(module: &mut Module, function: &mut Function, left: &mut u64) {
     if !module.types.iter().any(|(_, ty)| matches!(ty.inner, TypeInner::Atomic(_))) {
         return;
     }
     let u32_type = module.types.insert(Type { name: None, inner: TypeInner::Scalar(Scalar::U32) }, Span::UNDEFINED);
     let body = std::mem::take(&mut function.body);
-    let mut splitter = Splitter { module, function, u32_type };
+    let parts = parts(module);
+    let mut splitter = Splitter { module, function, u32_type, parts, left };
     let body = splitter.block(body);
     function.body = body;
 }
@@ -22,6 +26,35 @@ struct Splitter<'a> {
     module: &'a Module,
     function: &'a mut Function,
     u32_type: Handle<Type>,
+    /// By type.
+    parts: Vec<Parts>,
+    left: &'a mut u64,
+}
+
+/// What a type is made of.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    atomics: bool,
+    count: u64,
+}
+
+/// Types come after those that they are made of: none is looked at twice, however often it is used.
+fn parts(module: &Module) -> Vec<Parts> {
+    let mut all: Vec<Parts> = Vec::with_capacity(module.types.len());
+    for (_, ty) in module.types.iter() {
+        let of = |inner: Handle<Type>| all.get(inner.index()).copied().unwrap_or_default();
+        let found = match &ty.inner {
+            TypeInner::Atomic(_) => Parts { atomics: true, count: 1 },
+            TypeInner::Array { base, .. } => Parts { count: of(*base).count.saturating_add(1), ..of(*base) },
+            TypeInner::Struct { members, .. } => members.iter().fold(Parts::default(), |sum, member| {
+                let one = of(member.ty);
+                Parts { atomics: sum.atomics || one.atomics, count: sum.count.saturating_add(one.count) }
+            }),
+            _ => Parts { atomics: false, count: 1 },
+        };
+        all.push(found);
+    }
+    all
 }
 
 impl Splitter<'_> {
@@ -30,7 +63,7 @@ impl Splitter<'_> {
         for (statement, span) in block.span_into_iter() {
             let statement = match statement {
                 Statement::Store { pointer, value } if self.is_zero(value) => match self.pointee(pointer) {
-                    Some(ty) if self.has_atomics(ty) && !matches!(self.module.types[ty].inner, TypeInner::Atomic(_)) => {
+                    Some(ty) if self.splits(ty) => {
                         self.zero(pointer, ty, &mut out);
                         continue;
                     }
@@ -81,13 +114,15 @@ impl Splitter<'_> {
         }
     }
 
-    fn has_atomics(&self, ty: Handle<Type>) -> bool {
-        match &self.module.types[ty].inner {
-            TypeInner::Atomic(_) => true,
-            TypeInner::Array { base, .. } => self.has_atomics(*base),
-            TypeInner::Struct { members, .. } => members.iter().any(|m| self.has_atomics(m.ty)),
-            _ => false,
+    /// Whether a zero of this type has to be split, and may be.
+    fn splits(&mut self, ty: Handle<Type>) -> bool {
+        let found = self.parts.get(ty.index()).copied().unwrap_or_default();
+        if !found.atomics || matches!(self.module.types[ty].inner, TypeInner::Atomic(_)) {
+            return false;
         }
+        let left = self.left.checked_sub(found.count);
+        *self.left = left.unwrap_or(*self.left);
+        left.is_some()
     }
 
     fn emit(&mut self, expression: Expression, out: &mut Block) -> Handle<Expression> {
@@ -144,5 +179,46 @@ impl Splitter<'_> {
         let after = self.emit(Expression::Binary { op: BinaryOperator::Add, left: before, right: one }, &mut continuing);
         continuing.push(Statement::Store { pointer: counter, value: after }, Span::UNDEFINED);
         out.push(Statement::Loop { body, continuing, break_if: None }, Span::UNDEFINED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use naga::{AddressSpace, GlobalVariable, StructMember};
+
+    use super::*;
+
+    /// A store of zero to a structure of eight structures of eight, and so on, with an atomic at the end; how many statements come of it.
+    fn statements_of(levels: usize) -> usize {
+        let mut module = Module::default();
+        let mut add = |inner| module.types.insert(Type { name: None, inner }, Span::UNDEFINED);
+        let mut ty = add(TypeInner::Atomic(Scalar::U32));
+        for level in 0..levels {
+            let span = 4 * 8u32.pow(level as u32);
+            let member = |at: u32| StructMember { name: None, ty, binding: None, offset: at * span };
+            ty = add(TypeInner::Struct { members: (0..8).map(member).collect(), span: 8 * span });
+        }
+        let variable = GlobalVariable {
+            name: None,
+            space: AddressSpace::WorkGroup,
+            binding: None,
+            ty,
+            init: None,
+            memory_decorations: naga::MemoryDecorations::empty(),
+        };
+        let variable = module.global_variables.append(variable, Span::UNDEFINED);
+        let mut function = Function::default();
+        let pointer = function.expressions.append(Expression::GlobalVariable(variable), Span::UNDEFINED);
+        let value = function.expressions.append(Expression::ZeroValue(ty), Span::UNDEFINED);
+        function.body.push(Statement::Store { pointer, value }, Span::UNDEFINED);
+        let mut left = MAX_PARTS;
+        split(&mut module, &mut function, &mut left);
+        function.body.len()
+    }
+
+    #[test]
+    fn zeros_of_more_parts_than_a_bound_stay_whole() {
+        assert!(statements_of(2) >= 64);
+        assert_eq!(statements_of(7), 1);
     }
 }
