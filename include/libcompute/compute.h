@@ -708,7 +708,7 @@ typedef struct compute_vulkan_desc {
  *
  * **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, and so must
  * all folders above it and links to it, but for those where everybody may only rename what is theirs (`/tmp`); a group with its owner's number is that owner. Otherwise it
- * is not used. On systems without Unix's permissions that is for the caller to see to. */
+ * is not used. On Windows none is yet: who may write there is told by lists that nothing here reads, so the answer is `COMPUTE_CACHE_REFUSED`. */
 typedef struct compute_cache_desc {
     /* Size of the caller's struct. */
     uint32_t struct_size;
@@ -3485,8 +3485,10 @@ compute_status compute_event_on_complete(compute_event event,
                                          uint32_t where_,
                                          compute_error *out_error);
 
-/* Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
- * or a wait, which it has at once then. The caller closes it, at any time. Linux only. `COMPUTE_ERROR_OUT_OF_MEMORY` where the process has no descriptor left.
+/* Gives a file descriptor that becomes readable when the event is over, for a host's own loop (poll, epoll, kqueue): an eventfd on Linux, the end of a pipe on macOS. Of a
+ * read, the bytes come with the answer of `compute_event_poll` or a wait, which it has at once then. The caller closes it, at any time. `COMPUTE_ERROR_UNSUPPORTED` on
+ * Windows, which has none: there `compute_event_on_complete` with `COMPUTE_CALLBACK_ON_WORKER` calls a function that may set an event of the host's. `COMPUTE_ERROR_OUT_OF_MEMORY` where the
+ * process has no descriptor left.
  *
  * Pointers: `fd` is writable; `out_error` is writable, or NULL. */
 compute_status compute_event_get_fd(compute_event event,

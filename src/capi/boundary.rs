@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error;
 use super::status::*;
+use super::system;
 use super::types::{COMPUTE_NUL_TERMINATED, COMPUTE_WHOLE, compute_error};
 use crate::runtime::Failed;
 use std::sync::Arc;
@@ -135,9 +136,10 @@ pub(crate) fn prepare_process() -> Result<(), Complaint> {
     static PREPARE: Once = Once::new();
     static WATCHED: AtomicBool = AtomicBool::new(false);
     PREPARE.call_once(|| {
+        system::stay_loaded();
         // SAFETY: the handler is a function of ours that only stores to a static; the library is never unloaded.
-        let failed = unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-        WATCHED.store(failed == 0, Ordering::Relaxed);
+        let watched = unsafe { system::watch_forks(after_fork_in_child) };
+        WATCHED.store(watched, Ordering::Relaxed);
         let former = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             // Threads of ours are named so; what panics there becomes an error too, and nothing is printed.

@@ -1,15 +1,11 @@
 //! The cache of compiled kernels on disk: where it is, and what it has done.
 
-#[cfg(target_os = "linux")]
-use std::ffi::CString;
-#[cfg(unix)]
-use std::path::Path;
-
 use super::boundary::*;
 use super::objects::find;
 use super::status::*;
+use super::system;
 use super::types::*;
-use crate::runtime::{DiskOptions, DiskReport, Process};
+use crate::runtime::{DiskOptions, DiskReport};
 
 /// Where kernels are kept.
 ///
@@ -19,45 +15,9 @@ pub(crate) unsafe fn read_cache(desc: &compute_cache_desc) -> Result<DiskOptions
     // SAFETY: as our own caller says.
     let folder = unsafe { read_text(desc.folder, desc.folder_length, MOST_NAME, "folder") }?;
     match folder.filter(|folder| !folder.is_empty()) {
-        Some(folder) => Ok(DiskOptions { folder: folder.into(), limit: desc.max_bytes, process: process() }),
+        Some(folder) => Ok(DiskOptions { folder: folder.into(), limit: desc.max_bytes, process: system::process() }),
         None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the folder of a compute_cache_desc is NULL or empty"),
     }
-}
-
-#[cfg(unix)]
-fn process() -> Process {
-    // SAFETY: it has no conditions.
-    Process { user: unsafe { libc::geteuid() }, largest_file, has_list }
-}
-
-#[cfg(unix)]
-fn largest_file() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the place is ours.
-    let told = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    if told && limit.rlim_cur != libc::RLIM_INFINITY { limit.rlim_cur } else { u64::MAX }
-}
-
-#[cfg(target_os = "linux")]
-fn has_list(path: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return true };
-    // SAFETY: both are texts that end with a zero, and nothing is written: only the size is asked for.
-    let size = unsafe { libc::lgetxattr(path.as_ptr(), c"system.posix_acl_access".as_ptr(), std::ptr::null_mut(), 0) };
-    let none = [libc::ENODATA, libc::ENOTSUP];
-    size >= 0 || !std::io::Error::last_os_error().raw_os_error().is_some_and(|error| none.contains(&error))
-}
-
-/// Lists of other systems are not asked for.
-#[cfg(all(unix, not(target_os = "linux")))]
-fn has_list(_: &Path) -> bool {
-    true
-}
-
-#[cfg(not(unix))]
-fn process() -> Process {
-    Process { user: 0, largest_file: || u64::MAX, has_list: |_| false }
 }
 
 /// What a device's cache of kernels on disk has done since the device was opened. Kernels that the process had anyway are not counted. Answers on a poisoned device too.

@@ -1,9 +1,6 @@
 //! Events: poll, wait, be called, or have a file descriptor for one's own loop.
 
 use std::ffi::c_void;
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd};
 use std::sync::Arc;
 
 use super::boundary::*;
@@ -11,6 +8,7 @@ use super::error;
 use super::objects::{destroy, find, release, retain};
 use super::status::*;
 use super::stream::timeout_of;
+use super::system;
 use super::types::*;
 use crate::runtime::{self, Callback, Event, Wait};
 
@@ -199,23 +197,10 @@ pub unsafe extern "C" fn compute_event_on_complete(
     })
 }
 
-fn eventfd() -> Result<(OwnedFd, File), Complaint> {
-    // SAFETY: takes numbers, gives a new descriptor or -1.
-    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    if fd < 0 {
-        let why = std::io::Error::last_os_error();
-        return refuse!(COMPUTE_ERROR_OUT_OF_MEMORY, "no eventfd could be made: {why}");
-    }
-    // SAFETY: the descriptor is new and ours.
-    let theirs = unsafe { OwnedFd::from_raw_fd(fd) };
-    match theirs.try_clone() {
-        Ok(ours) => Ok((theirs, File::from(ours))),
-        Err(why) => refuse!(COMPUTE_ERROR_OUT_OF_MEMORY, "no second descriptor could be made: {why}"),
-    }
-}
-
-/// Gives an eventfd that becomes readable when the event is over, for a host's own loop (poll, epoll). Of a read, the bytes come with the answer of `compute_event_poll`
-/// or a wait, which it has at once then. The caller closes it, at any time. Linux only. `COMPUTE_ERROR_OUT_OF_MEMORY` where the process has no descriptor left.
+/// Gives a file descriptor that becomes readable when the event is over, for a host's own loop (poll, epoll, kqueue): an eventfd on Linux, the end of a pipe on macOS. Of a
+/// read, the bytes come with the answer of `compute_event_poll` or a wait, which it has at once then. The caller closes it, at any time. `COMPUTE_ERROR_UNSUPPORTED` on
+/// Windows, which has none: there `compute_event_on_complete` with `COMPUTE_CALLBACK_ON_WORKER` calls a function that may set an event of the host's. `COMPUTE_ERROR_OUT_OF_MEMORY` where the
+/// process has no descriptor left.
 ///
 /// # Safety
 /// `fd` is writable; `out_error` is writable, or NULL.
@@ -229,10 +214,9 @@ pub unsafe extern "C" fn compute_event_get_fd(
         // SAFETY: as our own caller says.
         let out = unsafe { Out::new(fd, "fd", -1) }?;
         let event = Arc::clone(&*find(event)?);
-        let (theirs, mut ours) = eventfd()?;
-        // A counter that is full is readable already.
-        event.notify(Box::new(move || drop(ours.write(&1_u64.to_ne_bytes()))));
-        out.set(theirs.into_raw_fd());
+        let (fd, raise) = system::descriptor()?;
+        event.notify(Box::new(raise));
+        out.set(fd);
         Ok(COMPUTE_OK)
     })
 }

@@ -26,6 +26,7 @@ pub mod shared;
 mod sources;
 pub mod status;
 pub mod stream;
+mod system;
 pub mod table;
 pub mod tensor;
 mod tensor_map;

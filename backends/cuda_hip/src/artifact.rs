@@ -56,13 +56,10 @@ impl Compiler<'_> {
         let (name, subgroup) = (vendor.name, self.subgroup);
         let told = vendor.environment.iter().filter_map(|name| std::env::var_os(name).map(|value| format!("{name}={value:?}")));
         let told = told.collect::<Vec<_>>().join(" ");
-        // hiprtc has said 9.0 for years, and NVRTC says nothing of its patches.
-        let files = fs::read_to_string("/proc/self/maps")
-            .map(|maps| {
-                let own = facts(&files(&maps, &[vendor.compilers, vendor.libraries].concat()));
-                own + " " + &facts(&parts(&files(&maps, vendor.compilers), &maps, vendor.compiler_parts))
-            })
-            .unwrap_or_default();
+        // hiprtc has said 9.0 for years, and NVRTC says nothing of its patches. Where the system does not tell which files they are, nothing is kept.
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        let own = facts(&files(&maps, &[vendor.compilers, vendor.libraries].concat()));
+        let files = own + " " + &facts(&parts(&files(&maps, vendor.compilers), &maps, vendor.compiler_parts));
         Some(format!("{name} {driver}, compiler {major}.{minor}, subgroups of {subgroup}, {options}; {told}; {files}"))
     }
 }

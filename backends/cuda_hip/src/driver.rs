@@ -90,7 +90,8 @@ macro_rules! table {
             pub const OWN: Self = Self { $($name: &[stringify!($name)],)* };
         }
 
-        /// The calls of an opened library. A field is `None` where the library does not have the call.
+        /// The calls of an opened library. A field is `None` where the library does not have the call. CUDA's header says `__stdcall` on Windows, which is C's convention on
+        /// 64-bit systems.
         #[derive(Clone)]
         pub struct $calls {
             $($(#[doc = $doc])* pub $name: Option<Entry<unsafe extern "C" fn($($ty),*) -> Status>>,)*

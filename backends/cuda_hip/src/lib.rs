@@ -26,6 +26,7 @@ mod held;
 mod kernel;
 mod lane;
 mod launch;
+mod library;
 mod limit;
 mod memory;
 mod moves;

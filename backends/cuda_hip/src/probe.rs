@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::api::Api;
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
-use crate::tensor_map;
+use crate::{library, tensor_map};
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
 const BINDINGS: u32 = 64;
@@ -196,7 +196,7 @@ fn load(loaded: &Loaded, names: &[&str], tried: &mut Vec<String>) -> Option<&'st
 fn open_first(names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
     for name in names {
         // SAFETY: these are drivers, whose start-up code may run.
-        match unsafe { Library::new(name) } {
+        match unsafe { library::open(name) } {
             Ok(library) => return Some(Box::leak(Box::new(library))),
             Err(error) => {
                 // The loader names the file itself.

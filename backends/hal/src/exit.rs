@@ -41,8 +41,7 @@ impl Exit {
     pub fn register(&self, end: extern "C" fn()) {
         self.once.call_once(|| {
             self.process.store(std::process::id(), Ordering::Relaxed);
-            // SAFETY: the handler is a function of this library, which is never unloaded while its threads run, and it does not unwind.
-            unsafe { libc::atexit(end) };
+            at_exit(end);
         });
     }
 
@@ -56,3 +55,14 @@ impl Exit {
         }
     }
 }
+
+#[cfg(not(windows))]
+fn at_exit(end: extern "C" fn()) {
+    // SAFETY: the handler is a function of this library, which is never unloaded while its threads run, and it does not unwind.
+    unsafe { libc::atexit(end) };
+}
+
+/// Windows ends all other threads before it tells any library, a driver among them, that the process ends. So nobody is inside a driver that takes itself down, and whoever
+/// waited for those who were would wait in vain.
+#[cfg(windows)]
+fn at_exit(_: extern "C" fn()) {}

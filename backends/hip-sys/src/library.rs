@@ -8,10 +8,35 @@ use libloading::Library;
 
 use crate::functions::{Compiler, Runtime};
 
-/// What the runtime is called, best first: an installation's own link, then the versions that the table knows.
-pub const RUNTIMES: &[&str] = &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"];
-/// What the compiler is called where it is a library of its own.
-pub const COMPILERS: &[&str] = &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"];
+/// What the runtime is called, best first: an installation's own link, then the versions that the table knows. On Windows its driver brings it, and its name has the version.
+pub const RUNTIMES: &[&str] = if cfg!(windows) {
+    &["amdhip64_7.dll", "amdhip64_6.dll", "amdhip64.dll"]
+} else {
+    &["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"]
+};
+/// What the compiler is called where it is a library of its own. On Windows it is part of the SDK, and its name has both numbers of the version.
+pub const COMPILERS: &[&str] = if cfg!(windows) {
+    &[
+        "hiprtc0715.dll",
+        "hiprtc0714.dll",
+        "hiprtc0713.dll",
+        "hiprtc0712.dll",
+        "hiprtc0711.dll",
+        "hiprtc0702.dll",
+        "hiprtc0701.dll",
+        "hiprtc0700.dll",
+        "hiprtc0604.dll",
+        "hiprtc0603.dll",
+        "hiprtc0602.dll",
+        "hiprtc0601.dll",
+        "hiprtc0600.dll",
+        "hiprtc0507.dll",
+        "hiprtc0506.dll",
+        "hiprtc0505.dll",
+    ]
+} else {
+    &["libhiprtc.so", "libhiprtc.so.7", "libhiprtc.so.6"]
+};
 /// Its version has to be the runtime's, so [`open`] looks for it by the version that was found.
 const COMPILER: &str = "libhiprtc.so";
 

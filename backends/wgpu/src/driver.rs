@@ -46,8 +46,9 @@ fn wanted(options: &OpenOptions) -> wgpu::Features {
 
 /// The backends in the order in which they are listed.
 const BACKENDS: [(wgpu::Backends, &str); 4] = [
-    (wgpu::Backends::VULKAN, "Vulkan"),
+    // Before Vulkan, which is a layer over it where there are both.
     (wgpu::Backends::METAL, "Metal"),
+    (wgpu::Backends::VULKAN, "Vulkan"),
     (wgpu::Backends::DX12, "Direct3D 12"),
     (wgpu::Backends::GL, "OpenGL"),
 ];

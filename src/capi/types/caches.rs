@@ -18,7 +18,7 @@ pub const COMPUTE_CACHE_REFUSED: u32 = 2;
 ///
 /// **Whoever can write to the folder can have the process run code of theirs.** It must be this user's own (or root's), with no right to write for others, and so must
 /// all folders above it and links to it, but for those where everybody may only rename what is theirs (`/tmp`); a group with its owner's number is that owner. Otherwise it
-/// is not used. On systems without Unix's permissions that is for the caller to see to.
+/// is not used. On Windows none is yet: who may write there is told by lists that nothing here reads, so the answer is `COMPUTE_CACHE_REFUSED`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct compute_cache_desc {

@@ -4,7 +4,9 @@
 //! there is still not believed: a name may lead to anything.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions};
+#[cfg(unix)]
+use std::fs::OpenOptions;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -245,6 +247,9 @@ mod system {
             let facts = fs::symlink_metadata(step).map_err(|why| format!("{}: {why}", step.display()))?;
             let (owner, mode) = (facts.uid(), facts.mode());
             let at = step.display();
+            if process.lists_exceed_modes && (process.has_list)(step) {
+                return Err(format!("somebody may replace it: {at} has a list that gives rights which its mode does not show"));
+            }
             if step == path && !facts.is_symlink() {
                 continue;
             }
@@ -263,33 +268,59 @@ mod system {
     }
 }
 
-/// Where permissions are not those of Unix, the folder has to be one that only this user can write to; nothing looks.
+/// Who may write to a folder is not told by numbers here but by lists, which nobody has taught this file to read. So nothing is kept: a folder that somebody else could write
+/// to would let them run code in this process.
 #[cfg(not(unix))]
 mod system {
-    use super::{File, OpenOptions, Path, Process, fs, io};
+    use super::{File, Path, Process, fs, io};
 
-    pub(super) fn make(path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+    const WHY: &str = "who may write to it cannot be told on this system, so no kernels are kept";
+
+    fn no<T>() -> io::Result<T> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, WHY))
     }
 
-    pub(super) fn open_plain(path: &Path) -> io::Result<File> {
-        OpenOptions::new().read(true).open(path)
+    pub(super) fn make(_: &Path) -> io::Result<()> {
+        no()
     }
 
-    pub(super) fn create_plain(path: &Path) -> io::Result<File> {
-        OpenOptions::new().write(true).create_new(true).open(path)
+    pub(super) fn open_plain(_: &Path) -> io::Result<File> {
+        no()
+    }
+
+    pub(super) fn create_plain(_: &Path) -> io::Result<File> {
+        no()
     }
 
     pub(super) fn owned(_: &fs::Metadata, _: &Process) -> Result<(), String> {
-        Ok(())
+        Err(WHY.into())
     }
 
     pub(super) fn check_way(_: &Path, _: &Process) -> Result<(), String> {
-        Ok(())
+        Err(WHY.into())
     }
 }
 
 use system::{check_way, create_plain, make, open_plain, owned};
+
+#[cfg(all(test, not(unix)))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "ends at the first thing that is wrong")]
+
+    use super::{Folder, Process, fs};
+
+    #[test]
+    fn l7_no_folder_is_used_or_made_where_nobody_can_tell_who_may_write_to_it() {
+        let place = std::env::temp_dir().join(format!("libcompute-untold-{}", std::process::id()));
+        let process = Process { user: 0, largest_file: || u64::MAX, has_list: |_| true, lists_exceed_modes: true };
+        let why = Folder::open(&place, process).err().unwrap();
+        assert!(why.contains("cannot be told") && !place.exists(), "{why}");
+        fs::create_dir(&place).unwrap();
+        let why = Folder::open(&place, process).err().unwrap();
+        fs::remove_dir(&place).unwrap();
+        assert!(why.contains("cannot be told"), "{why}");
+    }
+}
 
 #[cfg(all(test, unix))]
 mod tests {

@@ -5,7 +5,7 @@
 
 mod entry;
 mod folder;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +34,8 @@ pub struct Process {
     pub largest_file: fn() -> u64,
     /// Whether there is a list at a path that gives rights to more users than its mode tells, or that cannot be told.
     pub has_list: fn(&Path) -> bool,
+    /// Whether such lists give rights that the mode does not bound, as on macOS: then nothing that has one is used.
+    pub lists_exceed_modes: bool,
 }
 
 /// Where a device keeps compiled kernels.

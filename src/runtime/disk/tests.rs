@@ -19,7 +19,6 @@ impl Place {
         let path = std::env::temp_dir().join(format!("libcompute-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
-        #[cfg(unix)]
         set_mode(&path, 0o700);
         Self(path)
     }
@@ -43,14 +42,10 @@ impl Drop for Place {
 }
 
 fn process(path: &Path) -> Process {
-    #[cfg(unix)]
     let user = std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap());
-    #[cfg(not(unix))]
-    let user = path.components().count() as u32;
-    Process { user, largest_file: || u64::MAX, has_list: |_| false }
+    Process { user, largest_file: || u64::MAX, has_list: |_| false, lists_exceed_modes: false }
 }
 
-#[cfg(unix)]
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
 }
@@ -159,7 +154,6 @@ fn l7_files_of_others_stay_and_unfinished_ones_of_dead_processes_go() {
     assert!(foreign.iter().all(|path| path.exists()) && !old.exists());
 }
 
-#[cfg(unix)]
 #[test]
 fn l7_a_folder_that_others_may_write_to_is_not_used() {
     let (place, device) = (Place::new("modes"), cpu());
@@ -191,6 +185,8 @@ fn l7_a_folder_that_others_may_write_to_is_not_used() {
     let why = refused(&below, Process { has_list: |_| true, ..us });
     assert!(why.contains("somebody may replace it"), "{why}");
     set_mode(&place.0, 0o700);
+    let why = refused(&below, Process { has_list: |path| path.ends_with("below"), lists_exceed_modes: true, ..us });
+    assert!(why.contains("somebody may replace it") && why.contains("below has a list"), "{why}");
     fs::write(place.0.join("plain"), "x").unwrap();
     assert!(!refused(&place.0.join("plain"), us).is_empty());
     assert!(!refused(&place.0.join("plain/below"), us).is_empty());
@@ -242,7 +238,6 @@ fn l7_code_of_another_kernel_under_the_right_key_is_compiled_anew() {
         // All is as it should be but what the code is of.
         let key: Key = own[16..48].try_into().unwrap();
         fs::write(&path, [&entry::seal(&key, &artifact)[..], &artifact].concat()).unwrap();
-        #[cfg(unix)]
         set_mode(&path, 0o600);
         let disk = disk();
         compile(&disk, &device, &one, Bounds::Checked);

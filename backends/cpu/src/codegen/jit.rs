@@ -159,6 +159,8 @@ fn isa() -> Result<OwnedTargetIsa> {
         ("enable_verifier", verify),
         ("is_pic", "false"),
         ("use_colocated_libcalls", "false"),
+        // Code that keeps many values has a frame of several pages. It touches them in order: a stack grows by the page on Windows, and ends in one that must not be jumped over.
+        ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),
     ] {
         flags.set(name, value).map_err(|e| Stop::bug(format!("the setting {name}: {e}")))?;
