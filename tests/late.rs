@@ -229,6 +229,33 @@ fn t3_gaps_that_a_map_counts_as_written_are_claimed_when_their_fill_fails() {
 static TURN: Mutex<()> = Mutex::new(());
 
 #[test]
+fn t13_a_late_failure_is_logged_though_every_handle_was_gone_before_it_came() {
+    let _turn = TURN.lock();
+    in_time("a failure that nobody asks for", || {
+        for late in [true, false] {
+            let (heard, lines) = mpsc::channel();
+            let hear = move |_, line: &str| {
+                if line.contains("`orphan`") {
+                    heard.send(line.to_owned()).unwrap();
+                }
+            };
+            log::set(log::ERROR, Some(Arc::new(hear)));
+            let device = if late { faulty().0 } else { device() };
+            let stream = Stream::new(&device, "s").unwrap();
+            let a = buffer(&device, BYTES, "a");
+            let source = FOREVER.replace("forever", "orphan");
+            let kernel = Kernel::new(&device, &KernelOptions { time_limit: 50_000_000, ..options(&source) }).unwrap();
+            runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+            device.end();
+            drop((kernel, a, stream, device));
+            assert!(lines.recv_timeout(Duration::from_secs(20)).unwrap().contains("time"));
+            log::set(0, None);
+            assert!(lines.try_recv().is_err(), "it was told twice");
+        }
+    });
+}
+
+#[test]
 fn f4_a_log_line_about_a_late_failure_is_sent_by_no_thread_that_is_inside_a_driver() {
     static DRIVERS: RwLock<()> = parking_lot::const_rwlock(());
     let _turn = TURN.lock();

@@ -4,10 +4,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Range, RangeInclusive};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{LateCause, LateFailure};
+use compute_hal::{self as hal, LateCause, LateFailure};
 use compute_trust::{About, Entry, Error, Failure, Found, Journal, NoMemory, Part, Touch as Touched, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::buffer::Buffer;
 use super::error::{Failed, from_late};
+use super::event::watcher;
 use super::log;
 use super::queue::Queue;
 use super::section::{Touch, Write, no_memory};
@@ -212,6 +214,33 @@ fn try_settle(unlogged: &mut Unlogged) -> Result<(), NoMemory> {
         drop(state);
         release_all(&buffers, &found);
     }
+}
+
+/// The last handle of a device that is well goes, while work of one of its queues goes on. If it may still fail, a thread of the library's asks for failures when
+/// all of it is over, so that the log is told of them. Where no thread can be had, nobody is told.
+pub(crate) fn outlive(device: &Arc<dyn hal::Device>, queue: &Arc<Queue>) {
+    if !active() || !STATE.lock().queues.contains_key(&queue.id) {
+        return;
+    }
+    let Ok(watcher) = watcher() else { return };
+    // The queue is kept until then, and what is only collected so far would never end.
+    if !matches!(catch_unwind(AssertUnwindSafe(|| queue.native.submit())), Ok(Ok(()))) {
+        return;
+    }
+    let (device, kept) = (Arc::clone(device), Arc::clone(queue));
+    let job = move || {
+        let inside = device.inside();
+        let mut unlogged = Unlogged::default();
+        // Without memory for them they are told by whoever settles next.
+        let _ = settle_unlogged(&mut unlogged);
+        drop(kept);
+        drop(device);
+        drop(inside);
+        unlogged.tell();
+    };
+    // Off the thread of the device, which may not be the one to end the device.
+    let wake = move || drop(watcher.send(Box::new(job)));
+    queue.native.notify(queue.last(), Box::new(wake));
 }
 
 /// How far each queue has come, and the queues.
