@@ -215,3 +215,32 @@ fn f2_releasing_a_buffer_that_many_queues_still_use_needs_no_memory() {
         assert_eq!((usage.bytes_pending, usage.bytes_reserved), (0, 0));
     });
 }
+
+#[test]
+fn t13_a_late_failure_asks_for_memory_for_what_derives_from_it_alone_and_in_pieces() {
+    let _alone = ALONE.lock();
+    within(Duration::from_secs(60), "a late failure in a long journal", || {
+        let (device, faults) = faulty();
+        let (one, two) = (Stream::new(&device, "one").unwrap(), Stream::new(&device, "two").unwrap());
+        let (a, b) = (buffer(&device, 1 << 20, "a"), buffer(&device, 64, "b"));
+        let kernel = Kernel::new(&device, &KernelOptions { time_limit: 2_000_000_000, ..options(FOREVER) }).unwrap();
+        runtime::launch(Some(&one), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+        for piece in 0..4000_u64 {
+            runtime::fill(Some(&one), part(&a, piece * 64, 64), &[8]).unwrap();
+        }
+        faults.inject(1, compute::registry::How::Late);
+        runtime::fill(Some(&two), whole(&b), &[1]).unwrap();
+        let read_in = |most: usize, stream: &Stream, place: Place<'_>| {
+            MOST.set(most);
+            let answer = read(stream, place, 64);
+            MOST.set(usize::MAX);
+            let failed = answer.unwrap_err();
+            (failed.error.code, failed.report.as_ref().map(|report| report.root.code))
+        };
+        // Nothing but the bytes of `b` derives from that, so a piece is all it takes.
+        assert_eq!(read_in(256 << 10, &two, whole(&b)), (code::UNWRITTEN, Some(code::DRIVER)));
+        // All of the work so far comes after this one, which takes many.
+        assert_eq!(read_in(256 << 10, &one, part(&a, 4000 * 64, 64)), (code::UNWRITTEN, Some(code::TIME_LIMIT)));
+        assert_eq!(read(&one, part(&a, 0, 64), 64).unwrap(), vec![8; 64]);
+    });
+}

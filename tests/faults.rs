@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use common::*;
 use compute::registry::{self, How};
 use compute::runtime::{
-    self, Device, DeviceOptions, Event, GraphBuilder, GraphOptions, Place, Request, Source, Stream, Wait, code, log,
+    self, Device, DeviceOptions, Event, GraphBuilder, GraphOptions, KernelOptions, Place, Request, Source, Stream, Wait, code,
+    log,
 };
 use compute_fault::{Calls, FaultPlan};
 use compute_hal::HostTarget;
+use compute_kernel::reflection::Bounds;
 
 #[test]
 fn t10_a_sync_after_a_skip_does_not_hang() {
@@ -290,4 +292,44 @@ fn g6_a_graph_that_the_device_does_not_keep_is_played_back_and_a_timed_one_is_re
         assert_eq!(plan.calls(), calls, "the device was asked for a graph that it does not have");
     }
     assert_eq!(plan.fired(), 2);
+}
+
+#[test]
+fn t13_nodes_that_are_played_back_since_an_update_are_named_in_their_late_failures() {
+    const BEYOND: &str = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn beyond(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x + 1000u] = 1u; }";
+    in_time("a graph that is played back since an update", || {
+        for same_buffer in [true, false] {
+            let plan = Arc::new(FaultPlan::never_late(Calls::GRAPH));
+            let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
+            let device = Device::new(compute_fault::wrap(native, Arc::clone(&plan)), &DeviceOptions::default()).unwrap();
+            let stream = Stream::new(&device, "s").unwrap();
+            let [a, other, o] = ["a", "other", "o"].map(|label| buffer(&device, 64, label));
+            let kernel = KernelOptions { bounds: Bounds::Validate, ..options(BEYOND) };
+            let kernel = runtime::Kernel::new(&device, &kernel).unwrap();
+            let builder = GraphBuilder::new(&device, GraphOptions { label: "graph".into(), timed: false }).unwrap();
+            let fill = |to, pattern| Request::Fill { to, pattern, label: "fill" };
+            let node = builder.add(&fill(whole(&a), &[5]), &[]).unwrap();
+            builder.add(&fill(whole(&o), &[1]), &[node]).unwrap();
+            let bindings = [bind(0, whole(&o))];
+            let launch = runtime::Launch { label: "second", ..launch_of(&kernel, 1, &bindings) };
+            builder.add(&Request::Launch(launch), &[]).unwrap();
+            let graph = builder.instantiate().unwrap();
+            let named = || {
+                runtime::replay(Some(&stream), &graph).unwrap();
+                let failed = read(&stream, whole(&o), 64).unwrap_err();
+                let root = &failed.report.as_ref().unwrap().root;
+                assert_eq!(root.code, code::KERNEL_FAULT);
+                assert!(root.message.ends_with("this was node 2 `second` of graph `graph`"), "{}", root.message);
+            };
+            assert!(graph.facts().native);
+            named();
+            // Neither updated nor made anew by the device.
+            plan.arm(1, compute_fault::How::Unsupported).unwrap();
+            plan.arm(2, compute_fault::How::Unsupported).unwrap();
+            graph.update(node, &fill(whole(if same_buffer { &a } else { &other }), &[6])).unwrap();
+            assert_eq!((plan.fired(), graph.facts().native), (2, false));
+            named();
+        }
+    });
 }

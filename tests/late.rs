@@ -4,14 +4,18 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::*;
-use compute::registry::How;
-use compute::runtime::{self, Buffer, Device, Event, Failed, Kernel, KernelOptions, Source, Stream, Wait, code};
+use compute::registry::{self, How};
+use compute::runtime::{
+    self, Buffer, Device, DeviceOptions, Event, Failed, Kernel, KernelOptions, Readback, Source, Stream, Wait, code, log,
+};
+use compute_fault::{Calls, FaultPlan};
 use compute_hal::HostTarget;
 use compute_kernel::reflection::Bounds;
+use parking_lot::{Mutex, RwLock};
 
 /// Writes its own index everywhere, and far behind the end in one invocation.
 const BEYOND: &str = "
@@ -217,6 +221,106 @@ fn t3_gaps_that_a_map_counts_as_written_are_claimed_when_their_fill_fails() {
                 }
                 assert!(claimed > 0, "{how:?} in call {call}: nothing is claimed");
             }
+        }
+    });
+}
+
+/// One test at a time hears the log.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[test]
+fn t13_a_late_failure_is_logged_though_every_handle_was_gone_before_it_came() {
+    let _turn = TURN.lock();
+    in_time("a failure that nobody asks for", || {
+        for late in [true, false] {
+            let (heard, lines) = mpsc::channel();
+            let hear = move |_, line: &str| {
+                if line.contains("`orphan`") {
+                    heard.send(line.to_owned()).unwrap();
+                }
+            };
+            log::set(log::ERROR, Some(Arc::new(hear)));
+            let device = if late { faulty().0 } else { device() };
+            let stream = Stream::new(&device, "s").unwrap();
+            let a = buffer(&device, BYTES, "a");
+            let source = FOREVER.replace("forever", "orphan");
+            let kernel = Kernel::new(&device, &KernelOptions { time_limit: 50_000_000, ..options(&source) }).unwrap();
+            runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+            device.end();
+            drop((kernel, a, stream, device));
+            assert!(lines.recv_timeout(Duration::from_secs(20)).unwrap().contains("time"));
+            log::set(0, None);
+            assert!(lines.try_recv().is_err(), "it was told twice");
+        }
+    });
+}
+
+#[test]
+fn f4_a_log_line_about_a_late_failure_is_sent_by_no_thread_that_is_inside_a_driver() {
+    static DRIVERS: RwLock<()> = parking_lot::const_rwlock(());
+    let _turn = TURN.lock();
+    in_time("a log line from a worker", || {
+        let plan = Arc::new(FaultPlan::new(Calls::ALL).with_drivers(&DRIVERS));
+        let (native, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
+        let device = Device::new(compute_fault::wrap(native, plan), &DeviceOptions::default()).unwrap();
+        let stream = Stream::new(&device, "s").unwrap();
+        let a = buffer(&device, BYTES, "a");
+        let (heard, lines) = mpsc::channel();
+        let hear = move |_, line: &str| {
+            if line.contains("`inner`") {
+                heard.send(DRIVERS.try_write().is_some()).unwrap();
+            }
+        };
+        log::set(log::ERROR, Some(Arc::new(hear)));
+        let source = FOREVER.replace("forever", "inner");
+        let kernel = Kernel::new(&device, &KernelOptions { time_limit: 200_000_000, ..options(&source) }).unwrap();
+        runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&a))])).unwrap();
+        let bytes: &'static mut [u8] = vec![0xEE; BYTES as usize].leak();
+        // SAFETY: it lives for ever.
+        let target = unsafe { HostTarget::new(bytes.as_mut_ptr(), bytes.len()) };
+        let event = runtime::read_async(Some(&stream), whole(&a), target).unwrap();
+        let (ended, end) = mpsc::channel();
+        event.on_worker(Box::new(move |answer| drop(ended.send(answer)))).unwrap();
+        let failed = end.recv().unwrap().unwrap_err();
+        assert_eq!(root(&failed).code, code::TIME_LIMIT);
+        assert_eq!(lines.try_iter().collect::<Vec<_>>(), [true], "the host was called inside a driver, or not once");
+        log::set(0, None);
+    });
+}
+
+#[test]
+fn m8_a_readback_whose_event_has_failed_is_read_anew_until_it_has_given_its_bytes() {
+    in_time("a readback that failed", || {
+        for call in ["its event", "its bytes"] {
+            let (device, faults) = faulty();
+            let stream = Stream::new(&device, "s").unwrap();
+            let (a, other) = (buffer(&device, 64, "a"), buffer(&device, 64, "other"));
+            runtime::fill(Some(&stream), whole(&a), &[1]).unwrap();
+            let kernel = limited(&device, Duration::from_millis(30));
+            let readback = Readback::new(Some(&stream), whole(&a), None).unwrap();
+            for round in 0..3 {
+                // So that the read is under way when the failure comes.
+                runtime::fill(Some(&stream), whole(&other), &[0]).unwrap();
+                runtime::launch(Some(&stream), &launch_of(&kernel, 1, &[bind(0, whole(&other))])).unwrap();
+                faults.inject(1, How::Late);
+                runtime::fill(Some(&stream), whole(&a), &[9]).unwrap();
+                let failed = if call == "its event" {
+                    readback.start().unwrap().wait(None).unwrap_err()
+                } else {
+                    readback.get().map(drop).unwrap_err()
+                };
+                assert_eq!(failed.error.code, code::UNWRITTEN, "{call}, round {round}");
+            }
+            runtime::fill(Some(&stream), whole(&a), &[7]).unwrap();
+            let event = readback.start().unwrap();
+            assert_eq!(event.wait(None).unwrap(), Wait::Done, "{call}: it was not read anew");
+            assert_eq!(readback.get().unwrap().look(<[u8]>::to_vec), vec![7; 64]);
+            // From now on it is what it was at the first access, whatever becomes of the source.
+            faults.inject(1, How::Late);
+            runtime::fill(Some(&stream), whole(&a), &[9]).unwrap();
+            stream.sync(&[], None).unwrap();
+            assert_eq!(readback.get().unwrap().look(<[u8]>::to_vec), vec![7; 64]);
+            assert!(Arc::ptr_eq(&readback.start().unwrap(), &event));
         }
     });
 }

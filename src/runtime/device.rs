@@ -17,7 +17,7 @@ use super::error::{Failed, Result, error, fail, from_device, poisoned};
 use super::exclusive::Exclusive;
 use super::memory::Store;
 use super::queue::Queue;
-use super::{code, event};
+use super::{code, event, late};
 
 /// How to open a device.
 #[derive(Clone, Debug, Default)]
@@ -370,6 +370,9 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.callbacks.end(self);
+        if self.fault().is_none() {
+            self.queues.get_mut().iter().for_each(|queue| late::outlive(&self.native, queue));
+        }
         let retired = std::mem::take(self.retired.get_mut());
         let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities(), 0));
         let uses = self.tails();

@@ -226,24 +226,29 @@ impl Event {
     /// How it ended. Its position has completed.
     fn finish(&self) -> Result<()> {
         prints::deliver();
-        self.take_bytes()
+        let mut unlogged = late::Unlogged::default();
+        let ended = self.take_bytes(&mut unlogged);
+        unlogged.tell();
+        ended
     }
 
     /// The same on a thread of the library's, which the end of the process must not meet inside a driver. The host is called outside.
     fn finish_on_worker(&self) -> Result<()> {
         let inside = self.device.native.inside();
         let printed = prints::collect();
-        let ended = self.take_bytes();
+        let mut unlogged = late::Unlogged::default();
+        let ended = self.take_bytes(&mut unlogged);
         drop(inside);
         printed.tell();
+        unlogged.tell();
         ended
     }
 
     /// Ends a read. The answer ends the borrowing: from then on nothing is written to the caller's memory, which may be gone.
-    fn take_bytes(&self) -> Result<()> {
+    fn take_bytes(&self, unlogged: &mut late::Unlogged) -> Result<()> {
         self.device.check().inspect_err(|failed| self.give_up(failed))?;
         let Some(read) = &self.read else { return Ok(()) };
-        let settled = if late::active() { late::settle() } else { Ok(()) };
+        let settled = if late::active() { late::settle_unlogged(unlogged) } else { Ok(()) };
         let mut read = read.lock();
         // Again: another thread may have answered that the device has ended.
         let settled = settled.and_then(|()| self.device.check());

@@ -2,12 +2,13 @@
 //!
 //! Idle, and free of cost but for one load, unless something that can fail late is unretired. Lock order: marks → journal → maps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::{Range, RangeInclusive};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{LateCause, LateFailure};
+use compute_hal::{self as hal, LateCause, LateFailure};
 use compute_trust::{About, Entry, Error, Failure, Found, Journal, NoMemory, Part, Touch as Touched, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 
 use super::buffer::Buffer;
 use super::error::{Failed, from_late};
+use super::event::watcher;
 use super::log;
 use super::queue::Queue;
 use super::section::{Touch, Write, no_memory};
@@ -36,7 +38,7 @@ struct State {
     /// Buffers that the journal may mention.
     buffers: HashMap<u64, Weak<Buffer>>,
     /// Told by devices, not applied yet.
-    told: Vec<(u64, LateFailure)>,
+    told: VecDeque<(u64, LateFailure)>,
 }
 
 /// Streams that want to know whether their work failed late, and the first failure of each.
@@ -160,46 +162,92 @@ pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemor
     Ok(())
 }
 
-/// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark. Without host memory for
-/// that nothing is applied and nothing retires, so that bytes which wait for it go on waiting: whoever wanted them is refused, and may ask again.
-pub(crate) fn settle() -> super::error::Result<()> {
-    try_settle().map_err(|none| Failed::of(no_memory(none)))
+/// Late failures that were applied, and that the log has not been told of.
+#[derive(Default)]
+pub(crate) struct Unlogged(Vec<Arc<Failure>>);
+
+impl Unlogged {
+    /// Calls the host.
+    pub(crate) fn tell(&self) {
+        self.0.iter().for_each(log::failure);
+    }
 }
 
-fn try_settle() -> Result<(), NoMemory> {
+/// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark. Without host memory for
+/// a failure it and those after it are not applied and nothing retires, so that bytes which wait for them go on waiting: whoever wanted them is refused,
+/// and may ask again.
+pub(crate) fn settle() -> super::error::Result<()> {
+    let mut unlogged = Unlogged::default();
+    let settled = settle_unlogged(&mut unlogged);
+    unlogged.tell();
+    settled
+}
+
+/// The same for a caller inside whom the host must not be called: what the log has to be told is added to `unlogged`.
+pub(crate) fn settle_unlogged(unlogged: &mut Unlogged) -> super::error::Result<()> {
+    try_settle(unlogged).map_err(|none| Failed::of(no_memory(none)))
+}
+
+fn try_settle(unlogged: &mut Unlogged) -> Result<(), NoMemory> {
     loop {
         let mut state = STATE.lock();
-        let (completed, _queues) = hear(&mut state)?;
-        if state.told.is_empty() {
-            let freed = retire(&mut state, &completed);
+        // The queues must outlive the lock: the last reference to one ends the device's own, which is nothing to wait for here.
+        let heard = hear(&mut state);
+        let told = heard.as_ref().map_err(|none| *none).and_then(|_| room_to_apply(&state));
+        if let Ok((completed, _)) = &heard
+            && told == Ok(false)
+        {
+            let freed = retire(&mut state, completed);
             drop(state);
             unpend(freed);
             return Ok(());
         }
-        room_to_apply(&state)?;
         // Claims change maps, and nobody may decide on a mentioned buffer in between: so all of their marks first, then the journal.
-        let mut buffers: Vec<Arc<Buffer>> = state.buffers.values().filter_map(Weak::upgrade).collect();
+        let mentioned = told.map(|_| state.buffers.values().filter_map(Weak::upgrade).collect::<Vec<_>>());
         drop(state);
-        buffers.sort_by_key(|buffer| buffer.id);
+        let mut buffers = mentioned?;
+        buffers.sort_unstable_by_key(|buffer| buffer.id);
         let found = take_all(&buffers);
         let mut state = STATE.lock();
         if covers(&state, &buffers) {
-            let failures = apply(&mut state, &buffers);
-            drop(state);
-            release_all(&buffers, &found);
-            failures.iter().for_each(log::failure);
-        } else {
-            drop(state);
-            release_all(&buffers, &found);
+            apply(&mut state, &buffers, unlogged);
         }
+        drop(state);
+        release_all(&buffers, &found);
     }
+}
+
+/// The last handle of a device that is well goes, while work of one of its queues goes on. If it may still fail, a thread of the library's asks for failures when
+/// all of it is over, so that the log is told of them. Where no thread can be had, nobody is told.
+pub(crate) fn outlive(device: &Arc<dyn hal::Device>, queue: &Arc<Queue>) {
+    if !active() || !STATE.lock().queues.contains_key(&queue.id) {
+        return;
+    }
+    let Ok(watcher) = watcher() else { return };
+    // The queue is kept until then, and what is only collected so far would never end.
+    if !matches!(catch_unwind(AssertUnwindSafe(|| queue.native.submit())), Ok(Ok(()))) {
+        return;
+    }
+    let (device, kept) = (Arc::clone(device), Arc::clone(queue));
+    let job = move || {
+        let inside = device.inside();
+        let mut unlogged = Unlogged::default();
+        // Without memory for them they are told by whoever settles next.
+        let _ = settle_unlogged(&mut unlogged);
+        drop(kept);
+        drop(device);
+        drop(inside);
+        unlogged.tell();
+    };
+    // Off the thread of the device, which may not be the one to end the device.
+    let wake = move || drop(watcher.send(Box::new(job)));
+    queue.native.notify(queue.last(), Box::new(wake));
 }
 
 /// How far each queue has come, and the queues.
 type Heard = (HashMap<u64, u64>, Vec<Arc<Queue>>);
 
-/// Collects late failures, and how far each queue had come before it was asked for them. The queues must outlive the lock: the last reference to one ends
-/// the device's own, which is nothing to wait for here.
+/// Collects late failures, and how far each queue had come before it was asked for them.
 fn hear(state: &mut State) -> Result<Heard, NoMemory> {
     let (mut completed, mut queues) = (HashMap::new(), Vec::new());
     completed.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
@@ -216,18 +264,32 @@ fn hear(state: &mut State) -> Result<Heard, NoMemory> {
     Ok((completed, queues))
 }
 
-/// Bytes that applying a failure may take for each operation and each buffer in the journal: lists of marks and claims while they grow, the failure's notes.
-const TO_APPLY: usize = 1024;
+/// Bytes that applying a failure may take by itself, for each buffer in the journal whose mark is taken, and for each range that the failure may reach: the
+/// sets of bytes and the lists of claims while they grow.
+const TO_APPLY: usize = 4096;
+const TO_MARK: usize = 64;
+const TO_REACH: usize = 1024;
+/// Host memory is asked for in pieces of so many bytes: a set or a list is seldom larger.
+const PIECE: usize = 64 << 10;
 
-/// Whether there is host memory to apply what was told. How much depends on what derives from what, and between the claims there is no way back; so it is
-/// asked for in one piece, which is more than enough, and given back.
-fn room_to_apply(state: &State) -> Result<(), NoMemory> {
-    let count = state.journal.entries().saturating_add(state.buffers.len()).saturating_add(state.told.len());
-    let mut asked = Vec::<u8>::new();
-    asked.try_reserve_exact(count.saturating_mul(TO_APPLY)).map_err(|_| NoMemory)?;
+/// Whether a failure is to be applied, and if so, whether there is host memory for the first of them. How much it takes depends on what derives from what, and
+/// between its claims there is no way back; so more than enough is asked for and given back.
+fn room_to_apply(state: &State) -> Result<bool, NoMemory> {
+    let Some((queue, told)) = state.told.front() else { return Ok(false) };
+    let reach = state.journal.reach(*queue, told.position).saturating_mul(TO_REACH);
+    let wanted = reach.saturating_add(state.buffers.len().saturating_mul(TO_MARK)).saturating_add(TO_APPLY);
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    pieces.try_reserve_exact(wanted.div_ceil(PIECE)).map_err(|_| NoMemory)?;
+    let mut left = wanted;
+    while left > 0 {
+        let mut piece = Vec::new();
+        piece.try_reserve_exact(left.min(PIECE)).map_err(|_| NoMemory)?;
+        left -= left.min(PIECE);
+        pieces.push(piece);
+    }
     // Else the compiler may leave both the asking and the giving back out.
-    std::hint::black_box(&asked);
-    Ok(())
+    std::hint::black_box(&pieces);
+    Ok(true)
 }
 
 fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>> {
@@ -292,29 +354,37 @@ fn of_node(cause: LateCause, part: Part, replay: About) -> Error {
     Error { message, ..made }
 }
 
-fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
-    let mut failures = Vec::new();
-    for (queue, told) in std::mem::take(&mut state.told) {
-        // Work that is not in the journal any more, or never was: nothing derives from it.
-        let Some(about) = state.journal.about(queue, told.position) else { continue };
-        let (node, cause) = match told.cause {
-            LateCause::Node { node, cause } => (Some(node), *cause),
-            cause => (None, cause),
-        };
-        let made = match state.journal.part(queue, told.position, node) {
-            Some(part) => of_node(cause, part, about),
-            None => from_late(cause, about),
-        };
-        let failure = Failure::new(Arc::new(made), false);
-        for claim in state.journal.fail(queue, told.position, &failure) {
-            if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
-                claim.apply(&mut buffers[index].map.lock());
-            }
+/// Applies what was told, as far as there is host memory for it; for the first there is.
+fn apply(state: &mut State, buffers: &[Arc<Buffer>], unlogged: &mut Unlogged) {
+    while let Some((queue, told)) = state.told.pop_front() {
+        if let Some(failure) = apply_one(state, queue, told, buffers) {
+            unlogged.0.push(failure);
         }
-        tell(&failure);
-        failures.push(failure);
+        if room_to_apply(state) != Ok(true) {
+            return;
+        }
     }
-    failures
+}
+
+fn apply_one(state: &mut State, queue: u64, told: LateFailure, buffers: &[Arc<Buffer>]) -> Option<Arc<Failure>> {
+    // Work that is not in the journal any more, or never was: nothing derives from it.
+    let about = state.journal.about(queue, told.position)?;
+    let (node, cause) = match told.cause {
+        LateCause::Node { node, cause } => (Some(node), *cause),
+        cause => (None, cause),
+    };
+    let made = match state.journal.part(queue, told.position, node) {
+        Some(part) => of_node(cause, part, about),
+        None => from_late(cause, about),
+    };
+    let failure = Failure::new(Arc::new(made), false);
+    for claim in state.journal.fail(queue, told.position, &failure) {
+        if let Ok(index) = buffers.binary_search_by_key(&claim.buffer, |buffer| buffer.id) {
+            claim.apply(&mut buffers[index].map.lock());
+        }
+    }
+    tell(&failure);
+    Some(failure)
 }
 
 /// Takes the exclusive marks of buffers sorted by id, all or none.

@@ -5,16 +5,21 @@
 //! settlement, marks released. A section that is dropped without having been settled (an early return, a panic) claims what it was about to
 //! write. Nothing in settling or dropping may fail: [`Map::claim`](compute_trust::Map::claim) does without memory if it must.
 //!
+//! The marks are in `section/marks.rs`, what goes to the device ahead of the work in `section/ahead.rs`.
+//!
 //! Lock order: submission lock → marks → journal → maps. Waiting for a mark happens with no mark held; waiting for the device never happens here.
+
+mod ahead;
+mod marks;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal::{self as hal, DeviceError, Region};
 use compute_memory::Footprint;
-use compute_trust::{About, Error, Failure, Found, Map, NoMemory, Part, Refused, Skip, Use, Watch};
+use compute_trust::{About, Error, Failure, NoMemory, Part, Skip, Use, Watch};
 use once_cell::sync::Lazy;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
@@ -25,6 +30,8 @@ use super::refuse::{admit, dry, outputs, refuse_all, told_skipped};
 pub(crate) use super::refuse::{claim, no_memory, refuse, refused_operation};
 use super::stream::Stream;
 use super::{code, late, log, prints, rows};
+pub(crate) use marks::alone;
+use marks::{Held, release};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,17 +96,6 @@ pub enum Outcome {
     Enqueued,
     /// It reads claimed bytes, so it did not run (T5); its outputs carry the same failure.
     Skipped,
-}
-
-struct Held<'a> {
-    buffer: &'a Arc<Buffer>,
-    exclusive: bool,
-    writes: bool,
-    /// How many ranges of its map the work may change at most, about.
-    ranges: usize,
-    found: Found,
-    /// Its map was changed, so whether it is clean has to be asked anew.
-    changed: bool,
 }
 
 /// A piece of work between its marks and its settlement.
@@ -316,69 +312,6 @@ impl<'a> Section<'a> {
         refuse(Error { code: code::NOT_BACKED, message: text, ..made }, outputs)
     }
 
-    /// Takes all marks or none, sleeping where somebody else has to settle first. Tells what any of them found.
-    fn take_marks(&mut self) -> Found {
-        loop {
-            let mut any = Found { dirty: false, pending: false };
-            let mut refused = None;
-            for (index, held) in self.held.iter_mut().enumerate() {
-                if let Err(exclusive) = take(held) {
-                    refused = Some((index, exclusive));
-                    break;
-                }
-                any.dirty |= held.found.dirty;
-                any.pending |= held.found.pending;
-            }
-            let Some((taken, exclusive)) = refused else { return any };
-            self.give_way(taken, exclusive);
-        }
-    }
-
-    /// Gives back the first marks and sleeps until the next one can be had.
-    #[cold]
-    fn give_way(&mut self, taken: usize, exclusive: bool) {
-        let busy = self.held[taken].buffer;
-        release(&self.stream.device, &mut self.held[..taken]);
-        self.stream.device.gate.wait(&busy.mark, exclusive);
-    }
-
-    /// One entry per buffer, by id, which is the order of locking.
-    fn merge(&mut self) -> std::result::Result<(), NoMemory> {
-        for touch in self.touches {
-            let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
-            let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
-            let found = Found { dirty: false, pending: false };
-            let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
-            // Buffers that were made one after another often come in that order.
-            if self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
-                room(&mut self.held)?;
-                self.held.push(new);
-                continue;
-            }
-            match self.place_of(buffer.id) {
-                Ok(index) => {
-                    let held = &mut self.held[index];
-                    held.writes |= writes;
-                    held.ranges = held.ranges.saturating_add(ranges);
-                }
-                Err(place) => {
-                    room(&mut self.held)?;
-                    self.held.insert(place, new);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The place of a buffer among those held: a replay may touch thousands.
-    fn place(&self, buffer: &Buffer) -> Option<usize> {
-        self.place_of(buffer.id).ok()
-    }
-
-    fn place_of(&self, id: u64) -> std::result::Result<usize, usize> {
-        self.held.binary_search_by_key(&id, |held| held.buffer.id)
-    }
-
     fn operation(&self) -> u64 {
         (self.queue.id << 40) | self.last
     }
@@ -393,10 +326,6 @@ impl<'a> Section<'a> {
             let map = touch.span.buffer.map.lock();
             rows::first_claim(touch, &map).map(|failure| (failure, Arc::clone(touch.span.buffer)))
         })
-    }
-
-    fn advance(&mut self, count: u64) -> u64 {
-        self.submit.as_mut().map_or(0, |submit| self.queue.advance(submit, count))
     }
 
     /// The work does not run: its outputs carry the failure that its input carries (T5).
@@ -482,55 +411,6 @@ impl<'a> Section<'a> {
         });
     }
 
-    /// Gives the work its positions, collects what it has to wait for, and makes room for what [`Self::note_uses`] will note, so that that needs no memory (F2).
-    fn take_positions(&mut self) -> std::result::Result<(), NoMemory> {
-        let before_last = (self.fills.len() as u64).saturating_add(self.subject.calls - 1);
-        self.last = self.advance(before_last.saturating_add(1));
-        self.first = self.last - before_last;
-        let mine = self.queue.index;
-        let mut waits = false;
-        for held in &self.held {
-            let uses = &held.buffer.uses;
-            waits |= uses.elsewhere(mine, held.writes);
-            if !held.writes {
-                uses.expect_read(mine)?;
-            }
-        }
-        if waits { self.collect_waits() } else { Ok(()) }
-    }
-
-    #[cold]
-    fn collect_waits(&mut self) -> std::result::Result<(), NoMemory> {
-        let mine = self.queue.index;
-        for held in &self.held {
-            let uses = &held.buffer.uses;
-            let mut all = Ok(());
-            let mut wait = |other: Use| {
-                if other.queue != mine && all.is_ok() {
-                    all = room(&mut self.waits).map(|()| self.waits.push(other));
-                }
-            };
-            if let Some(write) = uses.last_write() {
-                wait(write);
-            }
-            if held.writes {
-                uses.each_read(wait);
-            }
-            all?;
-        }
-        Ok(())
-    }
-
-    /// Notes the work as the last use of everything it touches. Only once its waits are enqueued: a use stands for all those before it, and
-    /// work that could not wait for them touches nothing.
-    fn note_uses(&mut self) {
-        self.reached = true;
-        let mine = Use { queue: self.queue.index, position: self.last };
-        for held in &self.held {
-            if held.writes { held.buffer.uses.note_write(mine) } else { held.buffer.uses.note_read(mine) }
-        }
-    }
-
     /// Writes the work down for failures that come later (T13).
     fn record(&mut self, watch: Option<&Arc<Watch>>) -> std::result::Result<(), NoMemory> {
         let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
@@ -570,50 +450,6 @@ impl<'a> Section<'a> {
         self.submit = None;
         log::failure(&failure);
         Failed::claiming(&failure)
-    }
-
-    /// The device's calls that come before the work's own.
-    fn prepare_device(&mut self) -> std::result::Result<(), DeviceError> {
-        if !self.waits.is_empty() {
-            self.enqueue_waits()?;
-        }
-        self.note_uses();
-        if self.fills.is_empty() { Ok(()) } else { self.enqueue_fills() }
-    }
-
-    #[cold]
-    fn enqueue_waits(&mut self) -> std::result::Result<(), DeviceError> {
-        (0..self.waits.len()).try_for_each(|index| self.wait_for(self.waits[index]))
-    }
-
-    #[cold]
-    fn enqueue_fills(&mut self) -> std::result::Result<(), DeviceError> {
-        while let Some((index, range)) = self.fills.get(self.filled) {
-            if let Some(region) = self.held[*index].buffer.region(range) {
-                self.queue.native.fill(self.first + self.filled as u64, region, &[0])?;
-            }
-            self.filled += 1;
-        }
-        Ok(())
-    }
-
-    fn wait_for(&mut self, other: Use) -> std::result::Result<(), DeviceError> {
-        let index = usize::from(other.queue);
-        let Some(submit) = &mut self.submit else { return Ok(()) };
-        let known = submit.awaited.get(index).copied().unwrap_or(0);
-        let Some(queue) = self.stream.device.queue(other.queue).filter(|_| known < other.position) else { return Ok(()) };
-        if queue.native.completed() >= other.position {
-            return Ok(());
-        }
-        self.queue.native.wait_for(queue.native.id(), other.position)?;
-        let awaited = &mut submit.awaited;
-        let known = awaited.len();
-        // Without memory for it the next work waits once more.
-        if index < known || awaited.try_reserve(index + 1 - known).is_ok() {
-            awaited.resize(known.max(index + 1), 0);
-            awaited[index] = other.position;
-        }
-        Ok(())
     }
 
     /// The fills that were enqueued have written their ranges.
@@ -693,57 +529,6 @@ impl Drop for Section<'_> {
         }
         self.claim_outputs(&ABANDONED.clone());
         self.end();
-    }
-}
-
-/// Takes one mark; `Err` says whether the one to wait for is exclusive.
-fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
-    held.exclusive = held.writes;
-    if !held.exclusive {
-        match held.buffer.mark.try_shared() {
-            Ok(()) => {
-                held.found = Found { dirty: false, pending: false };
-                return Ok(());
-            }
-            Err(Refused::Busy) => return Err(false),
-            Err(Refused::Unclean) => held.exclusive = true,
-        }
-    }
-    held.found = held.buffer.mark.try_exclusive().map_err(|_| true)?;
-    Ok(())
-}
-
-/// Gives marks back and wakes whoever waits for one.
-fn release(device: &super::device::Device, held: &mut [Held<'_>]) {
-    let mut wake = false;
-    for held in held {
-        wake |= if held.exclusive {
-            if held.changed {
-                // Asked under the map's lock, which is where late claims are made too.
-                held.found.dirty = !held.buffer.map.lock().is_clean();
-            }
-            held.buffer.mark.release_exclusive(held.found)
-        } else {
-            held.buffer.mark.release_shared()
-        };
-    }
-    if wake {
-        device.gate.wake();
-    }
-}
-
-/// Waits until no call that touches a buffer is unsettled, and looks at it alone.
-pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> T {
-    loop {
-        if let Ok(found) = buffer.mark.try_exclusive() {
-            let answer = look(&buffer.map);
-            let dirty = !buffer.map.lock().is_clean();
-            if buffer.mark.release_exclusive(Found { dirty, ..found }) {
-                buffer.device.gate.wake();
-            }
-            return answer;
-        }
-        buffer.device.gate.wait(&buffer.mark, true);
     }
 }
 

@@ -44,6 +44,10 @@ pub struct Entry {
 }
 
 impl Entry {
+    fn is_at(&self, queue: u64, position: u64) -> bool {
+        self.queue == queue && (self.first..=self.last).contains(&position)
+    }
+
     /// The writes that derive from what it reads.
     fn outputs(&self) -> &[Touch] {
         self.writes.get(self.fills..).unwrap_or_default()
@@ -239,9 +243,20 @@ impl Journal {
         entry.parts.as_ref()?.iter().find(is_it).cloned()
     }
 
+    /// How many ranges a failure of the operation at a position can claim, replace or mark at most: the host memory that `fail` takes is in proportion.
+    pub fn reach(&self, queue: u64, position: u64) -> usize {
+        let is_it = |slot: &Slot| matches!(slot, Slot::Work { entry, .. } if entry.is_at(queue, position));
+        let ranges = |slot: &Slot| match slot {
+            Slot::Work { entry, .. } => entry.writes.len(),
+            Slot::Mark { .. } => 1,
+        };
+        let place = self.slots.iter().position(is_it).unwrap_or(self.slots.len());
+        self.slots.range(place..).map(ranges).sum()
+    }
+
     fn entry(&self, queue: u64, position: u64) -> Option<&Entry> {
         self.slots.iter().find_map(|slot| match slot {
-            Slot::Work { entry, .. } if entry.queue == queue && (entry.first..=entry.last).contains(&position) => Some(entry),
+            Slot::Work { entry, .. } if entry.is_at(queue, position) => Some(entry),
             _ => None,
         })
     }
@@ -285,9 +300,7 @@ impl Journal {
     /// its buffer, if that is still there. Call it before the position counts as completed in `retire`.
     pub fn fail(&mut self, queue: u64, position: u64, failure: &Arc<Failure>) -> Vec<LateClaim> {
         let failed = |slot: &Slot| match slot {
-            Slot::Work { entry, state } => {
-                *state != State::Over && entry.queue == queue && (entry.first..=entry.last).contains(&position)
-            }
+            Slot::Work { entry, state } => *state != State::Over && entry.is_at(queue, position),
             Slot::Mark { .. } => false,
         };
         let Some(place) = self.slots.iter().position(failed) else { return Vec::new() };

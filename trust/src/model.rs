@@ -385,7 +385,10 @@ impl World {
         let Pending { position, event, failed, .. } = self.queues[queue as usize].2.remove(0);
         if failed {
             let failure = self.failure(event % 2 == 0);
-            for claim in self.journal.fail(queue, position, &failure) {
+            let reach = self.journal.reach(queue, position);
+            let claims = self.journal.fail(queue, position, &failure);
+            assert!(claims.len() <= 2 * reach, "{} claims of a failure that reaches {reach} ranges", claims.len());
+            for claim in claims {
                 if let Some(map) = self.maps.get_mut(&claim.buffer) {
                     claim.apply(map);
                 }

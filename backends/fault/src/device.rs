@@ -238,7 +238,7 @@ impl Device for FaultDevice {
     }
 
     fn inside(&self) -> Option<compute_hal::exit::Inside> {
-        self.inner.inside()
+        self.common.plan.inside().or_else(|| self.inner.inside())
     }
 
     fn peer(&self) -> Option<PeerId> {

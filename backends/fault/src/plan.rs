@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::BitOr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,7 @@ pub struct FaultPlan {
     counted: Calls,
     late: bool,
     pitched: bool,
+    drivers: Option<&'static RwLock<()>>,
     calls: AtomicU64,
     fired: AtomicU64,
     /// By the number of the call. Never locked while a device is called.
@@ -114,7 +115,7 @@ impl FaultPlan {
     /// A plan that counts the calls of `counted`. Devices under it say that they may fail late, so that the runtime journals.
     pub fn new(counted: Calls) -> Self {
         let (calls, fired) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { counted, late: true, pitched: true, calls, fired, armed: Mutex::default() }
+        Self { counted, late: true, pitched: true, drivers: None, calls, fired, armed: Mutex::default() }
     }
 
     /// As `new`, but late failures cannot be armed, and devices keep the capability of the device inside.
@@ -125,6 +126,11 @@ impl FaultPlan {
     /// The same, and devices say that they cannot move rows at a pitch, and do not.
     pub fn without_pitches(self) -> Self {
         Self { pitched: false, ..self }
+    }
+
+    /// The same, and threads of the library's that are inside a driver of devices hold this lock shared meanwhile.
+    pub fn with_drivers(self, drivers: &'static RwLock<()>) -> Self {
+        Self { drivers: Some(drivers), ..self }
     }
 
     /// Makes the `n`th counted call from now on fail; 1 is the next one. Any number may be armed at once.
@@ -154,6 +160,10 @@ impl FaultPlan {
 
     pub(crate) fn late(&self) -> bool {
         self.late
+    }
+
+    pub(crate) fn inside(&self) -> Option<compute_hal::exit::Inside> {
+        self.drivers.map(RwLock::read)
     }
 
     pub(crate) fn pitched(&self) -> bool {

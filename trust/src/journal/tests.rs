@@ -183,6 +183,16 @@ fn t13_a_replay_is_one_operation_whichever_of_its_positions_fails() {
 }
 
 #[test]
+fn t13_a_failure_reaches_what_was_written_from_its_operation_on() {
+    let mut journal = Journal::new();
+    journal.record(entry(1, 1, true, &[], &[touch(1, 0..10, true), touch(2, 0..10, true)]));
+    journal.record(entry(1, 2, true, &[touch(1, 0..4, false)], &[touch(3, 0..4, true)]));
+    journal.claimed(3, 0..2, &failure());
+    assert_eq!([1, 2, 3].map(|position| journal.reach(1, position)), [4, 2, 0]);
+    assert_eq!(journal.reach(2, 1), 0);
+}
+
+#[test]
 fn t13_what_cannot_fail_and_derives_from_nothing_that_can_is_not_kept() {
     let mut journal = Journal::new();
     journal.record(entry(1, 1, false, &[touch(1, 0..10, false)], &[touch(2, 0..10, true)]));
