@@ -11,17 +11,6 @@ use crate::runtime::Process;
 
 // ---- forks ----
 
-#[cfg(target_vendor = "apple")]
-unsafe extern "C" {
-    fn pthread_atfork(
-        prepare: Option<unsafe extern "C" fn()>,
-        parent: Option<unsafe extern "C" fn()>,
-        child: Option<unsafe extern "C" fn()>,
-    ) -> libc::c_int;
-}
-#[cfg(all(unix, not(target_vendor = "apple")))]
-use libc::pthread_atfork;
-
 /// Has `child` called in every child that this process forks. Whether that can be promised.
 ///
 /// # Safety
@@ -29,7 +18,7 @@ use libc::pthread_atfork;
 #[cfg(unix)]
 pub(super) unsafe fn watch_forks(child: unsafe extern "C" fn()) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { pthread_atfork(None, None, Some(child)) == 0 }
+    unsafe { libc::pthread_atfork(None, None, Some(child)) == 0 }
 }
 
 /// Windows has no forks.
