@@ -377,6 +377,8 @@ fn race(how: How, staged: bool, pause: Duration) -> Option<(Vec<Told>, [usize; 2
         waits.into_iter().map(|wait| wait.join().unwrap()).collect()
     });
     let _ = event.poll();
+    // As whoever owns its handle does. Who waits for a poll that never comes is told now.
+    device.end();
     drop((stream, other, a, b, big, event, device));
     let mut count = [0; 2];
     for (on_worker, answer) in calls.iter() {
