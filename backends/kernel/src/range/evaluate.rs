@@ -155,7 +155,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Notes an access that is surely in range.
+    /// Notes whether an access is surely in range.
     fn note_access(&mut self, at: Handle<Expression>, base: Handle<Expression>, index: Id) {
         let inner = match *self.inner(base) {
             TypeInner::Pointer { base, .. } => &self.subject.module.types[base].inner,
@@ -176,8 +176,11 @@ impl Flow<'_> {
         }
         let proven =
             self.ask(|question| question.least(index) >= 0 && question.above(index, goal).is_some_and(|found| found <= above));
-        if proven {
+        // An expression may be evaluated in several blocks. Its check is left out everywhere or nowhere.
+        if proven && !self.doubtful.contains(&at) {
             self.proven.insert(at);
+        } else {
+            self.doubt(at);
         }
     }
 

@@ -178,6 +178,8 @@ pub(super) struct Flow<'a> {
     /// Expressions in the order in which they are evaluated.
     pub(super) evaluated: Vec<Handle<Expression>>,
     pub(super) proven: HashSet<Handle<Expression>>,
+    /// Accesses that were once evaluated without proof.
+    pub(super) doubtful: HashSet<Handle<Expression>>,
     calls: Vec<(Handle<Function>, Vec<Option<Given>>)>,
     /// Runtime-sized arrays whose length was compared with something.
     arrays: Vec<Handle<GlobalVariable>>,
@@ -197,6 +199,7 @@ impl<'a> Flow<'a> {
             trail: Vec::new(),
             evaluated: Vec::new(),
             proven: HashSet::new(),
+            doubtful: HashSet::new(),
             calls: Vec::new(),
             arrays: Vec::new(),
             steps: 0,
@@ -459,9 +462,6 @@ impl<'a> Flow<'a> {
             let id = self.values.fresh(kind);
             self.by_expression.insert(*at, id);
         }
-        if self.proven.is_empty() {
-            return;
-        }
         let body: HashSet<_> = body.into_iter().collect();
         let mut used = Vec::new();
         let expressions = &self.subject.function.expressions;
@@ -481,11 +481,17 @@ impl<'a> Flow<'a> {
             while let Expression::Access { base, .. } | Expression::AccessIndex { base, .. } = expressions[at] {
                 self.steps += 1;
                 if body.contains(&at) {
-                    self.proven.remove(&at);
+                    self.doubt(at);
                 }
                 at = base;
             }
         }
+    }
+
+    /// Never proven from here on, whatever is found elsewhere.
+    pub(super) fn doubt(&mut self, access: Handle<Expression>) {
+        self.proven.remove(&access);
+        self.doubtful.insert(access);
     }
 
     fn note_writes(&mut self, block: &[Statement], written: &mut Vec<Handle<LocalVariable>>) {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use naga::{Expression, Statement};
+
+use super::ModuleRanges;
 use crate::lower::{Lowering, MAX_PRINT_ROOM};
 use crate::reflection::Bounds;
 use crate::{EntryPoint, Module, Source};
@@ -320,6 +323,35 @@ fn l5_what_a_continue_leads_past_is_not_known_behind_it() {
         "var k = i; loop { if (li == 1u) { continue; } let m = k & 7u; if (k > 9u) { break; } continuing { w[m] = 1u; k++; } }";
     if Module::parse(&Source::wgsl(&body(text))).is_ok() {
         open(&[text]);
+    }
+}
+
+/// The IR may have one expression emitted in several blocks, though no front end does it: what holds in one of them does not in the others.
+#[test]
+fn l5_an_access_that_is_emitted_twice_needs_proof_both_times() {
+    let text = "var<workgroup> w: array<u32, 8>;
+        @compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) { if (i < 8u) { w[i] = 1u; } w[0] = 2u; }";
+    for (before, after, in_range) in [(false, false, true), (false, true, false), (true, false, false), (true, true, false)] {
+        let mut module = naga::front::wgsl::parse_str(text).unwrap_or_else(|e| panic!("{e}"));
+        let function = &mut module.entry_points[0].function;
+        let body = function.body.clone();
+        let inside = body.iter().find_map(|statement| match statement {
+            Statement::If { accept, .. } => Some(accept.clone()),
+            _ => None,
+        });
+        let again = |wanted: bool| inside.clone().filter(|_| wanted).map(Statement::Block);
+        let mut all: Vec<_> = again(before).into_iter().collect();
+        for statement in body.iter() {
+            all.push(statement.clone());
+            // Behind a return nothing runs.
+            all.extend(again(after && matches!(statement, Statement::If { .. })));
+        }
+        function.body = naga::Block::from_vec(all);
+        let access = function.expressions.iter().find(|(_, e)| matches!(e, Expression::Access { .. })).map(|(at, _)| at);
+        let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty());
+        let info = validator.validate(&module).unwrap_or_else(|e| panic!("{e:?}"));
+        let ranges = ModuleRanges::find(&module, &info, 0);
+        assert_eq!(access.map(|at| ranges.entry.in_range(at)), Some(in_range), "{before} {after}");
     }
 }
 
