@@ -209,7 +209,7 @@ impl Api {
 
     /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.
     pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
-        self.vendor.errors.is_sticky(failure.code).then(|| {
+        self.vendor.is_end(failure).then(|| {
             if let Some(first) = self.fates.ended() {
                 return first;
             }

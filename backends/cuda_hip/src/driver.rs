@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
+use std::time::Duration;
 
 use compute_hal::{NativeKind, TENSOR_MAP_SIZE, TensorMap};
 use compute_kernel::cxx::Dialect;
@@ -580,8 +581,12 @@ pub struct Errors {
     pub peer_enabled: Status,
     /// First and last of the codes that say that somebody captures a graph: nothing about the work that was asked for.
     pub capturing: (Status, Status),
+    /// How long nothing but such answers may come to questions about work of the library's own, which nobody captures.
+    pub patience: Duration,
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
+    /// The same, but only where a call that makes a device or context the thread's answers them.
+    pub sticky_at_home: &'static [Status],
     /// Code and name, for libraries that do not tell.
     pub names: &'static [(Status, &'static str)],
     /// Of `module_load` and `module_function`: the code is none for this device, or has no such kernel.
@@ -693,6 +698,14 @@ pub struct Vendor {
 }
 
 impl Vendor {
+    /// Whether nothing works any more after a failure.
+    pub(crate) fn is_end(&self, failure: Failure) -> bool {
+        let Names { current_device, set_device, context_current, context_push, .. } = self.names;
+        let at_home =
+            || [current_device, set_device, context_current, context_push].iter().any(|call| call.contains(&failure.call));
+        self.errors.is_sticky(failure.code) || self.errors.sticky_at_home.contains(&failure.code) && at_home()
+    }
+
     /// Whether a library has all calls that graphs take.
     pub(crate) fn has_graphs(&self, calls: &Calls) -> bool {
         let mut version = 0;

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::api::{Inside, Object};
 use crate::device::Shared;
+use crate::doubt::Doubt;
 use crate::driver::Failure;
 use crate::graph::Times;
 use crate::peer::Origin;
@@ -174,8 +175,8 @@ pub(crate) struct Progress {
     pub(crate) out: AtomicUsize,
     flight: Mutex<Flight>,
     told: Condvar,
-    /// Held by the one who ends markers, so that they end in order.
-    ending: Mutex<()>,
+    /// Held by the one who ends markers, so that they end in order; whether the driver tells how far they are.
+    ending: Mutex<Doubt>,
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
     clock: Mutex<Clock>,
@@ -355,10 +356,10 @@ impl Progress {
     /// Does the host's part of every marker that is reached, in order. Who wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn end_markers(&self, shared: &Shared) -> Vec<Wake> {
-        let _one = self.ending.lock();
+        let mut doubt = self.ending.lock();
         let mut due = Vec::new();
-        let Ok(calls) = shared.enter() else { return due };
-        let reached = self.reached(shared, &calls);
+        let Some(calls) = shared.enter_to_look(Some(&mut doubt)) else { return due };
+        let reached = self.reached(shared, &calls, &mut doubt);
         // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
         let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
         due
@@ -385,7 +386,7 @@ impl Progress {
         if !self.has_markers() {
             return;
         }
-        let Ok(calls) = shared.enter() else { return };
+        let Some(calls) = shared.enter_to_look(None) else { return };
         let flight = self.flight.lock();
         let asked = flight.markers.iter().map(|marker| {
             // SAFETY: the event is one of this queue's, which gets it back under the lock alone.
@@ -399,15 +400,28 @@ impl Progress {
     }
 
     /// How many markers are reached, from the oldest on.
-    fn reached(&self, shared: &Shared, calls: &Inside<'_>) -> usize {
+    fn reached(&self, shared: &Shared, calls: &Inside<'_>, doubt: &mut Doubt) -> usize {
+        let errors = &shared.api.vendor.errors;
         let mut count = 0;
         loop {
             let next = self.flight.lock().markers.get(count).map(|marker| marker.event);
             let Some(event) = next else { return count };
             // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
             match unsafe { calls.event_query(event.0) } {
-                Ok(()) => count += 1,
-                Err(failure) if shared.api.vendor.errors.is_not_yet(failure.code) => return count,
+                Ok(()) => {
+                    doubt.clear();
+                    count += 1;
+                }
+                Err(failure) if failure.code == errors.not_ready => {
+                    doubt.clear();
+                    return count;
+                }
+                Err(failure) if errors.is_capturing(failure.code) => {
+                    if doubt.lasts(errors.patience) {
+                        shared.give_up(failure);
+                    }
+                    return count;
+                }
                 Err(failure) => {
                     shared.condemn(failure);
                     return count;

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
+use crate::doubt::Doubt;
 use crate::driver::Failure;
 use crate::flight::{Counts, Landing, Load, Progress, Wake};
 use crate::held::{Held, Step};
@@ -54,6 +55,8 @@ pub(crate) struct Submit {
     /// Queues that wait for positions of this one that are not in its stream.
     pub(crate) dependents: Vec<(Position, Weak<Lane>)>,
     pub(crate) stamp: bool,
+    /// Whether the driver tells that the stream does nothing any more, after the end of the device.
+    pub(crate) ending: Doubt,
 }
 
 impl Submit {
@@ -537,7 +540,7 @@ impl Lane {
     pub(crate) fn abandon(&self) -> Vec<Wake> {
         // Under the lock, so that nobody who was already inside enqueues after the look.
         let mut submit = self.submit.lock();
-        if self.shared.is_running(self.stream) {
+        if self.shared.is_running(self.stream, &mut submit.ending) {
             return Vec::new();
         }
         let held = std::mem::take(&mut submit.held);

@@ -7,6 +7,7 @@ mod metadata;
 mod symbols;
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{
@@ -169,6 +170,10 @@ const ERRORS: Errors = Errors {
     peer_enabled: plain(hipErrorPeerAccessAlreadyEnabled.0),
     // To hipErrorStreamCaptureWrongThread.
     capturing: (plain(hipErrorStreamCaptureUnsupported.0), 908),
+    // 7.0 to 7.2 answer so in the relaxed mode, too: for as long as another thread captures in the global mode, and ever after where a capture is not ended.
+    patience: Duration::from_secs(30),
+    // All that it answers after some faults of the GPU; other calls also answer it for less.
+    sticky_at_home: &[plain(hipErrorUnknown.0)],
     sticky: &[
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),

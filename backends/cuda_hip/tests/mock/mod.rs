@@ -879,6 +879,8 @@ const DATA: Vendor = Vendor {
         not_ready: NOT_READY,
         no_device: 100,
         capturing: (900, 908),
+        patience: std::time::Duration::from_millis(200),
+        sticky_at_home: &[],
         peer_enabled: 704,
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
