@@ -149,9 +149,10 @@ const ATTRIBUTES: Attributes = Attributes {
 
 const FLAGS: Flags = Flags {
     stream: hipStreamNonBlocking,
-    event: hipEventDisableTiming,
+    // To the host: what kernels tell is in memory that is not coherent, so that their atomics are the GPU's own and ask nothing of the bus. The host looks behind an event.
+    event: hipEventDisableTiming | hipEventReleaseToSystem,
     event_timed: hipEventDefault,
-    // Not coherent: what the device writes is seen when its work is over, which is all that is asked for.
+    // Not coherent: what the device writes is seen behind an event that releases it, which is all that is asked for.
     host: hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent,
     // The other form is the vendor's.
     memory_host: 0,
@@ -292,6 +293,11 @@ mod tests {
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
         assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
+    }
+
+    #[test]
+    fn what_kernels_tell_in_pinned_memory_is_seen_behind_an_event() {
+        assert!(FLAGS.host & hipHostMallocCoherent != 0 || FLAGS.event & hipEventReleaseToSystem != 0);
     }
 
     #[test]
