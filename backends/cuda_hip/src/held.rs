@@ -41,6 +41,16 @@ pub(crate) enum Step {
     Blocked(Box<Held>),
 }
 
+impl Submit {
+    /// Has a queue go on once a position is in the stream. It may ask as often as it likes.
+    fn tell_later(&mut self, position: Position, waiter: &Arc<Lane>) {
+        let is_known = |(at, lane): &(Position, Weak<Lane>)| *at == position && std::ptr::eq(lane.as_ptr(), Arc::as_ptr(waiter));
+        if !self.dependents.iter().any(is_known) {
+            self.dependents.push((position, Arc::downgrade(waiter)));
+        }
+    }
+}
+
 impl Lane {
     /// After a step: keeps what is not over, and lets go of queues that waited for it.
     pub(crate) fn settle(self: &Arc<Self>, mut submit: MutexGuard<'_, Submit>, step: Step) {
@@ -222,7 +232,7 @@ impl Lane {
             return Ok(true);
         }
         if submit.last < position {
-            submit.dependents.push((position, Arc::downgrade(waiter)));
+            submit.tell_later(position, waiter);
             return Ok(false);
         }
         let calls = self.shared.enter()?;
