@@ -279,14 +279,14 @@ impl Progress {
         unsafe { calls.event_record(event.0, stream.0) }
     }
 
-    /// Calls `wait` with an event that covers `at`, if there is one.
+    /// Calls `wait` with an event that covers `at`, if there is one. Under the lock, as only an event that no marker has is recorded again: so it means that position.
     pub(crate) fn with_event(
         &self,
         at: Position,
         wait: impl FnOnce(Object) -> Result<(), Failure>,
     ) -> Option<Result<(), Failure>> {
-        let event = self.flight.lock().markers.iter().find(|marker| marker.through >= at).map(|marker| marker.event);
-        event.map(wait)
+        let flight = self.flight.lock();
+        flight.markers.iter().find(|marker| marker.through >= at).map(|marker| wait(marker.event))
     }
 
     /// Completes what needs no marker: everything up to `at` is done. Whoever wants to know is told by the attendant.

@@ -15,6 +15,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use compute_hal::{DeviceError, LateCause, LateFailure, Position};
 use parking_lot::MutexGuard;
@@ -24,6 +25,9 @@ use crate::flight::Counts;
 use crate::lane::{BUDGET, Lane, Place, Submit, unless_lost};
 use crate::op::{Call, Groups, Op};
 use crate::pieces::{PIECE, Reading, pinned};
+
+/// How long a queue that others wait for may be busy: longer than a call takes that waits for nothing.
+const BRIEF: Duration = Duration::from_micros(200);
 
 /// What is held back, oldest first.
 pub(crate) enum Held {
@@ -227,7 +231,7 @@ impl Lane {
     }
 
     fn hold_back(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
-        let mut submit = self.submit.lock();
+        let Some(mut submit) = self.submit.try_lock_for(BRIEF) else { return self.hold_back_busy(position, waiter) };
         if self.progress.completed() >= position {
             return Ok(true);
         }
@@ -239,14 +243,33 @@ impl Lane {
         if !self.progress.is_covered(position) {
             self.place_marker(&mut submit, &calls)?;
         }
-        // An event is recorded again only under this lock, so it still means that position.
+        self.wait_on_marker(position, waiter, &calls)?;
+        Ok(true)
+    }
+
+    /// As [`Self::hold_back`] while somebody enqueues a long write here, say, and waits for room: that is no business of the one that waits.
+    fn hold_back_busy(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
+        if self.progress.completed() >= position {
+            return Ok(true);
+        }
+        if self.progress.is_covered(position) {
+            let calls = self.shared.enter()?;
+            self.wait_on_marker(position, waiter, &calls)?;
+            return Ok(true);
+        }
+        // Nobody will tell, so it is asked for again.
+        waiter.shared.attendant.ring();
+        Ok(false)
+    }
+
+    /// Has a stream wait for the marker that covers a position; where there is none any more, it is over.
+    fn wait_on_marker(&self, position: Position, waiter: &Arc<Self>, calls: &Inside<'_>) -> Result<(), DeviceError> {
         // The stream may be another device's; the event may be of any.
         let elsewhere = !Arc::ptr_eq(&self.shared, &waiter.shared);
         let _there = if elsewhere { Some(waiter.shared.enter()?) } else { None };
         // SAFETY: event and stream live.
         let waited = self.progress.with_event(position, |event| unsafe { calls.stream_wait(waiter.stream.0, event.0, 0) });
-        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))?;
-        Ok(true)
+        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))
     }
 
     /// Goes on with what is held back, as far as it can.
