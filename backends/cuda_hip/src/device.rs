@@ -551,6 +551,16 @@ impl Device for GpuDevice {
         self.shared.fault()
     }
 
+    fn trim(&self) {
+        let shared = &self.shared;
+        shared.chunks.clear();
+        if shared.well().is_ok()
+            && let Ok(calls) = shared.enter()
+        {
+            shared.memory.trim(&calls);
+        }
+    }
+
     fn inside(&self) -> Option<compute_hal::exit::Inside> {
         Some(exit::inside())
     }

@@ -285,6 +285,11 @@ pub(crate) fn stall(stalled: bool) {
     with(|state| state.stalled = stalled);
 }
 
+/// Blocks of memory that there are, from a hook.
+pub(crate) fn blocks() -> usize {
+    with(|state| state.blocks.len())
+}
+
 /// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
 pub(crate) fn finish_and_stall() {
     finish();
