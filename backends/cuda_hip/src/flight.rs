@@ -10,6 +10,7 @@ use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::movers::{Movers, Run};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
 
 use crate::api::{Inside, Object};
 use crate::device::Shared;
@@ -367,8 +368,10 @@ impl Progress {
 
     fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {
         // Only the holder of `ending` takes markers away, so these are the oldest still.
-        let loads: Vec<Load> =
-            self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
+        let mut loads = SmallVec::<[Load; 1]>::new();
+        // Without memory for all of them the others' turn is at the next look.
+        let most = if loads.try_reserve(reached).is_ok() { reached } else { reached.min(1) };
+        loads.extend(self.flight.lock().markers.iter_mut().take(most).map(|marker| std::mem::take(&mut marker.load)));
         land_all(&shared.movers, &loads);
         for load in loads {
             let timed = self.land(shared, calls, load);
@@ -559,7 +562,12 @@ fn land_all(movers: &Arc<Movers>, loads: &[Load]) {
                 if end.is_some_and(|end| end <= into.size()) {
                     // SAFETY: the target is writable for its size until the read's position completes, which is after this; the rows end within it. The
                     // chunk is given back later, too.
-                    runs.push(unsafe { Run::new(bytes, into.pointer().wrapping_add(*offset), *width, *pitch) });
+                    let run = unsafe { Run::new(bytes, into.pointer().wrapping_add(*offset), *width, *pitch) };
+                    if runs.try_reserve(1).is_ok() {
+                        runs.push(run);
+                    } else {
+                        movers.copy(&[run]);
+                    }
                 }
             }
         }

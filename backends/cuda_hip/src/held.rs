@@ -213,7 +213,7 @@ impl Lane {
                 return Ok(());
             }
         }
-        submit.held.push_back(Held::Edge(Arc::downgrade(other), position));
+        submit.hold(Held::Edge(Arc::downgrade(other), position))?;
         drop(submit);
         // Also when it was not there just now: it may be by now.
         self.drain();
