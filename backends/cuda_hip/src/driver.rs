@@ -6,6 +6,7 @@
 //!
 //! A call that a library does not have is an answer ([`Failure::absent`]), never a panic. No device is known here, and nothing is kept.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::time::Duration;
@@ -137,7 +138,10 @@ macro_rules! table {
                         // SAFETY: passed on to the caller.
                         Some(entry) => match unsafe { (entry.function)($($parameter),*) } {
                             0 => Ok(()),
-                            code => Err(Failure { call: entry.symbol, code }),
+                            code => {
+                                FAILED.set(true);
+                                Err(Failure { call: entry.symbol, code })
+                            }
                         },
                         None => Err(Failure::absent(stringify!($name))),
                     }
@@ -172,6 +176,8 @@ table! { Calls, Names:
     may error_name(code: Status, name: *mut *const c_char);
     /// What a code means, likewise.
     may error_text(code: Status, text: *mut *const c_char);
+    /// What the thread's last call that failed answered, if the driver keeps that, which it then forgets.
+    may last_error();
 
     /// How many devices there are.
     must device_count(count: *mut c_int);
@@ -335,6 +341,28 @@ table! { Calls, Names:
     may graph_set_copy_in(executable: Handle, node: Handle, copy: *const Copy3d, context: Handle);
     /// The same where there are no contexts.
     may graph_set_copy(executable: Handle, node: Handle, to: u64, from: u64, size: usize, way: c_int);
+}
+
+thread_local! {
+    /// A call has failed on this thread, which the driver may keep for whoever asks for the last error.
+    static FAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Calls {
+    /// Has the driver forget what failed on this thread: the host, whose thread it may be, is to find no errors of ours there.
+    #[inline]
+    pub(crate) fn forget_failures(&self) {
+        if FAILED.get() {
+            self.forget();
+        }
+    }
+
+    #[cold]
+    fn forget(&self) {
+        // SAFETY: it takes nothing.
+        let _ = unsafe { self.last_error() };
+        FAILED.set(false);
+    }
 }
 
 table! { CompilerCalls, CompilerNames:

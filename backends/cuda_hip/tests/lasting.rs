@@ -3,8 +3,7 @@
 
 mod mock;
 
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use compute_hal::{Device, DeviceError, Position, Queue, Waited};
@@ -103,4 +102,22 @@ fn a_capture_that_passes_is_waited_out() {
     mock.disarm();
     mock.stall(false);
     assert_eq!(wait(&queue).unwrap(), Waited::Done);
+}
+
+#[test]
+fn ffi03_what_failed_in_a_call_of_ours_is_not_what_the_driver_tells_the_host_of_last() {
+    let mock = mock::Mock::new();
+    let (_device, queue) = busy(&mock);
+    let (own, calls) = (std::thread::current().id(), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&calls);
+    mock.hook(move |call| {
+        if std::thread::current().id() == own {
+            seen.lock().unwrap().push(call);
+        }
+    });
+    assert_eq!(queue.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+    let calls = std::mem::take(&mut *calls.lock().unwrap());
+    let last = |name| calls.iter().rposition(|call| *call == name);
+    assert!(last("event_query").is_some() && last("last_error") > last("event_query"), "{calls:?}");
+    mock.stall(false);
 }
