@@ -6,6 +6,7 @@ mod symbols;
 pub mod tensor_map;
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
@@ -128,6 +129,9 @@ const ERRORS: Errors = Errors {
     peer_enabled: 704,
     // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
     capturing: (900, 908),
+    // In the relaxed mode nothing of it comes to questions about streams that nobody captures.
+    patience: Duration::from_secs(30),
+    sticky_at_home: &[],
     // Memory or a link that cannot be corrected, an illegal address, a time-out, a destroyed context, assertions, faults of the hardware, tensor memory that was not
     // given back: the context is gone, and with it the process.
     sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],

@@ -46,7 +46,7 @@ pub(crate) enum Home {
     Device(DeviceNumber),
 }
 
-/// A device's home is the thread's; what was current before is current again afterwards (FFI-03). Captures of graphs by others see calls that are made meanwhile, so
+/// A device's home is the thread's; what was current before is current again afterwards (FFI-03), and nothing that failed meanwhile is the driver's last error. Captures of graphs by others see calls that are made meanwhile, so
 /// only a launch is: into a stream that nobody captures it may go at any time.
 pub(crate) struct AtHome<'a> {
     api: &'a Api,
@@ -87,6 +87,7 @@ impl Drop for AtHome<'_> {
         if !matches!(self.back, Back::Nothing) {
             self.go_back();
         }
+        self.api.calls.forget_failures();
     }
 }
 
@@ -137,7 +138,7 @@ impl Api {
 
     /// Makes `home` current until the answer is dropped.
     pub(crate) fn enter(&self, home: Home) -> Result<Inside<'_>, Failure> {
-        let home = self.at_home(home)?;
+        let home = self.at_home(home).inspect_err(|_| self.calls.forget_failures())?;
         let mut mode = RELAXED;
         // SAFETY: the place is ours.
         let mode = unsafe { self.calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
@@ -209,7 +210,7 @@ impl Api {
 
     /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.
     pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
-        self.vendor.errors.is_sticky(failure.code).then(|| {
+        self.vendor.is_end(failure).then(|| {
             if let Some(first) = self.fates.ended() {
                 return first;
             }

@@ -17,6 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::declared;
+use crate::doubt::Doubt;
 use crate::driver::{Failure, Handle};
 use crate::exit;
 use crate::fate::Fate;
@@ -75,6 +76,23 @@ impl Shared {
         self.api.enter(self.home).map_err(|failure| self.fail(failure))
     }
 
+    /// As [`Self::enter`] for those who look how far work is, and would look for ever where that fails for ever: the end of the device, unless memory is out or somebody
+    /// captures, which passes. With a doubt not even that is borne without end.
+    pub(crate) fn enter_to_look(&self, doubt: Option<&mut Doubt>) -> Option<Inside<'_>> {
+        let failure = match self.api.enter(self.home) {
+            Ok(calls) => return Some(calls),
+            Err(failure) => failure,
+        };
+        let errors = &self.api.vendor.errors;
+        let passes = failure.code == errors.out_of_memory || errors.is_not_yet(failure.code);
+        if !passes {
+            self.condemn(failure);
+        } else if doubt.is_some_and(|doubt| doubt.lasts(errors.patience)) {
+            self.give_up(failure);
+        }
+        None
+    }
+
     pub(crate) fn fault(&self) -> Option<FaultCause> {
         self.fate.cause()
     }
@@ -107,12 +125,23 @@ impl Shared {
         self.api.fates.end(&self.fate, cause)
     }
 
-    /// Whether a stream has work that may still touch memory, also when the device has ended by a cause of ours.
-    pub(crate) fn is_running(&self, stream: Object) -> bool {
-        let Ok(calls) = self.api.enter(self.home) else { return false };
-        // SAFETY: the stream lives.
-        let answer = unsafe { calls.stream_query(stream.0) };
-        matches!(answer, Err(failure) if self.api.vendor.errors.is_not_yet(failure.code))
+    /// Whether a stream has work that may still touch memory, also when the device has ended by a cause of ours. Where the driver does not tell, it is taken to have some
+    /// for as long as another answer is to be expected.
+    pub(crate) fn is_running(&self, stream: Object, doubt: &mut Doubt) -> bool {
+        let errors = &self.api.vendor.errors;
+        let failure = match self.api.enter(self.home) {
+            // SAFETY: the stream lives.
+            Ok(calls) => match unsafe { calls.stream_query(stream.0) } {
+                Err(failure) if errors.is_capturing(failure.code) => failure,
+                answer => {
+                    doubt.clear();
+                    return answer.is_err_and(|failure| failure.code == errors.not_ready);
+                }
+            },
+            Err(failure) => failure,
+        };
+        // After a fault that the driver has told nothing runs any more.
+        self.api.cause(failure).is_none() && !doubt.lasts(errors.patience)
     }
 
     /// Looks for a fault that the driver has to tell of work that nobody has asked for since. The queues are let go of on another thread, as of [`Self::with_suspects`].
@@ -181,6 +210,23 @@ impl Shared {
         let text = self.api.vendor.error_text(&self.api.calls, failure.code);
         let message = format!("{} answered {name} ({text}) for work that was enqueued before", failure.call).into();
         self.end_by(FaultCause { code: failure.code.into(), name: name.into(), message, reopen: true });
+    }
+
+    /// Ends the device after answers that were to pass and do not.
+    pub(crate) fn give_up(&self, failure: Failure) {
+        let errors = &self.api.vendor.errors;
+        let name = self.api.vendor.error_name(Some(&self.api.calls), failure.code);
+        let why = if errors.is_capturing(failure.code) {
+            ": the driver refuses it while another thread captures a graph, and goes on to when a capture is left unfinished. No stream of the library's is part of one"
+        } else {
+            ""
+        };
+        let message = format!(
+            "for {} s {} has answered nothing but {name} when asked how far work is{why}",
+            errors.patience.as_secs_f32(),
+            failure.call
+        );
+        self.end_by(FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen: true });
     }
 
     fn compiler(&self) -> Compiler<'_> {
@@ -503,6 +549,16 @@ impl Device for GpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn trim(&self) {
+        let shared = &self.shared;
+        shared.chunks.clear();
+        if shared.well().is_ok()
+            && let Ok(calls) = shared.enter()
+        {
+            shared.memory.trim(&calls);
+        }
     }
 
     fn inside(&self) -> Option<compute_hal::exit::Inside> {

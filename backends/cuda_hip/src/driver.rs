@@ -6,8 +6,10 @@
 //!
 //! A call that a library does not have is an answer ([`Failure::absent`]), never a panic. No device is known here, and nothing is kept.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
+use std::time::Duration;
 
 use compute_hal::{NativeKind, TENSOR_MAP_SIZE, TensorMap};
 use compute_kernel::cxx::Dialect;
@@ -137,7 +139,10 @@ macro_rules! table {
                         // SAFETY: passed on to the caller.
                         Some(entry) => match unsafe { (entry.function)($($parameter),*) } {
                             0 => Ok(()),
-                            code => Err(Failure { call: entry.symbol, code }),
+                            code => {
+                                FAILED.set(true);
+                                Err(Failure { call: entry.symbol, code })
+                            }
                         },
                         None => Err(Failure::absent(stringify!($name))),
                     }
@@ -172,6 +177,8 @@ table! { Calls, Names:
     may error_name(code: Status, name: *mut *const c_char);
     /// What a code means, likewise.
     may error_text(code: Status, text: *mut *const c_char);
+    /// What the thread's last call that failed answered, if the driver keeps that, which it then forgets.
+    may last_error();
 
     /// How many devices there are.
     must device_count(count: *mut c_int);
@@ -335,6 +342,28 @@ table! { Calls, Names:
     may graph_set_copy_in(executable: Handle, node: Handle, copy: *const Copy3d, context: Handle);
     /// The same where there are no contexts.
     may graph_set_copy(executable: Handle, node: Handle, to: u64, from: u64, size: usize, way: c_int);
+}
+
+thread_local! {
+    /// A call has failed on this thread, which the driver may keep for whoever asks for the last error.
+    static FAILED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Calls {
+    /// Has the driver forget what failed on this thread: the host, whose thread it may be, is to find no errors of ours there.
+    #[inline]
+    pub(crate) fn forget_failures(&self) {
+        if FAILED.get() {
+            self.forget();
+        }
+    }
+
+    #[cold]
+    fn forget(&self) {
+        // SAFETY: it takes nothing.
+        let _ = unsafe { self.last_error() };
+        FAILED.set(false);
+    }
 }
 
 table! { CompilerCalls, CompilerNames:
@@ -581,8 +610,12 @@ pub struct Errors {
     pub peer_enabled: Status,
     /// First and last of the codes that say that somebody captures a graph: nothing about the work that was asked for.
     pub capturing: (Status, Status),
+    /// How long nothing but such answers may come to questions about work of the library's own, which nobody captures.
+    pub patience: Duration,
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
+    /// The same, but only where a call that makes a device or context the thread's answers them.
+    pub sticky_at_home: &'static [Status],
     /// Code and name, for libraries that do not tell.
     pub names: &'static [(Status, &'static str)],
     /// Of `module_load` and `module_function`: the code is none for this device, or has no such kernel.
@@ -694,6 +727,14 @@ pub struct Vendor {
 }
 
 impl Vendor {
+    /// Whether nothing works any more after a failure.
+    pub(crate) fn is_end(&self, failure: Failure) -> bool {
+        let Names { current_device, set_device, context_current, context_push, .. } = self.names;
+        let at_home =
+            || [current_device, set_device, context_current, context_push].iter().any(|call| call.contains(&failure.call));
+        self.errors.is_sticky(failure.code) || self.errors.sticky_at_home.contains(&failure.code) && at_home()
+    }
+
     /// Whether a library has all calls that graphs take.
     pub(crate) fn has_graphs(&self, calls: &Calls) -> bool {
         let mut version = 0;

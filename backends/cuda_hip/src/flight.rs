@@ -10,9 +10,11 @@ use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::movers::{Movers, Run};
 use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
 
 use crate::api::{Inside, Object};
 use crate::device::Shared;
+use crate::doubt::Doubt;
 use crate::driver::Failure;
 use crate::graph::Times;
 use crate::peer::Origin;
@@ -174,8 +176,8 @@ pub(crate) struct Progress {
     pub(crate) out: AtomicUsize,
     flight: Mutex<Flight>,
     told: Condvar,
-    /// Held by the one who ends markers, so that they end in order.
-    ending: Mutex<()>,
+    /// Held by the one who ends markers, so that they end in order; whether the driver tells how far they are.
+    ending: Mutex<Doubt>,
     late: Mutex<Vec<LateFailure>>,
     printed: Mutex<Vec<Printed>>,
     clock: Mutex<Clock>,
@@ -278,14 +280,14 @@ impl Progress {
         unsafe { calls.event_record(event.0, stream.0) }
     }
 
-    /// Calls `wait` with an event that covers `at`, if there is one.
+    /// Calls `wait` with an event that covers `at`, if there is one. Under the lock, as only an event that no marker has is recorded again: so it means that position.
     pub(crate) fn with_event(
         &self,
         at: Position,
         wait: impl FnOnce(Object) -> Result<(), Failure>,
     ) -> Option<Result<(), Failure>> {
-        let event = self.flight.lock().markers.iter().find(|marker| marker.through >= at).map(|marker| marker.event);
-        event.map(wait)
+        let flight = self.flight.lock();
+        flight.markers.iter().find(|marker| marker.through >= at).map(|marker| wait(marker.event))
     }
 
     /// Completes what needs no marker: everything up to `at` is done. Whoever wants to know is told by the attendant.
@@ -355,10 +357,10 @@ impl Progress {
     /// Does the host's part of every marker that is reached, in order. Who wants to know is in the answer: to be called with no lock held.
     #[must_use]
     pub(crate) fn end_markers(&self, shared: &Shared) -> Vec<Wake> {
-        let _one = self.ending.lock();
+        let mut doubt = self.ending.lock();
         let mut due = Vec::new();
-        let Ok(calls) = shared.enter() else { return due };
-        let reached = self.reached(shared, &calls);
+        let Some(calls) = shared.enter_to_look(Some(&mut doubt)) else { return due };
+        let reached = self.reached(shared, &calls, &mut doubt);
         // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
         let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
         due
@@ -366,8 +368,10 @@ impl Progress {
 
     fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {
         // Only the holder of `ending` takes markers away, so these are the oldest still.
-        let loads: Vec<Load> =
-            self.flight.lock().markers.iter_mut().take(reached).map(|marker| std::mem::take(&mut marker.load)).collect();
+        let mut loads = SmallVec::<[Load; 1]>::new();
+        // Without memory for all of them the others' turn is at the next look.
+        let most = if loads.try_reserve(reached).is_ok() { reached } else { reached.min(1) };
+        loads.extend(self.flight.lock().markers.iter_mut().take(most).map(|marker| std::mem::take(&mut marker.load)));
         land_all(&shared.movers, &loads);
         for load in loads {
             let timed = self.land(shared, calls, load);
@@ -385,7 +389,7 @@ impl Progress {
         if !self.has_markers() {
             return;
         }
-        let Ok(calls) = shared.enter() else { return };
+        let Some(calls) = shared.enter_to_look(None) else { return };
         let flight = self.flight.lock();
         let asked = flight.markers.iter().map(|marker| {
             // SAFETY: the event is one of this queue's, which gets it back under the lock alone.
@@ -399,15 +403,28 @@ impl Progress {
     }
 
     /// How many markers are reached, from the oldest on.
-    fn reached(&self, shared: &Shared, calls: &Inside<'_>) -> usize {
+    fn reached(&self, shared: &Shared, calls: &Inside<'_>, doubt: &mut Doubt) -> usize {
+        let errors = &shared.api.vendor.errors;
         let mut count = 0;
         loop {
             let next = self.flight.lock().markers.get(count).map(|marker| marker.event);
             let Some(event) = next else { return count };
             // SAFETY: the event is one of this queue's, and only the holder of `ending` gives it back.
             match unsafe { calls.event_query(event.0) } {
-                Ok(()) => count += 1,
-                Err(failure) if shared.api.vendor.errors.is_not_yet(failure.code) => return count,
+                Ok(()) => {
+                    doubt.clear();
+                    count += 1;
+                }
+                Err(failure) if failure.code == errors.not_ready => {
+                    doubt.clear();
+                    return count;
+                }
+                Err(failure) if errors.is_capturing(failure.code) => {
+                    if doubt.lasts(errors.patience) {
+                        shared.give_up(failure);
+                    }
+                    return count;
+                }
                 Err(failure) => {
                     shared.condemn(failure);
                     return count;
@@ -545,7 +562,12 @@ fn land_all(movers: &Arc<Movers>, loads: &[Load]) {
                 if end.is_some_and(|end| end <= into.size()) {
                     // SAFETY: the target is writable for its size until the read's position completes, which is after this; the rows end within it. The
                     // chunk is given back later, too.
-                    runs.push(unsafe { Run::new(bytes, into.pointer().wrapping_add(*offset), *width, *pitch) });
+                    let run = unsafe { Run::new(bytes, into.pointer().wrapping_add(*offset), *width, *pitch) };
+                    if runs.try_reserve(1).is_ok() {
+                        runs.push(run);
+                    } else {
+                        movers.copy(&[run]);
+                    }
                 }
             }
         }

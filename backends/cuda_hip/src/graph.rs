@@ -116,8 +116,8 @@ impl Uses {
     }
 }
 
-fn owned(mut work: Ready<'_>) -> (Op<'static>, u64) {
-    (work.take(), work.ready)
+fn owned(mut work: Ready<'_>) -> Result<(Op<'static>, u64), DeviceError> {
+    Ok((work.take()?, work.ready))
 }
 
 impl Step {
@@ -129,11 +129,11 @@ impl Step {
                 if let Grid::Indirect(_) = launch.grid {
                     shared.prepare_indirect(launch.kernel)?;
                 }
-                shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).map(owned))?
+                shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).and_then(owned))?
             }
-            NodeWork::Copy { from, to } => op::copy(shared, *from, *to).map(owned)?,
+            NodeWork::Copy { from, to } => op::copy(shared, *from, *to).and_then(owned)?,
             NodeWork::CopyRows(rows) => return Self::rows(shared, rows),
-            NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).map(owned)?,
+            NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).and_then(owned)?,
         };
         let step = match op {
             // A kernel that cannot look at its counts by itself: only the host can.

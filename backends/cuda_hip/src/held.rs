@@ -15,6 +15,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use compute_hal::{DeviceError, LateCause, LateFailure, Position};
 use parking_lot::MutexGuard;
@@ -24,6 +25,9 @@ use crate::flight::Counts;
 use crate::lane::{BUDGET, Lane, Place, Submit, unless_lost};
 use crate::op::{Call, Groups, Op};
 use crate::pieces::{PIECE, Reading, pinned};
+
+/// How long a queue that others wait for may be busy: longer than a call takes that waits for nothing.
+const BRIEF: Duration = Duration::from_micros(200);
 
 /// What is held back, oldest first.
 pub(crate) enum Held {
@@ -39,6 +43,16 @@ pub(crate) enum Step {
     Done,
     /// It goes on when something has happened.
     Blocked(Box<Held>),
+}
+
+impl Submit {
+    /// Has a queue go on once a position is in the stream. It may ask as often as it likes.
+    fn tell_later(&mut self, position: Position, waiter: &Arc<Lane>) {
+        let is_known = |(at, lane): &(Position, Weak<Lane>)| *at == position && std::ptr::eq(lane.as_ptr(), Arc::as_ptr(waiter));
+        if !self.dependents.iter().any(is_known) {
+            self.dependents.push((position, Arc::downgrade(waiter)));
+        }
+    }
 }
 
 impl Lane {
@@ -199,7 +213,7 @@ impl Lane {
                 return Ok(());
             }
         }
-        submit.held.push_back(Held::Edge(Arc::downgrade(other), position));
+        submit.hold(Held::Edge(Arc::downgrade(other), position))?;
         drop(submit);
         // Also when it was not there just now: it may be by now.
         self.drain();
@@ -217,26 +231,45 @@ impl Lane {
     }
 
     fn hold_back(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
-        let mut submit = self.submit.lock();
+        let Some(mut submit) = self.submit.try_lock_for(BRIEF) else { return self.hold_back_busy(position, waiter) };
         if self.progress.completed() >= position {
             return Ok(true);
         }
         if submit.last < position {
-            submit.dependents.push((position, Arc::downgrade(waiter)));
+            submit.tell_later(position, waiter);
             return Ok(false);
         }
         let calls = self.shared.enter()?;
         if !self.progress.is_covered(position) {
             self.place_marker(&mut submit, &calls)?;
         }
-        // An event is recorded again only under this lock, so it still means that position.
+        self.wait_on_marker(position, waiter, &calls)?;
+        Ok(true)
+    }
+
+    /// As [`Self::hold_back`] while somebody enqueues a long write here, say, and waits for room: that is no business of the one that waits.
+    fn hold_back_busy(&self, position: Position, waiter: &Arc<Self>) -> Result<bool, DeviceError> {
+        if self.progress.completed() >= position {
+            return Ok(true);
+        }
+        if self.progress.is_covered(position) {
+            let calls = self.shared.enter()?;
+            self.wait_on_marker(position, waiter, &calls)?;
+            return Ok(true);
+        }
+        // Nobody will tell, so it is asked for again.
+        waiter.shared.attendant.ring();
+        Ok(false)
+    }
+
+    /// Has a stream wait for the marker that covers a position; where there is none any more, it is over.
+    fn wait_on_marker(&self, position: Position, waiter: &Arc<Self>, calls: &Inside<'_>) -> Result<(), DeviceError> {
         // The stream may be another device's; the event may be of any.
         let elsewhere = !Arc::ptr_eq(&self.shared, &waiter.shared);
         let _there = if elsewhere { Some(waiter.shared.enter()?) } else { None };
         // SAFETY: event and stream live.
         let waited = self.progress.with_event(position, |event| unsafe { calls.stream_wait(waiter.stream.0, event.0, 0) });
-        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))?;
-        Ok(true)
+        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))
     }
 
     /// Goes on with what is held back, as far as it can.

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
+use crate::doubt::Doubt;
 use crate::driver::Failure;
 use crate::flight::{Counts, Landing, Load, Progress, Wake};
 use crate::held::{Held, Step};
@@ -54,9 +55,19 @@ pub(crate) struct Submit {
     /// Queues that wait for positions of this one that are not in its stream.
     pub(crate) dependents: Vec<(Position, Weak<Lane>)>,
     pub(crate) stamp: bool,
+    /// Whether the driver tells that the stream does nothing any more, after the end of the device.
+    pub(crate) ending: Doubt,
 }
 
 impl Submit {
+    /// Holds back what comes behind all else that is.
+    pub(crate) fn hold(&mut self, held: Held) -> Result<(), DeviceError> {
+        let asked = size_of::<Held>() as u64;
+        self.held.try_reserve(1).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        self.held.push_back(held);
+        Ok(())
+    }
+
     /// The chunk goes with the next marker.
     pub(crate) fn retire_chunk(&mut self) {
         self.load.chunks.extend(self.chunk.take().map(|(chunk, _)| chunk));
@@ -136,8 +147,8 @@ impl Lane {
         }
         let place = Place { at, stamp: std::mem::take(&mut submit.stamp) };
         if submit.draining || !submit.held.is_empty() {
-            submit.held.push_back(Held::Work(place, work.take(), work.ready));
-            return Ok(());
+            let held = Held::Work(place, work.take()?, work.ready);
+            return submit.hold(held);
         }
         let step = self.execute(&mut submit, place, &mut work.op, work.ready)?;
         self.settle(submit, step);
@@ -351,13 +362,14 @@ impl Lane {
     /// A launch whose counts are in memory: they are read, and it is held back until they are there.
     fn read_counts(&self, submit: &mut Submit, calls: &Inside<'_>, place: Place, call: Call<'_>) -> Result<Step, DeviceError> {
         let Groups::At(address) = call.groups else { return Err(DeviceError::Internal("counts that are known".into())) };
+        // First of all: it is kept until the counts are there.
+        let Op::Launch(call) = Op::Launch(call).into_owned()? else { return Ok(Step::Done) };
         let slice = self.slice(submit, calls, 12)?;
         // SAFETY: the slice has 12 bytes, and so has the region.
         unsafe { calls.read_async(slice.pointer().cast(), address, 12, self.stream.0) }.map_err(|f| self.shared.fail(f))?;
         let counts = Arc::new(Counts::default());
         submit.load.landings.push(Landing::Counts { from: slice, into: Arc::clone(&counts) });
         self.place_marker(submit, calls)?;
-        let Op::Launch(call) = Op::Launch(call).into_owned() else { return Ok(Step::Done) };
         Ok(Step::Blocked(Box::new(Held::Launch(place, call, counts))))
     }
 
@@ -537,7 +549,7 @@ impl Lane {
     pub(crate) fn abandon(&self) -> Vec<Wake> {
         // Under the lock, so that nobody who was already inside enqueues after the look.
         let mut submit = self.submit.lock();
-        if self.shared.is_running(self.stream) {
+        if self.shared.is_running(self.stream, &mut submit.ending) {
             return Vec::new();
         }
         let held = std::mem::take(&mut submit.held);

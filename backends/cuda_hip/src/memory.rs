@@ -193,6 +193,13 @@ impl Memory {
         Ok(MemoryId(self.blocks.insert(Block { address, size, owner: Owner::Foreign, ready: 0, _owned })))
     }
 
+    /// Gives what is free to the system.
+    pub(crate) fn trim(&self, calls: &Inside<'_>) {
+        if let Some(pool) = &self.pool {
+            pool.trim(calls);
+        }
+    }
+
     /// Gives a block back, or gives what the caller has to give back to the driver.
     pub(crate) fn free(&self, calls: &Inside<'_>, memory: MemoryId) -> Result<Option<u64>, Failure> {
         let Some(block) = self.blocks.remove(memory.0) else { return Ok(None) };

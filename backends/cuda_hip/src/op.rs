@@ -110,8 +110,8 @@ pub(crate) struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// Takes the operation, to be kept.
-    pub(crate) fn take(&mut self) -> Op<'static> {
+    /// Takes the operation, to be kept. It is lost when there is no memory for its bytes.
+    pub(crate) fn take(&mut self) -> Result<Op<'static>, DeviceError> {
         std::mem::replace(&mut self.op, Op::Mark).into_owned()
     }
 }
@@ -126,22 +126,35 @@ impl Op<'_> {
         }
     }
 
-    pub(crate) fn into_owned(self) -> Op<'static> {
-        match self {
+    /// As one that owns its bytes, for which there may be no memory (F1).
+    pub(crate) fn into_owned(self) -> Result<Op<'static>, DeviceError> {
+        Ok(match self {
             Self::Mark => Op::Mark,
             Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit, counts }) => {
-                let inline = inline.into_iter().map(|(at, bytes)| (at, Cow::Owned(bytes.into_owned()))).collect();
+                let inline = inline.into_iter().map(|(at, bytes)| Ok((at, kept(bytes)?))).collect::<Result<_, DeviceError>>()?;
                 Op::Launch(Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts })
             }
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
             Self::Fetch(fetch) => Op::Fetch(fetch),
             Self::Fill { to, size, pattern } => Op::Fill { to, size, pattern },
-            Self::Write(rect, bytes) => Op::Write(rect, Cow::Owned(bytes.into_owned())),
+            Self::Write(rect, bytes) => Op::Write(rect, kept(bytes)?),
             Self::Send(to, from, size) => Op::Send(to, from, size),
             Self::Read(rect, into) => Op::Read(rect, into),
-        }
+        })
     }
+}
+
+/// Bytes that stay. The host's memory is what it may be short of, however much the device has.
+fn kept(bytes: Cow<'_, [u8]>) -> Result<Cow<'static, [u8]>, DeviceError> {
+    let bytes = match bytes {
+        Cow::Owned(bytes) => return Ok(Cow::Owned(bytes)),
+        Cow::Borrowed(bytes) => bytes,
+    };
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| DeviceError::OutOfMemory { asked: bytes.len() as u64, free: 0 })?;
+    copy.extend_from_slice(bytes);
+    Ok(Cow::Owned(copy))
 }
 
 fn wrong(what: &str) -> DeviceError {

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::api::{Garbage, Home, Inside, Object};
 use crate::attendant::Attendant;
 use crate::device::Shared;
+use crate::doubt::Doubt;
 use crate::driver::{Failure, PoolAccess};
 use crate::fate::Fate;
 use crate::lane::{Lane, Submit};
@@ -232,13 +233,17 @@ impl<'a> Piece<'a> {
 
     /// Waits until the stream is done.
     fn finish(&self, calls: &Inside<'_>) -> Result<(), DeviceError> {
+        let errors = &self.device.api.vendor.errors;
+        let mut doubt = Doubt::default();
         loop {
             // SAFETY: the stream lives.
             match unsafe { calls.stream_query(self.stream.0) } {
                 Ok(()) => return Ok(()),
-                Err(failure) if self.device.api.vendor.errors.is_not_yet(failure.code) => std::thread::yield_now(),
+                Err(failure) if failure.code == errors.not_ready => doubt.clear(),
+                Err(failure) if errors.is_capturing(failure.code) && !doubt.lasts(errors.patience) => {}
                 Err(failure) => return Err(self.device.fail(failure)),
             }
+            std::thread::yield_now();
         }
     }
 }

@@ -23,6 +23,30 @@ fn assert_nothing_left(mock: &mock::Mock) {
 }
 
 #[test]
+fn m1_a_trim_gives_to_the_system_what_was_freed_just_before() {
+    let mock = mock::Mock::new();
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let memory = device.allocate(1 << 20).unwrap();
+    device.free(memory);
+    let trimmed = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&trimmed);
+    mock.hook(move |call| {
+        if call == "pool_trim" {
+            seen.lock().unwrap().push(mock::blocks());
+        }
+    });
+    device.trim();
+    assert_eq!(*trimmed.lock().unwrap(), [0], "blocks that are there when the pool is trimmed");
+    // Of one that has ended nothing is asked any more.
+    mock.arm("", 1, mock::STICKY);
+    assert!(device.allocate(1).is_err());
+    let calls = mock.calls();
+    device.trim();
+    assert_eq!((mock.calls(), trimmed.lock().unwrap().len()), (calls, 1));
+}
+
+#[test]
 fn a_device_with_pools_conforms_and_leaves_nothing_behind() {
     let mock = mock::Mock::new();
     mock::POOLS.store(true, Ordering::Relaxed);

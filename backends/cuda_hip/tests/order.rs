@@ -15,6 +15,33 @@ use mock::scene::{Gate, PATIENCE, kernel, on_thread, open, read, region, thread}
 use parking_lot::Mutex;
 
 #[test]
+fn l8_who_waits_for_a_queue_whose_write_waits_for_room_is_not_kept() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
+    let (long, small) = (region(&*device, 40 << 20), region(&*device, 64));
+    first.fill(1, Region { size: 64, ..long }, &[3]).unwrap();
+    mock.stall(true);
+    // More than a queue may have under way, so that this call lasts until streams go on.
+    let writer = Arc::clone(&first);
+    let writing = on_thread("writes", move || writer.write(2, long, &vec![7; 40 << 20]));
+    let (waiter, other) = (Arc::clone(&second), Arc::clone(&first));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::sleep(Duration::from_millis(300));
+    on_thread("waits", move || {
+        waiter.wait_for(other.id(), 2).unwrap();
+        waiter.copy(1, Region { size: 64, ..long }, small).unwrap();
+        tell.send(()).unwrap();
+    });
+    let kept = told.recv_timeout(PATIENCE).is_err();
+    let finished = writing.is_finished();
+    mock.stall(false);
+    writing.join().unwrap().unwrap();
+    assert!(!kept && !finished, "a call is kept: {kept}; the write did not wait for room: {finished}");
+    assert_eq!(read(&*second, 2, small), [7; 64], "the copy is behind the write");
+}
+
+#[test]
 fn uniforms_of_a_launch_stay_when_memory_for_the_next_one_has_to_be_waited_for() {
     let mock = mock::Mock::launching();
     let device = open(&mock);

@@ -237,6 +237,10 @@ impl Device for FaultDevice {
         self.inner.graph_times(graph)
     }
 
+    fn trim(&self) {
+        self.inner.trim();
+    }
+
     fn inside(&self) -> Option<compute_hal::exit::Inside> {
         self.common.plan.inside().or_else(|| self.inner.inside())
     }

@@ -415,6 +415,8 @@ pub trait Device: Send + Sync {
         let _ = graph;
         None
     }
+    /// Gives memory to the system that it keeps for later, after a clean-up (M1). Does not wait for work of queues.
+    fn trim(&self) {}
     /// To be held by a thread of the library's while it may be inside the device's driver: the end of the process waits for it for a while, and once the process ends it never comes. So
     /// it is taken before any lock, by no thread of the host's, and not while the host is called. `None`: the device has no driver that would mind.
     fn inside(&self) -> Option<exit::Inside> {

@@ -204,6 +204,7 @@ flags! {
     hipEventDefault = 0x0,
     hipEventBlockingSync = 0x1,
     hipEventDisableTiming = 0x2,
+    hipEventReleaseToSystem = 0x8000_0000,
     hipHostMallocDefault = 0x0,
     hipHostMallocPortable = 0x1,
     hipHostMallocMapped = 0x2,

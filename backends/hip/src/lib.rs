@@ -7,6 +7,7 @@ mod metadata;
 mod symbols;
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{
@@ -148,9 +149,10 @@ const ATTRIBUTES: Attributes = Attributes {
 
 const FLAGS: Flags = Flags {
     stream: hipStreamNonBlocking,
-    event: hipEventDisableTiming,
+    // To the host: what kernels tell is in memory that is not coherent, so that their atomics are the GPU's own and ask nothing of the bus. The host looks behind an event.
+    event: hipEventDisableTiming | hipEventReleaseToSystem,
     event_timed: hipEventDefault,
-    // Not coherent: what the device writes is seen when its work is over, which is all that is asked for.
+    // Not coherent: what the device writes is seen behind an event that releases it, which is all that is asked for.
     host: hipHostMallocPortable | hipHostMallocMapped | hipHostMallocNonCoherent,
     // The other form is the vendor's.
     memory_host: 0,
@@ -169,6 +171,10 @@ const ERRORS: Errors = Errors {
     peer_enabled: plain(hipErrorPeerAccessAlreadyEnabled.0),
     // To hipErrorStreamCaptureWrongThread.
     capturing: (plain(hipErrorStreamCaptureUnsupported.0), 908),
+    // 7.0 to 7.2 answer so in the relaxed mode, too: for as long as another thread captures in the global mode, and ever after where a capture is not ended.
+    patience: Duration::from_secs(30),
+    // All that it answers after some faults of the GPU; other calls also answer it for less.
+    sticky_at_home: &[plain(hipErrorUnknown.0)],
     sticky: &[
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),
@@ -287,6 +293,12 @@ mod tests {
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
         assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
+    }
+
+    #[test]
+    fn what_kernels_tell_in_pinned_memory_is_seen_behind_an_event() {
+        let Flags { host, event, .. } = VENDOR.flags;
+        assert!(host & hipHostMallocCoherent != 0 || event & hipEventReleaseToSystem != 0, "{host:#x} {event:#x}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use compute_cuda_hip::driver::{CompilerNames, Names};
 
 /// `libamdhip64`.
 pub(crate) static RUNTIME: Names = Names {
+    last_error: &["hipGetLastError"],
     device_count: &["hipGetDeviceCount"],
     // The older function writes another layout: `lib.rs` tells them apart by what they write.
     device_properties: &["hipGetDevicePropertiesR0600", "hipGetDeviceProperties"],

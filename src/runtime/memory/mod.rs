@@ -482,6 +482,7 @@ impl Device {
         let _guard = self.guard();
         self.clean_all();
         self.reap();
+        self.native.trim();
         Ok(())
     }
 

@@ -285,6 +285,11 @@ pub(crate) fn stall(stalled: bool) {
     with(|state| state.stalled = stalled);
 }
 
+/// Blocks of memory that there are, from a hook.
+pub(crate) fn blocks() -> usize {
+    with(|state| state.blocks.len())
+}
+
 /// Does all that streams can do now; from then on they do nothing, as of [`Mock::stall`]. Also from a hook.
 pub(crate) fn finish_and_stall() {
     finish();
@@ -311,7 +316,7 @@ fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
     }
     with(|state| {
         // Around every call, and nobody looks at its answer: others get their turn to fail.
-        if name == "capture_mode" {
+        if matches!(name, "capture_mode" | "last_error") {
             return body(state);
         }
         state.calls += 1;
@@ -549,6 +554,7 @@ fn give<T>(place: *mut T, value: T) -> Status {
 
 mock! {
     init(_state, _flags: u32) { 0 }
+    last_error(_state) { 0 }
     driver_version(_state, version: *mut c_int) { give(version, 12_000) }
     capture_mode(state, mode: *mut c_int) {
         let kept = state.modes.entry(std::thread::current().id()).or_insert(0);
@@ -879,6 +885,8 @@ const DATA: Vendor = Vendor {
         not_ready: NOT_READY,
         no_device: 100,
         capturing: (900, 908),
+        patience: std::time::Duration::from_millis(200),
+        sticky_at_home: &[],
         peer_enabled: 704,
         sticky: &[(STICKY, STICKY)],
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],

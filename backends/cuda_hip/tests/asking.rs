@@ -1,0 +1,77 @@
+//! Asking again and again how far work is takes no memory, and none ends no more than a call. In a program of its own, which counts what is allocated, and refuses some.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
+
+mod mock;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use compute_hal::{DeviceError, Region, Waited};
+use mock::scene::{PATIENCE, open, read, region};
+
+/// Counts bytes that are not given back.
+struct Counting;
+
+static BYTES: AtomicIsize = AtomicIsize::new(0);
+/// What is as large is refused.
+static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+// SAFETY: all of it is the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= MOST.load(Ordering::Relaxed) {
+            return std::ptr::null_mut();
+        }
+        BYTES.fetch_add(layout.size().cast_signed(), Ordering::Relaxed);
+        // SAFETY: as the caller says.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size().cast_signed(), Ordering::Relaxed);
+        // SAFETY: as the caller says.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn l8_asking_for_a_position_that_waits_for_another_queue_takes_no_memory() {
+    const TIMES: usize = 20_000;
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [first, second] = [(); 2].map(|()| device.create_queue().unwrap());
+    let memory = region(&*device, 64);
+    second.wait_for(first.id(), 1).unwrap();
+    second.fill(1, memory, &[1]).unwrap();
+    let ask = || assert_eq!(second.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+    (0..100).for_each(|_| ask());
+    let before = BYTES.load(Ordering::Relaxed);
+    (0..TIMES).for_each(|_| ask());
+    let more = BYTES.load(Ordering::Relaxed) - before;
+    assert!(more < TIMES.cast_signed(), "{more} bytes for {TIMES} questions");
+    first.fill(1, memory, &[2]).unwrap();
+    assert_eq!(second.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+}
+
+#[test]
+fn f1_a_write_that_would_be_held_back_without_memory_for_its_bytes_is_refused() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [first, second] = [(); 2].map(|()| device.create_queue().unwrap());
+    let memory = region(&*device, 8 << 20);
+    let bytes = vec![1; 8 << 20];
+    second.wait_for(first.id(), 1).unwrap();
+    MOST.store(8 << 20, Ordering::Relaxed);
+    let answer = second.write(1, memory, &bytes);
+    MOST.store(usize::MAX, Ordering::Relaxed);
+    assert!(matches!(answer, Err(DeviceError::OutOfMemory { asked: 0x80_0000, .. })), "{answer:?}");
+    let small = Region { size: 64, ..memory };
+    second.write(2, small, &[2; 64]).unwrap();
+    first.mark(1);
+    assert_eq!(read(&*second, 3, small), [2; 64]);
+    assert!(device.fault().is_none());
+}
