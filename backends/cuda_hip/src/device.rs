@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use compute_hal::movers::Movers;
 use compute_hal::{
@@ -134,6 +135,45 @@ impl Shared {
             self.attendant.want_chunks();
         }
         used || self.reclaim.is_busy()
+    }
+
+    /// Makes pinned memory for a call that may wait: where the driver has none, for as long as some of ours is under way. `mark`: what the caller's own queue does so
+    /// that some comes back. Whoever waits looks after the other queues, too: it may hold what the attendant's next callback wants.
+    pub(crate) fn insist<T>(
+        &self,
+        mut mark: impl FnMut() -> Result<(), DeviceError>,
+        mut make: impl FnMut() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let mut made = make();
+        let mut pause = Duration::from_micros(20);
+        while let Err(DeviceError::OutOfMemory { .. }) = made {
+            self.well()?;
+            mark()?;
+            let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+            for lane in &lanes {
+                lane.let_chunks_go();
+                lane.look_and_owe();
+            }
+            // The caller holds locks, and this may be a queue's last user.
+            self.attendant.let_go(lanes);
+            // Asked before the try: what comes back in between is found by it.
+            let more = self.gets_memory_back();
+            made = make();
+            if !more {
+                break;
+            }
+            if made.is_err() {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(1));
+            }
+        }
+        made
+    }
+
+    /// Pinned memory that is no chunk.
+    pub(crate) fn pinned(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        let make = || Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure));
+        self.insist(|| Ok(()), make)
     }
 
     /// Ends the device by a cause of ours.
@@ -405,7 +445,7 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        let pinned = Pinned::new(&calls, &self.shared.reclaim, size).map_err(|failure| self.shared.fail(failure))?;
+        let pinned = self.shared.pinned(&calls, size)?;
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));
         shared.lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
         // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.
