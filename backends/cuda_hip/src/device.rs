@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use compute_hal::movers::Movers;
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
-    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue, QueueId, Region,
-    Space,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, Kept,
+    KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue,
+    QueueId, Region, Space,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -249,13 +249,13 @@ impl Shared {
         self.kernels.with(id.0, |kernel| look(kernel))
     }
 
-    /// Makes the form of a kernel that reads its number of workgroups.
-    pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
+    /// Makes the form of a kernel that reads its number of workgroups, from what is kept of it where there is something.
+    pub(crate) fn prepare_indirect(&self, id: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
         let compiler = self.compiler();
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.compile_counted(origin, || self.enter())) {
+        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter())) {
             self.end_by(cause);
         }
         self.well()
@@ -493,9 +493,9 @@ impl Device for GpuDevice {
         shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
     }
 
-    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+    fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        self.shared.prepare_indirect(kernel)
+        self.shared.prepare_indirect(kernel, kept)
     }
 
     fn drop_kernel(&self, kernel: KernelId) {
