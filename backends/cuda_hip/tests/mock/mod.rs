@@ -88,6 +88,8 @@ pub(crate) struct State {
     fail_named: Option<(&'static str, Status)>,
     /// Workgroups of the last launch on the first axis.
     grid: u32,
+    /// The head of the last code that was loaded.
+    image: Vec<u8>,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
     /// Streams that have become a part of it, and events that were last recorded in one.
@@ -135,6 +137,11 @@ impl Mock {
     /// One that takes any kernel, and whose launches do what [`Work::Launch`] says.
     pub(crate) fn launching() -> Self {
         Self::of(&LAUNCHING)
+    }
+
+    /// One whose devices take code objects for gfx90a, and bundles of them.
+    pub(crate) fn amd() -> Self {
+        Self::of(&AMD)
     }
 
     fn of(vendor: &'static Vendor) -> Self {
@@ -208,6 +215,11 @@ impl Mock {
     /// Workgroups of the last launch on the first axis.
     pub(crate) fn grid(&self) -> u32 {
         with(|state| state.grid)
+    }
+
+    /// The head of the last code that was loaded.
+    pub(crate) fn image(&self) -> Vec<u8> {
+        with(|state| state.image.clone())
     }
 
     /// Has so many devices, of which some answer nothing.
@@ -738,7 +750,12 @@ mock! {
         let time = |event: Handle| state.events.get(&(event as usize)).unwrap().time as f32 / 1e6;
         give(milliseconds, time(to) - time(from))
     }
-    module_load(_state, module: *mut Handle, _image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) {
+    module_load(state, module: *mut Handle, image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) {
+        // SAFETY: an image of any kind has a byte, and an ELF file a head.
+        state.image = unsafe {
+            let is_file = image.cast::<u8>().read() == 0x7f;
+            std::slice::from_raw_parts(image.cast::<u8>(), if is_file { 64 } else { 1 }).to_vec()
+        };
         give(module, 0x3000 as Handle)
     }
     module_unload(_state, _module: Handle) { 0 }
@@ -823,6 +840,21 @@ pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::Atom
 
 pub(crate) static VENDOR: Vendor = DATA;
 static LAUNCHING: Vendor = Vendor { compile_options: |_| Ok(Vec::new()), ..DATA };
+static AMD: Vendor = Vendor {
+    target: |_, _, _| Ok("gfx90a:sramecc+:xnack-".into()),
+    forms: compute_cuda_hip::driver::Forms {
+        text: compute_hal::NativeLanguage::HipCpp,
+        assembly: None,
+        code: compute_hal::NativeLanguage::CodeObject,
+        machine: 224,
+        architecture: |flags, _| (flags == 0x3f).then(|| "gfx90a".into()),
+        runs: |code, device| device.starts_with(code),
+        // Of a kernel `two` a word for each.
+        parameters: |code, kernel| (code.starts_with(b"\x7fELF") && kernel == "two").then(|| vec![[0, 8], [8, 8]]),
+        ..DATA.forms
+    },
+    ..LAUNCHING
+};
 
 const DATA: Vendor = Vendor {
     name: "mock",
