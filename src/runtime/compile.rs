@@ -231,16 +231,8 @@ impl Job {
         }
         let mut fresh = false;
         let made = self.slot.compiled.get_or_try_init(|| {
-            let source = self.code.source();
+            let request = self.request();
             let _guard = device.guard();
-            let request = CompileRequest {
-                source,
-                bounds: self.bounds,
-                cancellable: self.cancellable,
-                print_room: self.print_room,
-                strict: self.strict,
-                label: &self.label,
-            };
             fresh = true;
             device.expect_one()?;
             let made = match &device.disk {
@@ -273,6 +265,13 @@ impl Job {
             device.kernels.tell();
         }
         answer
+    }
+
+    /// What a device is asked for.
+    pub(super) fn request(&self) -> CompileRequest<'_> {
+        let Self { slot: _, code, label, bounds, cancellable, print_room, strict } = self;
+        let (bounds, cancellable, print_room, strict) = (*bounds, *cancellable, *print_room, *strict);
+        CompileRequest { source: code.source(), bounds, cancellable, print_room, strict, label }
     }
 
     /// What is known already.

@@ -181,6 +181,18 @@ impl Kernel {
         self.job.run(&self.device)
     }
 
+    /// As [`Self::compiled`], with what a grid from memory takes. That is not needed: where it fails, such launches work all the same, and a device that is lost
+    /// meanwhile is found by the launch.
+    pub(crate) fn compiled_for_counts(&self) -> Checked<KernelId> {
+        let id = self.compiled()?;
+        let native = &self.device.native;
+        let _ = match &self.device.disk {
+            Some(disk) => native.prepare_indirect(id, Some(&disk.of_counts(&self.job.request()))),
+            None => native.prepare_indirect(id, None),
+        };
+        Ok(id)
+    }
+
     /// The compiled kernel, if it is there.
     #[inline]
     pub(crate) fn ready(&self) -> Option<KernelId> {

@@ -111,22 +111,16 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     }
     let id = match kernel.ready().filter(|_| bound.indirect.is_none()) {
         Some(id) => id,
-        None => compiled(stream, kernel, launch, &bound)?,
+        None => compiled(kernel, launch, &bound)?,
     };
     enqueue(stream, kernel, id, launch, &bound)
 }
 
 /// T7: what does not compile claims its outputs.
 #[cold]
-fn compiled(stream: &Stream, kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<hal::KernelId> {
-    let compiled: Checked<_> = settling(launch, || {
-        let id = kernel.compiled()?;
-        if bound.indirect.is_some() {
-            // It is not needed. A device that is lost meanwhile is found by the launch.
-            let _ = stream.device.native.prepare_indirect(id);
-        }
-        Ok(id)
-    });
+fn compiled(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<hal::KernelId> {
+    let compiled: Checked<_> =
+        settling(launch, || if bound.indirect.is_some() { kernel.compiled_for_counts() } else { kernel.compiled() });
     compiled.map_err(|made| refused(*made, launch))
 }
 

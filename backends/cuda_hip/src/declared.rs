@@ -111,7 +111,10 @@ impl Compiler<'_> {
             return Ok(Cow::Owned([&source.code[..], &[0]].concat()));
         }
         if source.language != forms.text {
-            return Ok(Cow::Borrowed(&source.code));
+            let image = source::image(forms, source, self.target).map_err(|why| refused(why, true))?;
+            // A part of a bundle begins anywhere; a driver may want numbers where they belong.
+            let is_all = image.len() == source.code.len();
+            return Ok(if is_all { Cow::Borrowed(image) } else { Cow::Owned(image.to_vec()) });
         }
         let options = self.native_options(source)?;
         let calls = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use compute_hal::movers::Movers;
 use compute_hal::{
-    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, KernelFacts,
-    KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue, QueueId, Region,
-    Space,
+    Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, Kept,
+    KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue,
+    QueueId, Region, Space,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -165,6 +166,45 @@ impl Shared {
         used || self.reclaim.is_busy()
     }
 
+    /// Makes pinned memory for a call that may wait: where the driver has none, for as long as some of ours is under way. `mark`: what the caller's own queue does so
+    /// that some comes back. Whoever waits looks after the other queues, too: it may hold what the attendant's next callback wants.
+    pub(crate) fn insist<T>(
+        &self,
+        mut mark: impl FnMut() -> Result<(), DeviceError>,
+        mut make: impl FnMut() -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let mut made = make();
+        let mut pause = Duration::from_micros(20);
+        while let Err(DeviceError::OutOfMemory { .. }) = made {
+            self.well()?;
+            mark()?;
+            let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+            for lane in &lanes {
+                lane.let_chunks_go();
+                lane.look_and_owe();
+            }
+            // The caller holds locks, and this may be a queue's last user.
+            self.attendant.let_go(lanes);
+            // Asked before the try: what comes back in between is found by it.
+            let more = self.gets_memory_back();
+            made = make();
+            if !more {
+                break;
+            }
+            if made.is_err() {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(1));
+            }
+        }
+        made
+    }
+
+    /// Pinned memory that is no chunk.
+    pub(crate) fn pinned(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        let make = || Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure));
+        self.insist(|| Ok(()), make)
+    }
+
     /// Ends the device by a cause of ours.
     pub(crate) fn lose(&self, name: &str, message: String) {
         self.end_by(FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true });
@@ -255,13 +295,13 @@ impl Shared {
         self.kernels.with(id.0, |kernel| look(kernel))
     }
 
-    /// Makes the form of a kernel that reads its number of workgroups.
-    pub(crate) fn prepare_indirect(&self, id: KernelId) -> Result<(), DeviceError> {
+    /// Makes the form of a kernel that reads its number of workgroups, from what is kept of it where there is something.
+    pub(crate) fn prepare_indirect(&self, id: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
         let compiler = self.compiler();
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.compile_counted(origin, || self.enter())) {
+        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter())) {
             self.end_by(cause);
         }
         self.well()
@@ -451,7 +491,7 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        let pinned = Pinned::new(&calls, &self.shared.reclaim, size).map_err(|failure| self.shared.fail(failure))?;
+        let pinned = self.shared.pinned(&calls, size)?;
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));
         shared.lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
         // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.
@@ -499,9 +539,9 @@ impl Device for GpuDevice {
         shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
     }
 
-    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
+    fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        self.shared.prepare_indirect(kernel)
+        self.shared.prepare_indirect(kernel, kept)
     }
 
     fn drop_kernel(&self, kernel: KernelId) {

@@ -34,6 +34,8 @@ pub(crate) fn inside(bytes: &[u8], start: u64, size: u64) -> bool {
     start.checked_add(size).is_some_and(|end| end <= bytes.len() as u64)
 }
 
+/// Bytes of the head.
+const HEAD: usize = 64;
 /// How an ELF file begins.
 pub(crate) const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// A count of segments, or the number of the section with names, that stands elsewhere since it is larger. No file with code for a GPU has so many.
@@ -55,6 +57,8 @@ impl Elf {
             return Err("it is no ELF file of 64 bits with the low byte first".into());
         }
         let head = || {
+            // A head without a table needs no more than this, and drivers read all of it.
+            bytes.get(..HEAD)?;
             let version = *bytes.get(8)?;
             Some(Self { machine: u16_at(bytes, 18)?, flags: u32_at(bytes, 48)?, version })
         };

@@ -121,7 +121,7 @@ impl Load {
 
     /// Its timed events.
     pub(crate) fn timed(&self) -> impl Iterator<Item = Object> {
-        let laps = self.laps.iter().flat_map(|laps| laps.marks.iter().map(|(_, event)| *event));
+        let laps = self.laps.iter().flat_map(Laps::timed);
         self.stamps.iter().map(|(_, event)| *event).chain(laps)
     }
 }
@@ -481,7 +481,7 @@ impl Progress {
         let mut timed = self.clock.lock().read(calls, stamps);
         for laps in &laps {
             laps.read(calls);
-            timed.extend(laps.marks.iter().map(|(_, event)| *event));
+            timed.extend(laps.timed());
         }
         timed
     }
@@ -576,6 +576,10 @@ fn land_all(movers: &Arc<Movers>, loads: &[Load]) {
 }
 
 impl Laps {
+    pub(crate) fn timed(&self) -> impl Iterator<Item = Object> {
+        self.marks.iter().map(|(_, event)| *event)
+    }
+
     /// Takes the times of events that are all reached.
     fn read(&self, calls: &Inside<'_>) {
         let mut times = vec![0; self.nodes];

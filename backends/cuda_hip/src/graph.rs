@@ -127,7 +127,7 @@ impl Step {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
             NodeWork::Launch(launch) => {
                 if let Grid::Indirect(_) = launch.grid {
-                    shared.prepare_indirect(launch.kernel)?;
+                    shared.prepare_indirect(launch.kernel, None)?;
                 }
                 shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).and_then(owned))?
             }

@@ -6,11 +6,13 @@
 //! | the counts of an indirect grid are on the host | `Held::Launch` |
 //! | there is room for the next piece of a long read | `Held::Read` |
 //! | there is room for the next piece of a write that was itself held back | `Held::Write` |
+//! | there is room for the next node of a replay that was itself held back | `Held::Replay` |
 //!
 //! Where the driver has no pinned memory for a piece of what was accepted, queues let go of what they keep, and that waits for what is under way to come back; only
 //! when nothing is does the device end.
 //!
-//! Only a call that enqueues waits for room in pinned memory. Those who go on with what is held back come from questions and waits with an end, so they never do.
+//! Only a call that enqueues waits for room in pinned memory, or for the memory itself. Those who go on with what is held back come from questions and waits with
+//! an end, so they never do.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -23,8 +25,9 @@ use parking_lot::MutexGuard;
 use crate::api::Inside;
 use crate::flight::Counts;
 use crate::lane::{BUDGET, Lane, Place, Submit, unless_lost};
+use crate::launch::Playing;
 use crate::op::{Call, Groups, Op};
-use crate::pieces::{PIECE, Reading, pinned};
+use crate::pieces::{PIECE, Reading, pinned, step_size};
 
 /// How long a queue that others wait for may be busy: longer than a call takes that waits for nothing.
 const BRIEF: Duration = Duration::from_micros(200);
@@ -35,6 +38,7 @@ pub(crate) enum Held {
     Launch(Place, Call<'static>, Arc<Counts>),
     Read(Place, Reading),
     Write(Place, Reading, Cow<'static, [u8]>),
+    Replay(Place, Playing),
     Work(Place, Op<'static>, u64),
 }
 
@@ -103,6 +107,10 @@ impl Lane {
                 self.begin(submit, &calls, ready)?;
                 self.go_on_writing(submit, place, Reading::of_write(rect)?, bytes)
             }
+            Op::Replay(replay) => {
+                self.begin(submit, &calls, ready)?;
+                self.go_on_playing(submit, place, Playing::new(replay))
+            }
             mut op => self.execute(submit, place, &mut op, ready),
         }
     }
@@ -123,14 +131,7 @@ impl Lane {
             // A failure is no matter: whoever found no room comes back.
             unless_lost(self.place_marker(submit, calls))?;
         }
-        if room && size > 0 {
-            return match self.reserve_held(submit, calls, size) {
-                // Where none will come back: it may do with less at a time.
-                Err(DeviceError::OutOfMemory { .. }) => Ok(true),
-                reserved => reserved,
-            };
-        }
-        Ok(room)
+        if room && size > 0 { self.reserve_held(submit, calls, size) } else { Ok(room) }
     }
 
     /// As [`Self::reserve`] for what was accepted long ago. False: the driver has no memory, but some will come back.
@@ -139,10 +140,7 @@ impl Lane {
             Err(DeviceError::OutOfMemory { .. }) => {}
             reserved => return reserved.map(|()| true),
         }
-        if !submit.load.chunks.is_empty() {
-            // As in `has_room`.
-            unless_lost(self.place_marker(submit, calls))?;
-        }
+        self.mark_chunks(submit, calls)?;
         if self.shared.gets_memory_back() {
             return Ok(false);
         }
@@ -185,6 +183,19 @@ impl Lane {
                 return Ok(Step::Blocked(Box::new(Held::Write(place, pieces, bytes))));
             }
             self.write_piece(submit, &calls, &piece, &bytes, pieces.rect.host_pitch)?;
+        }
+        self.finish(submit, &calls, place)?;
+        Ok(Step::Done)
+    }
+
+    /// Puts as many nodes of a replay that was held back into the stream as there is room for.
+    fn go_on_playing(self: &Arc<Self>, submit: &mut Submit, place: Place, mut playing: Playing) -> Result<Step, DeviceError> {
+        let calls = self.shared.enter()?;
+        let whole =
+            self.play(submit, &calls, place.at, &mut playing, |submit, step| self.has_room(submit, &calls, step_size(step)));
+        match whole {
+            Ok(false) => return Ok(Step::Blocked(Box::new(Held::Replay(place, playing)))),
+            outcome => playing.end(submit, outcome)?,
         }
         self.finish(submit, &calls, place)?;
         Ok(Step::Done)
@@ -293,6 +304,7 @@ impl Lane {
                 Held::Launch(place, call, counts) => self.launch_counted(&mut submit, place, call, counts),
                 Held::Read(place, reading) => self.go_on_reading(&mut submit, place, reading),
                 Held::Write(place, pieces, bytes) => self.go_on_writing(&mut submit, place, pieces, bytes),
+                Held::Replay(place, playing) => self.go_on_playing(&mut submit, place, playing),
                 Held::Work(place, op, ready) => self.execute_held(&mut submit, place, op, ready),
             };
             submit.draining = false;

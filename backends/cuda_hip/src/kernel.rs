@@ -11,7 +11,7 @@ use compute_hal::kernel::EntryPoint;
 use compute_hal::kernel::cxx::{self, Options, Parameters, Text};
 use compute_hal::kernel::lower::{Lowering, Reports};
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts, NativeHeader};
+use compute_hal::{CompileRequest, CompileSource, DeviceError, Kept, KernelFacts, NativeHeader};
 use parking_lot::Mutex;
 
 use crate::api::{Api, Garbage, Inside, Object};
@@ -135,12 +135,12 @@ impl Kernel {
 }
 
 /// Hash, text and code.
-type Kept = (u64, Arc<str>, Arc<[u8]>);
+type CompiledText = (u64, Arc<str>, Arc<[u8]>);
 
 /// Machine code of texts that were compiled, the newest last.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    kept: Mutex<VecDeque<Kept>>,
+    kept: Mutex<VecDeque<CompiledText>>,
 }
 
 /// What compiling needs to know of a device.
@@ -252,17 +252,35 @@ impl Compiler<'_> {
         Ok(kernel)
     }
 
-    /// Makes the form of a portable kernel that reads its number of workgroups.
-    pub(crate) fn compile_counted<'c>(
+    /// Makes the form of a portable kernel that reads its number of workgroups: of what is kept of it, or anew.
+    pub(crate) fn make_counted<'c>(
         &self,
         origin: &Origin,
-        enter: impl FnOnce() -> Result<Inside<'c>, DeviceError>,
+        kept: Option<&dyn Kept>,
+        enter: impl Fn() -> Result<Inside<'c>, DeviceError>,
     ) -> Result<Kernel, DeviceError> {
         let made = self.translate(origin, true)?;
+        let load = |code: &[u8]| {
+            let calls = enter()?;
+            let mut kernel = self.load(&calls, code, made.loading(), |_| Ok(()))?;
+            kernel.resident = resident(&calls, &kernel);
+            Ok(kernel)
+        };
+        let mut found = None;
+        if let Some(kept) = kept {
+            kept.restore(&mut |bytes| {
+                found = Some(load(artifact::open(&made.digest(), bytes)?)?);
+                Ok(())
+            })?;
+        }
+        if let Some(kernel) = found {
+            return Ok(kernel);
+        }
         let code = self.machine_code(&made, &origin.label)?;
-        let calls = enter()?;
-        let mut kernel = self.load(&calls, &code, made.loading(), |_| Ok(()))?;
-        kernel.resident = resident(&calls, &kernel);
+        let kernel = load(&code)?;
+        if let Some(kept) = kept {
+            kept.keep(&artifact::seal(&made.digest(), &code));
+        }
         Ok(kernel)
     }
 

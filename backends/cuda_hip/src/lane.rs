@@ -16,6 +16,7 @@ use crate::doubt::Doubt;
 use crate::driver::Failure;
 use crate::flight::{Counts, Landing, Load, Progress, Wake};
 use crate::held::{Held, Step};
+use crate::launch::Playing;
 use crate::limit::Began;
 use crate::op::{Call, Groups, Op, Ready, Rect};
 use crate::pieces::{FILL, PIECE, Piece, Reading, is_direct};
@@ -208,7 +209,7 @@ impl Lane {
             Op::Mark => Step::Done,
             Op::Launch(call) => self.read_counts(submit, &calls, place, call)?,
             Op::Replay(replay) => {
-                self.replay(submit, &calls, place.at, &replay)?;
+                self.replay(submit, &calls, place.at, replay)?;
                 Step::Done
             }
             Op::Move(rows) => {
@@ -338,9 +339,20 @@ impl Lane {
             return Ok(());
         }
         self.retire_chunk(submit, calls)?;
-        let chunk = self.shared.chunks.take(calls, &self.shared.reclaim, size)?;
-        submit.chunk = Some((chunk, 0));
+        submit.chunk = Some((self.chunk(submit, calls, size)?, 0));
         Ok(())
+    }
+
+    /// A chunk, for which a call that enqueues waits as it does for room: where the driver has no memory now, but some is under way.
+    pub(crate) fn chunk(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        let Shared { chunks, reclaim, .. } = &*self.shared;
+        let take = || chunks.take(calls, reclaim, size);
+        if submit.draining { take() } else { self.shared.insist(|| self.mark_chunks(submit, calls), take) }
+    }
+
+    /// Sees to it that the chunks come back that what is in the stream is the last to use. If not now, whoever wants them comes back.
+    pub(crate) fn mark_chunks(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<(), DeviceError> {
+        if submit.load.chunks.is_empty() { Ok(()) } else { unless_lost(self.place_marker(submit, calls)).map(|_| ()) }
     }
 
     /// Lets go of the chunk when what is in the stream is over; waits when too many are on their way.
@@ -499,7 +511,7 @@ impl Lane {
     }
 
     /// Sees to it that its pinned memory comes back, for others that find none.
-    fn let_chunks_go(&self) {
+    pub(crate) fn let_chunks_go(&self) {
         let Some(mut submit) = self.submit.try_lock() else { return };
         submit.retire_chunk();
         if !submit.load.chunks.is_empty()
@@ -559,7 +571,8 @@ impl Lane {
         drop(submit);
         let due = self.progress.abandon();
         // Events belong to the lane, which gives them back.
-        self.progress.keep(load.timed().collect());
+        let playing = held.iter().filter_map(|held| if let Held::Replay(_, playing) = held { Some(playing) } else { None });
+        self.progress.keep(load.timed().chain(playing.flat_map(Playing::timed)).collect());
         drop((held, load.landings, load.chunks, dependents));
         due
     }

@@ -79,6 +79,34 @@ pub(crate) fn launch_now(api: &Api, kernel: &Kernel, arguments: &[u8], groups: [
     })
 }
 
+/// A replay, and how far it is in the stream.
+pub(crate) struct Playing {
+    replay: Replay,
+    /// The node that comes next.
+    next: usize,
+    /// Where nodes are measured: an event before the first and behind each.
+    laps: Option<Laps>,
+}
+
+impl Playing {
+    pub(crate) fn new(replay: Replay) -> Self {
+        let measured = replay.list.as_ref().and_then(|list| Some((list.times.as_ref()?, list.steps.len())));
+        let laps = measured.map(|(times, nodes)| Laps { times: Arc::clone(times), nodes, marks: Vec::new(), whole: false });
+        Self { replay, next: 0, laps }
+    }
+
+    /// All of it is in the stream, or no more will be.
+    pub(crate) fn end(self, submit: &mut Submit, outcome: Result<bool, DeviceError>) -> Result<(), DeviceError> {
+        submit.load.laps.extend(self.laps.map(|laps| Laps { whole: matches!(outcome, Ok(true)), ..laps }));
+        outcome.map(|_| ())
+    }
+
+    /// Events that were recorded for it.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = Object> {
+        self.laps.iter().flat_map(Laps::timed)
+    }
+}
+
 impl Lane {
     /// A launch whose counts are known.
     pub(crate) fn launch_direct(
@@ -165,40 +193,48 @@ impl Lane {
         submit: &mut Submit,
         calls: &Inside<'_>,
         at: Position,
-        replay: &Replay,
+        replay: Replay,
     ) -> Result<(), DeviceError> {
-        let Some(Listed { steps, times }) = &replay.list else {
-            self.progress.recent.note(at, None);
-            return replay.launch(calls, self.stream).map_err(|f| self.shared.fail(f));
-        };
-        let Some(times) = times else {
-            return (0..).zip(steps.iter()).try_for_each(|(node, step)| self.step(submit, calls, at, (node, step)));
-        };
-        let mut laps = Laps { times: Arc::clone(times), nodes: steps.len(), marks: Vec::new(), whole: false };
-        let outcome = self.measure(submit, calls, at, steps, &mut laps);
-        laps.whole = outcome.is_ok();
-        submit.load.laps.push(laps);
-        outcome
+        let mut playing = Playing::new(replay);
+        let outcome = self.play(submit, calls, at, &mut playing, |_, _| Ok(true));
+        playing.end(submit, outcome)
     }
 
-    /// Puts a graph's nodes into the stream with an event before the first and behind each.
-    fn measure(
+    /// Puts nodes of a graph into the stream for as long as `has_room` says that there is room for the next. Says whether all are there.
+    pub(crate) fn play(
         &self,
         submit: &mut Submit,
         calls: &Inside<'_>,
         at: Position,
-        steps: &[Arc<Step>],
-        laps: &mut Laps,
-    ) -> Result<(), DeviceError> {
-        let mut mark = |node| self.progress.lap(calls, self.stream, node, laps).map_err(|f| self.shared.fail(f));
-        mark(None)?;
-        for (node, step) in (0_u32..).zip(steps) {
-            if !matches!(**step, Step::Nothing) {
-                self.step(submit, calls, at, (node, step))?;
-                mark(Some(node as usize))?;
-            }
+        playing: &mut Playing,
+        has_room: impl Fn(&mut Submit, &Step) -> Result<bool, DeviceError>,
+    ) -> Result<bool, DeviceError> {
+        let Playing { replay, next, laps } = playing;
+        let Some(Listed { steps, .. }) = &replay.list else {
+            self.progress.recent.note(at, None);
+            return replay.launch(calls, self.stream).map(|()| true).map_err(|f| self.shared.fail(f));
+        };
+        let lap = |node, laps: &mut Option<Laps>| {
+            let Some(laps) = laps else { return Ok(()) };
+            self.progress.lap(calls, self.stream, node, laps).map_err(|f| self.shared.fail(f))
+        };
+        if laps.as_ref().is_some_and(|laps| laps.marks.is_empty()) {
+            lap(None, laps)?;
         }
-        Ok(())
+        while let Some(step) = steps.get(*next) {
+            if !matches!(**step, Step::Nothing) {
+                if !has_room(submit, step)? {
+                    return Ok(false);
+                }
+                // Of what lies behind the marker that may just have made room.
+                submit.operations = submit.operations.max(1);
+                let node = u32::try_from(*next).unwrap_or(u32::MAX);
+                self.step(submit, calls, at, (node, step))?;
+                lap(Some(*next), laps)?;
+            }
+            *next += 1;
+        }
+        Ok(true)
     }
 
     fn step(&self, submit: &mut Submit, calls: &Inside<'_>, at: Position, (node, step): (u32, &Step)) -> Result<(), DeviceError> {

@@ -157,8 +157,7 @@ impl Native {
         let rooms = steps.iter().map(room).sum::<usize>();
         if rooms > 0 {
             // All in one block.
-            graph.arena.take(calls, &graph.reclaim, rooms).map_err(fail)?;
-            graph.arena.used = 0;
+            graph.arena.blocks.push(shared.pinned(calls, rooms)?);
         }
         let driver = Nodes { calls, context: shared.context() };
         let mut after = Vec::new();

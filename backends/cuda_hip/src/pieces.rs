@@ -6,7 +6,7 @@ use crate::device::Shared;
 use crate::graph::Step;
 use crate::launch::pinned_size;
 use crate::op::{Groups, Op, Rect};
-use crate::staging::{ALIGNMENT, CHUNK};
+use crate::staging::CHUNK;
 
 /// Bytes of a piece.
 pub(crate) const PIECE: u64 = CHUNK as u64;
@@ -92,7 +92,8 @@ fn fill_size(to: u64, size: u64, pattern: &[u8]) -> usize {
     usize::try_from(size).unwrap_or(FILL).min(FILL)
 }
 
-fn step_size(step: &Step) -> usize {
+/// Bytes of pinned memory for a node of a replay.
+pub(crate) fn step_size(step: &Step) -> usize {
     match step {
         Step::Launch(call) => pinned_size(call),
         Step::Fill { to, size, pattern } => fill_size(*to, *size, pattern),
@@ -104,13 +105,10 @@ fn step_size(step: &Step) -> usize {
 pub(crate) fn pinned(shared: &Shared, op: &Op<'_>) -> usize {
     let piece = |rect: &Rect| usize::try_from(rect.width.saturating_mul(rect.rows).min(PIECE)).unwrap_or(usize::MAX);
     match op {
-        Op::Mark | Op::Move(_) | Op::Fetch(_) | Op::Send(..) => 0,
+        // Of a replay it is asked for each node.
+        Op::Mark | Op::Move(_) | Op::Fetch(_) | Op::Send(..) | Op::Replay(_) => 0,
         Op::Launch(call) if matches!(call.groups, Groups::At(_)) => 12,
         Op::Launch(call) => pinned_size(call),
-        // All of it, each part aligned: what is in the stream by half could not wait for the rest.
-        Op::Replay(replay) => {
-            replay.steps().map(step_size).fold(0, |sum, size| sum.saturating_add(size.next_multiple_of(ALIGNMENT)))
-        }
         Op::Fill { to, size, pattern } => fill_size(*to, *size, pattern),
         Op::Read(rect, into) if is_direct(shared, rect, into) => 0,
         Op::Write(rect, _) | Op::Read(rect, _) => piece(rect),

@@ -5,7 +5,7 @@ use compute_hal::{Fit, NativeInterface, NativeSource};
 
 use crate::api::Api;
 use crate::driver::Forms;
-use crate::elf::{ELF_MAGIC, Elf, at};
+use crate::elf::{Elf, at};
 use crate::fat::{self, Part};
 use crate::tensor_map;
 
@@ -15,6 +15,8 @@ const HEAD: usize = 64 << 10;
 /// Files with code for several architectures, by how they begin: CUDA's, and clang's for HIP.
 const CUDA_BUNDLE: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const CLANG_BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// What clang's begin with when they are compressed.
+const COMPRESSED_BUNDLE: &[u8] = b"CCOB";
 /// Machines, as ELF files number them.
 const EM_CUDA: u16 = 190;
 const EM_AMDGPU: u16 = 224;
@@ -89,6 +91,9 @@ fn code(forms: &Forms, target: &str, source: &NativeSource) -> Result<Fit, Strin
     if let Some(bundle) = Bundle::of(bytes).filter(|bundle| bundle.machine() == forms.machine) {
         return bundle.fit(forms, bytes, target);
     }
+    if bytes.starts_with(COMPRESSED_BUNDLE) {
+        return Err("a compressed bundle, which is not taken: have clang leave it as it is (--no-offload-compress)".into());
+    }
     let elf = Elf::read(bytes)?;
     if elf.machine != forms.machine {
         return Err(format!("an ELF file for machine {}, which is not {}", elf.machine, forms.machine));
@@ -123,10 +128,10 @@ impl Bundle {
 
     /// Whether all is there that it says that it has, as a driver is not told where it ends, and code for the device where its names tell.
     fn fit(&self, forms: &Forms, bytes: &[u8], target: &str) -> Result<Fit, String> {
-        let cut = || "a bundle that is cut short".to_owned();
+        let cut = || "a fat binary that is cut short, or whose parts are not what it says".to_owned();
         match self {
             Self::Cuda => {
-                let parts = fat::parts(bytes).ok_or_else(cut)?;
+                let parts = fat::parts(bytes, forms).ok_or_else(cut)?;
                 let suits = |part: &Part| match part.kind {
                     fat::Kind::Machine => (forms.runs)(&part.name, target),
                     fat::Kind::Assembly => (forms.generation)(&part.name) <= (forms.generation)(target),
@@ -139,47 +144,85 @@ impl Bundle {
                 let holds = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
                 Err(format!("a fat binary that holds {holds}; this device is {target}"))
             }
-            Self::Clang => {
-                let names = clang_entries(bytes).ok_or_else(cut)?;
-                // `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`
-                let for_it = |name: &&String| name.rsplit('-').any(|part| plain(part) == plain(target));
-                if names.iter().any(|name| for_it(&name)) {
-                    return Ok(Fit::Bundle);
-                }
-                Err(format!("a bundle for {}; the device is {target}", names.join(", ")))
-            }
+            Self::Clang => clang_image(forms, bytes, target).map(|_| Fit::Bundle),
         }
     }
 }
 
-/// The names of what is in a bundle of clang's, if all of it is there.
-fn clang_entries(bytes: &[u8]) -> Option<Vec<String>> {
+/// What a driver is given of a file with machine code, which suits the device: of a bundle of clang's the one part, so that the driver need not look for it; CUDA's own
+/// driver alone knows what is compressed in a fat binary.
+pub(crate) fn image<'a>(forms: &Forms, source: &'a NativeSource, target: &str) -> Result<&'a [u8], String> {
+    match Bundle::of(&source.code) {
+        Some(bundle @ Bundle::Clang) if bundle.machine() == forms.machine => clang_image(forms, &source.code, target),
+        _ => Ok(&source.code),
+    }
+}
+
+/// A part of a bundle of clang's.
+struct Entry<'a> {
+    name: String,
+    code: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// What it is for: `gfx90a:xnack-` of `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`. The host's part, which is empty, is for none.
+    fn target(&self) -> Option<&str> {
+        self.name.get(self.name.rfind("-gfx")? + 1..)
+    }
+}
+
+/// How many of a device's features code insists on; `None`: it is for another architecture, or for a feature as it is not here.
+fn insists(code: &str, device: &str) -> Option<usize> {
+    let features = |target: &'_ str| target.split(':').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let name = |feature: &str| feature.trim_end_matches(['+', '-']).to_owned();
+    let (asked, there) = (features(code), features(device));
+    let refused = asked.iter().any(|asked| there.iter().any(|own| own != asked && name(own) == name(asked)));
+    (plain(code) == plain(device) && !refused).then_some(asked.len())
+}
+
+/// The code for a device in a bundle of clang's: the part that is most exactly for it, which has to be what its name says.
+fn clang_image<'a>(forms: &Forms, bytes: &'a [u8], target: &str) -> Result<&'a [u8], String> {
+    let entries = clang_entries(bytes).ok_or("a bundle that is cut short")?;
+    let suiting = entries.iter().filter_map(|entry| Some((insists(entry.target()?, target)?, entry)));
+    let Some((_, Entry { name, code })) = suiting.max_by_key(|(features, _)| *features) else {
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        return Err(format!("a bundle for {}; the device is {target}", names.join(", ")));
+    };
+    let elf = Elf::read(code).map_err(|why| format!("a bundle whose part `{name}` is no machine code: {why}"))?;
+    if elf.machine != forms.machine {
+        return Err(format!("a bundle whose part `{name}` is for machine {}, which is not {}", elf.machine, forms.machine));
+    }
+    match (forms.architecture)(elf.flags, elf.version) {
+        Some(made) if !(forms.runs)(&made, target) => {
+            Err(format!("a bundle whose part `{name}` is made for {made}; the device is {target}"))
+        }
+        _ => Ok(code),
+    }
+}
+
+/// What is in a bundle of clang's, if all of it is there.
+fn clang_entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
     let u64_at = |start| at(bytes, start).map(u64::from_le_bytes);
     let start = CLANG_BUNDLE.len() as u64;
     let (mut place, count) = (start + 8, u64_at(start)?);
-    // Any number of entries may name the same bytes, and each would be looked at.
     if count > fat::MOST_PARTS as u64 {
         return None;
     }
-    let (mut names, mut taken) = (Vec::new(), Vec::new());
+    let (mut entries, mut taken) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let (from, size, length) = (u64_at(place)?, u64_at(place + 8)?, u64_at(place + 16)?);
         let name = place + 24;
         place = name.checked_add(length)?;
         let code = bytes.get(usize::try_from(from).ok()?..usize::try_from(from.checked_add(size)?).ok()?)?;
         let text = bytes.get(usize::try_from(name).ok()?..usize::try_from(place).ok()?)?;
-        // The host's part is empty.
-        if code.starts_with(ELF_MAGIC) {
-            Elf::read(code).ok()?;
-        }
         if size > 0 {
             taken.push((from, from + size));
         }
-        names.push(String::from_utf8_lossy(text).into_owned());
+        entries.push(Entry { name: String::from_utf8_lossy(text).into_owned(), code });
     }
     taken.sort_unstable();
     let apart = taken.windows(2).all(|pair| matches!(pair, [(_, end), (next, _)] if end <= next));
-    apart.then_some(names)
+    apart.then_some(entries)
 }
 
 /// What PTX begins with.
@@ -237,7 +280,7 @@ impl<'a> Iterator for Words<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use compute_hal::NativeLanguage;
 
     use super::*;
@@ -248,19 +291,40 @@ mod tests {
         target.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().unwrap_or(0)
     }
 
-    const FORMS: Forms = Forms {
+    pub(crate) const FORMS: Forms = Forms {
         text: NativeLanguage::CudaCpp,
         assembly: Some(NativeLanguage::Ptx),
         code: NativeLanguage::Cubin,
         machine: 190,
-        architecture: |flags, _| (flags != 0).then(|| format!("sm_{}", flags & 0xff)),
+        architecture: |flags, _| {
+            (flags != 0).then(|| format!("sm_{}{}", flags & 0xff, if flags & 0x800 == 0 { "" } else { "a" }))
+        },
         runs: |code, device| code == device,
         generation,
         newest: |driver| (driver != 0).then_some([9, 0]),
         parameters: |_, _| None,
     };
 
-    const AMD: Forms = Forms { machine: 224, code: NativeLanguage::CodeObject, ..FORMS };
+    const AMD: Forms = Forms {
+        machine: 224,
+        code: NativeLanguage::CodeObject,
+        architecture: |flags, _| Some(if flags == 0x3f { "gfx90a" } else { "gfx908" }.into()),
+        runs: |code, device| plain(code) == plain(device),
+        ..FORMS
+    };
+
+    /// A bundle of clang's.
+    fn clang(parts: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut head = [CLANG_BUNDLE, &(parts.len() as u64).to_le_bytes()].concat();
+        let mut from = head.len() + parts.iter().map(|(name, _)| 24 + name.len()).sum::<usize>();
+        for (name, code) in parts {
+            head.extend([from, code.len(), name.len()].iter().flat_map(|number| (*number as u64).to_le_bytes()));
+            head.extend(name.as_bytes());
+            from += code.len();
+        }
+        head.extend(parts.iter().flat_map(|(_, code)| code.iter()));
+        head
+    }
 
     fn source(code: &[u8]) -> NativeSource {
         NativeSource {
@@ -349,21 +413,59 @@ mod tests {
         cuda[8..16].fill(0xff);
         assert!(fits(&cuda).is_err());
         assert!(code(&AMD, "sm_90", &source(&cuda)).is_err(), "the other vendor's");
-        let name = b"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-";
-        let entry = |from: u64, size: u64| {
-            [&from.to_le_bytes()[..], &size.to_le_bytes(), &(name.len() as u64).to_le_bytes(), name].concat()
-        };
-        let clang = |count: u64, from, size| [CLANG_BUNDLE, &count.to_le_bytes(), &entry(from, size), &[0; 8]].concat();
-        let whole = clang(1, 94, 8);
+        let whole = clang(&[("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", &file(224, 0x3f, 4))]);
         let fits = |bytes: &[u8], target: &str| code(&AMD, target, &source(bytes));
         assert_eq!(fits(&whole, "gfx90a:sramecc+:xnack-"), Ok(Fit::Bundle));
         let why = fits(&whole, "gfx942").unwrap_err();
         assert!(why.contains("gfx90a:xnack-") && why.contains("gfx942"), "{why}");
-        for wrong in [clang(1, 94, 9), clang(1, u64::MAX, 9), clang(u64::MAX, 94, 8)] {
-            assert!(fits(&wrong, "gfx90a").is_err());
+        // The count, the first part's place, its size.
+        for place in [24, 32, 40] {
+            let mut wrong = whole.clone();
+            wrong[place..place + 8].fill(0xff);
+            assert!(fits(&wrong, "gfx90a").is_err(), "at {place}");
         }
         for length in CLANG_BUNDLE.len()..whole.len() {
             assert!(fits(&whole[..length], "gfx90a").is_err(), "{length}");
+        }
+        assert!(fits(b"CCOB\x03\0\x01\0 and so on", "gfx90a").unwrap_err().contains("compressed"));
+    }
+
+    #[test]
+    fn pkg_03_of_a_bundle_the_part_is_taken_that_is_most_exactly_for_the_device() {
+        let [any, off, on, other] = [1, 2, 3, 4].map(|mark| [&file(224, 0x3f, 4)[..], &[mark; 8]].concat());
+        let bundle = clang(&[
+            ("host-x86_64-unknown-linux--", b""),
+            ("hipv4-amdgcn-amd-amdhsa--gfx90a", &any),
+            ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", &off),
+            ("hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack+", &on),
+            ("hip-amdgcn-amd-amdhsa--gfx942", &other),
+        ]);
+        let taken = source(&bundle);
+        let image = |target: &str| image(&AMD, &taken, target).map(|code| code[code.len() - 1]);
+        let cases = [("gfx90a:sramecc+:xnack-", 2), ("gfx90a:sramecc+:xnack+", 3), ("gfx90a:sramecc-:xnack+", 1), ("gfx90a", 3)];
+        for (target, part) in cases {
+            assert_eq!(image(target), Ok(part), "{target}");
+        }
+        let only_on = clang(&[("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", &on)]);
+        let why = code(&AMD, "gfx90a:xnack-", &source(&only_on)).unwrap_err();
+        assert!(why.contains("xnack+") && why.contains("xnack-"), "{why}");
+    }
+
+    #[test]
+    fn f1_a_part_of_a_bundle_that_is_not_what_its_name_says_is_refused() {
+        let fits = |code: &[u8]| self::code(&AMD, "gfx90a", &source(&clang(&[("hip-amdgcn-amd-amdhsa--gfx90a", code)])));
+        assert_eq!(fits(&file(224, 0x3f, 4)), Ok(Fit::Bundle));
+        let whole = file(224, 0x3f, 4);
+        let wrong: [(&[u8], &str); 5] = [
+            (b"", "no machine code"),
+            (b"BC\xc0\xde", "no machine code"),
+            (&whole[..whole.len() - 1], "cut short"),
+            (&file(62, 0x3f, 4), "machine 62"),
+            (&file(224, 0x30, 4), "made for gfx908"),
+        ];
+        for (code, words) in wrong {
+            let why = fits(code).unwrap_err();
+            assert!(why.contains(words), "{why}");
         }
     }
 
@@ -379,12 +481,12 @@ mod tests {
             }
             all
         };
-        let fits = |entries: &[(u64, u64)]| code(&AMD, "gfx90a", &source(&bundle(entries)));
-        assert_eq!(fits(&vec![(0, 0); 4096]), Ok(Fit::Bundle), "empty ones may be anywhere");
-        assert!(fits(&vec![(0, 0); 4097]).is_err());
-        assert_eq!(fits(&[(8, 8), (0, 8), (4, 0)]), Ok(Fit::Bundle), "in any order");
+        let count = |entries: &[(u64, u64)]| clang_entries(&bundle(entries)).map(|entries| entries.len());
+        assert_eq!(count(&vec![(0, 0); 4096]), Some(4096), "empty ones may be anywhere");
+        assert_eq!(count(&vec![(0, 0); 4097]), None);
+        assert_eq!(count(&[(8, 8), (0, 8), (4, 0)]), Some(3), "in any order");
         for over in [[(0, 8), (7, 8)], [(0, 8), (0, 8)], [(4, 2), (0, 8)]] {
-            assert!(fits(&over).is_err(), "{over:?}");
+            assert_eq!(count(&over), None, "{over:?}");
         }
     }
 }

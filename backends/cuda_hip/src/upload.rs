@@ -65,10 +65,15 @@ impl Lane {
         while working > 0 || parts.peek().is_some() {
             let room = |working: usize| self.progress.out.load(std::sync::atomic::Ordering::Relaxed) + working * CHUNK < BUDGET;
             while room(working)
-                && let Some((address, bytes)) = parts.next()
+                && let Some(&(address, bytes)) = parts.peek()
             {
-                let chunk = self.shared.chunks.take(calls, &self.shared.reclaim, CHUNK)?;
-                working += 1;
+                let chunk = match self.shared.chunks.take(calls, &self.shared.reclaim, CHUNK) {
+                    // Those that are being filled will come back.
+                    Err(DeviceError::OutOfMemory { .. }) if working > 0 => break,
+                    Err(DeviceError::OutOfMemory { .. }) => self.chunk(submit, calls, CHUNK)?,
+                    taken => taken?,
+                };
+                (working, _) = (working + 1, parts.next());
                 if give.send(Job { chunk, bytes, address }).is_err() {
                     return Err(DeviceError::Internal("the threads of an upload ended".into()));
                 }

@@ -5,9 +5,12 @@ mod mock;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use compute_hal::{Binding, DeviceError, GraphRequest, Grid, HostRows, HostTarget, Launch, Node, NodeWork, Region, Waited};
+use compute_hal::{
+    Binding, Device, DeviceError, GraphId, GraphRequest, Grid, HostRows, HostTarget, KernelId, Launch, Node, NodeWork, Region,
+    Waited,
+};
 use mock::scene::{Gate, PATIENCE, kernel, on_thread, open, read, region};
 
 #[test]
@@ -314,8 +317,62 @@ fn held_back_work_that_takes_no_pinned_memory_asks_for_none() {
     assert!(asked.load(Ordering::SeqCst) > 0);
 }
 
+/// A replay of `nodes` launches whose bytes and output are their own, and what it leaves.
+fn replay_of_launches(device: &dyn Device, kernel: KernelId, out: Region, nodes: u8) -> (GraphId, Vec<u8>) {
+    let bytes: Vec<_> = (0..nodes).map(|n| [vec![2 * n + 1; 600 << 10], vec![2 * n + 2; 600 << 10]]).collect();
+    let to = |n: u64| Binding::Buffer(Region { offset: 32 * n, size: 32, ..out });
+    let bindings: Vec<_> = (0..).zip(&bytes).map(|(n, [a, b])| [Binding::Inline(a), Binding::Inline(b), to(n)]).collect();
+    let launch = |bindings| Launch { kernel, grid: Grid::Direct([1; 3]), bindings, immediates: &[], time_limit: 0 };
+    let nodes: Vec<_> = bindings.iter().map(|one| Node { work: NodeWork::Launch(launch(one)), after: &[] }).collect();
+    let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: true, label: "room" }).unwrap();
+    (graph, bytes.iter().flatten().flat_map(|bytes| bytes[..16].to_vec()).collect())
+}
+
 #[test]
-fn a_replay_that_was_held_back_begins_when_there_is_pinned_memory_for_all_of_it() {
+fn a_replay_that_was_held_back_goes_on_node_by_node_where_there_is_pinned_memory_for_one_only() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let [queue, other] = [(); 2].map(|()| device.create_queue().unwrap());
+    let (out, kernel) = (region(&*device, 128), kernel(&*device));
+    let (graph, left) = replay_of_launches(&*device, kernel, out, 4);
+    mock.limit_pinned(2 << 20);
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.replay(1, graph).unwrap();
+    other.mark(1);
+    let waited = queue.wait(1, Some(PATIENCE));
+    assert!(matches!(waited, Ok(Waited::Done)), "{waited:?}");
+    assert!(device.graph_times(graph).is_some_and(|times| times.len() == 4));
+    mock.limit_pinned(64 << 20);
+    assert_eq!(read(&*queue, 2, out), left);
+}
+
+#[test]
+fn a_held_back_replay_that_is_half_in_its_stream_when_its_device_ends_leaves_nothing_behind() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let [queue, other] = [(); 2].map(|()| device.create_queue().unwrap());
+    let (out, kernel) = (region(&*device, 128), kernel(&*device));
+    let (graph, _) = replay_of_launches(&*device, kernel, out, 4);
+    mock.limit_pinned(2 << 20);
+    mock.stall(true);
+    queue.wait_for(other.id(), 1).unwrap();
+    queue.replay(1, graph).unwrap();
+    other.mark(1);
+    assert_eq!(queue.wait(1, Some(Duration::from_millis(50))).unwrap(), Waited::TimedOut);
+    assert_eq!(mock.grid(), 1, "its first node was launched");
+    mock.arm("event_query", 1, mock::STICKY);
+    assert!(matches!(queue.wait(1, Some(PATIENCE)), Err(DeviceError::Lost(_))));
+    mock.disarm();
+    drop((queue, other, device));
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left()[4] > 0 {
+        assert!(Instant::now() < deadline, "the context is left behind");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_replay_that_was_held_back_goes_on_when_pinned_memory_comes_back_that_another_queue_has() {
     let mock = mock::Mock::launching();
     let device = open(&mock);
     let [full, queue, other] = [(); 3].map(|()| device.create_queue().unwrap());
@@ -363,7 +420,7 @@ fn nobody_who_asks_waits_for_room_that_replays_need_which_take_more_than_there_i
     let device = open(&mock);
     let (first, second) = (device.create_queue().unwrap(), device.create_queue().unwrap());
     let (out, kernel, bytes) = (region(&*device, 32 * LAUNCHES), kernel(&*device), vec![7; 600 << 10]);
-    let to = |n| Binding::Buffer(Region { offset: 32 * n, size: 32, ..out });
+    let to = |n: u64| Binding::Buffer(Region { offset: 32 * n, size: 32, ..out });
     let bindings: Vec<_> = (0..LAUNCHES).map(|n| [Binding::Inline(&bytes), Binding::Inline(&bytes), to(n)]).collect();
     let launch = |bindings| Launch { kernel, grid: Grid::Direct([1; 3]), bindings, immediates: &[], time_limit: 0 };
     let nodes: Vec<_> = bindings.iter().map(|one| Node { work: NodeWork::Launch(launch(one)), after: &[] }).collect();

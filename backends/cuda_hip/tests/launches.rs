@@ -10,7 +10,7 @@ use std::time::Duration;
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, KernelId, Launch, OpenOptions,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, Kept, KernelId, Launch, OpenOptions,
     Position, Queue, Region, Waited,
 };
 
@@ -204,7 +204,7 @@ fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_onc
     let world = World::new(&mock, false);
     let (kernel, bindings) = (world.kernel, world.views.map(Binding::Buffer));
     let counts = Region { size: 12, ..world.views[0] };
-    world.device.prepare_indirect(kernel).unwrap();
+    world.device.prepare_indirect(kernel, None).unwrap();
     world
         .queue
         .launch(4, &Launch { kernel, grid: Grid::Indirect(counts), bindings: &bindings, immediates: &[], time_limit: 0 })
@@ -214,7 +214,7 @@ fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_onc
     assert_eq!(mock.grid(), 30);
     mock.arm_named("resident", mock::REFUSED);
     let kernel = self::kernel(&*world.device);
-    world.device.prepare_indirect(kernel).unwrap();
+    world.device.prepare_indirect(kernel, None).unwrap();
     assert_eq!(mock.disarm(), Some("resident"));
     world
         .queue
@@ -222,4 +222,49 @@ fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_onc
         .unwrap();
     world.wait(5);
     assert_eq!(mock.grid(), 320, "what invocations allow, where the driver does not say");
+}
+
+/// What is kept on disk, but in memory.
+#[derive(Default)]
+struct Shelf(Mutex<Option<Vec<u8>>>);
+
+impl Kept for Shelf {
+    fn restore(&self, restore: &mut dyn FnMut(&[u8]) -> Result<(), DeviceError>) -> Result<bool, DeviceError> {
+        let kept = self.0.lock().unwrap().clone();
+        kept.map_or(Ok(false), |bytes| match restore(&bytes) {
+            Err(lost @ DeviceError::Lost(_)) => Err(lost),
+            answer => Ok(answer.is_ok()),
+        })
+    }
+
+    fn keep(&self, artifact: &[u8]) {
+        *self.0.lock().unwrap() = Some(artifact.to_vec());
+    }
+}
+
+/// Has a process that has compiled nothing yet launch a kernel with a grid from memory; how often that called the compiler.
+fn compilations_of_a_counted_launch(shelf: &Shelf) -> usize {
+    let mock = mock::Mock::launching();
+    let world = World::new(&mock, false);
+    let (kernel, bindings) = (world.kernel, world.views.map(Binding::Buffer));
+    let counts = Region { size: 12, ..world.views[0] };
+    let calls = calls_of(&mock, || world.device.prepare_indirect(kernel, Some(shelf)).unwrap());
+    let launch = Launch { kernel, grid: Grid::Indirect(counts), bindings: &bindings, immediates: &[], time_limit: 0 };
+    world.queue.launch(4, &launch).unwrap();
+    world.wait(4);
+    assert_eq!(mock.grid(), 30, "in the form that reads its counts");
+    calls.iter().filter(|call| **call == "compile").count()
+}
+
+#[test]
+fn l7_the_form_of_a_kernel_that_reads_its_counts_is_compiled_once_for_all_processes() {
+    let shelf = Shelf::default();
+    assert_eq!(compilations_of_a_counted_launch(&shelf), 1);
+    assert_eq!(compilations_of_a_counted_launch(&shelf), 0);
+    // Of another text, or cut short: it is compiled, and kept again.
+    for spoil in [|bytes: &mut Vec<u8>| bytes[0] ^= 1, |bytes: &mut Vec<u8>| bytes.truncate(32)] {
+        shelf.0.lock().unwrap().as_mut().map(spoil).unwrap();
+        assert_eq!(compilations_of_a_counted_launch(&shelf), 1);
+        assert_eq!(compilations_of_a_counted_launch(&shelf), 0);
+    }
 }

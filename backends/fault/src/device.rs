@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use compute_hal::{
     Capabilities, Communicator, CompileRequest, Device, DeviceError, Driver, FaultCause, Fit, Foreign, GraphId, GraphRequest,
-    HostTarget, KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions,
+    HostTarget, Kept, KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, OpenOptions,
     PeerId, Probe, Properties, Queue, Region,
 };
 use parking_lot::Mutex;
@@ -177,8 +177,8 @@ impl Device for FaultDevice {
         self.inner.compile(request)
     }
 
-    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
-        self.inner.prepare_indirect(kernel)
+    fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
+        self.inner.prepare_indirect(kernel, kept)
     }
 
     fn artifact_identity(&self) -> Option<String> {

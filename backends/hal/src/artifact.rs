@@ -3,7 +3,15 @@
 use blake3::Hasher;
 
 use super::kernel::reflection::Bounds;
-use super::{CompileRequest, CompileSource, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
+use super::{CompileRequest, CompileSource, DeviceError, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
+
+/// A place for the bytes of one thing that a device makes of a kernel. They are, to the bit, what was given for an equal request with the same identity.
+pub trait Kept {
+    /// Shows `restore` the bytes, if there are any. Says whether it made something of them; only a lost device is an error.
+    fn restore(&self, restore: &mut dyn FnMut(&[u8]) -> Result<(), DeviceError>) -> Result<bool, DeviceError>;
+    /// Keeps bytes for later.
+    fn keep(&self, artifact: &[u8]);
+}
 
 impl CompileRequest<'_> {
     /// Whether a device may have something to keep of the kernel, and equal requests have equal ones.

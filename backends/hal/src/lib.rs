@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+pub use artifact::Kept;
 pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
 pub use graph::{GraphId, GraphRequest, Node, NodeWork};
@@ -357,10 +358,11 @@ pub trait Device: Send + Sync {
 
     /// Compiles. May take long and may be called from several threads at once.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError>;
-    /// Makes ready what launches of a kernel with a grid from memory take beyond its code, if anything. Asked before such a launch, with no lock held; may take as
-    /// long as [`Self::compile`] the first time. Without it, or when it fails, such launches work all the same.
-    fn prepare_indirect(&self, kernel: KernelId) -> Result<(), DeviceError> {
-        let _ = kernel;
+    /// Makes ready what launches of a kernel with a grid from memory take beyond its code, if anything. Asked before each such launch, with no lock held; may take as
+    /// long as [`Self::compile`] the first time. Without it, or when it fails, such launches work all the same. `kept`: where an earlier process may have left that,
+    /// for a device that was opened with [`OpenOptions::artifacts`].
+    fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
+        let _ = (kernel, kept);
         Ok(())
     }
     /// What compiled kernels depend on besides the request and the version of this library: exact target, features of the processor, versions of driver and compiler,

@@ -3,6 +3,8 @@
 use compute_cuda_hip::elf::sections;
 
 const NOTES: u32 = 7;
+/// Sections of notes that are looked at. Real code has one.
+const MOST_NOTES: usize = 8;
 /// Of such a note: the kind, behind the name.
 const KIND: u32 = 32;
 /// Maps and arrays inside each other at most; the real ones have four.
@@ -10,7 +12,9 @@ const DEEPEST: u32 = 16;
 
 /// Offset and size of each argument of a kernel that its code declares; `None`: nothing that could be read says so.
 pub(crate) fn parameters(code: &[u8], kernel: &str) -> Option<Vec<[u32; 2]>> {
-    let found = sections(code).into_iter().filter(|section| section.kind == NOTES).find_map(|section| note(section.bytes));
+    // Any number of sections may name the same bytes, and each would be gone through.
+    let notes = sections(code).into_iter().filter(|section| section.kind == NOTES).take(MOST_NOTES);
+    let found = notes.map(|section| section.bytes).find_map(note);
     let mut found = Reader(found?);
     let mut kernels = None;
     found.map(|key, value| {
@@ -257,6 +261,27 @@ mod tests {
         assert_eq!(note(&notes), Some(&b"yes"[..]));
         assert_eq!(note(&notes[..notes.len() - 4]), None);
         assert_eq!(note(&[0xff; 64]), None);
+    }
+
+    #[test]
+    fn f1_very_many_sections_that_name_the_same_notes_are_not_all_gone_through() {
+        const COUNT: u16 = 20_000;
+        // Notes of nothing, 12 bytes each, behind a table of sections.
+        let (table, notes) = (64_usize, 3 << 18);
+        let start = table + usize::from(COUNT) * 64;
+        let mut file = vec![0_u8; start + notes];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[40..48].copy_from_slice(&(table as u64).to_le_bytes());
+        file[58..60].copy_from_slice(&64_u16.to_le_bytes());
+        file[60..62].copy_from_slice(&COUNT.to_le_bytes());
+        for section in file[table..start].chunks_exact_mut(64) {
+            section[4..8].copy_from_slice(&NOTES.to_le_bytes());
+            section[24..32].copy_from_slice(&(start as u64).to_le_bytes());
+            section[32..40].copy_from_slice(&(notes as u64).to_le_bytes());
+        }
+        let begun = std::time::Instant::now();
+        assert_eq!(parameters(&file, "k"), None);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -130,10 +130,16 @@ impl Disk {
         Self { folder, limit, identity, counts: Counts::default(), written: AtomicU64::new(0), looked: AtomicBool::new(false) }
     }
 
-    fn key(&self, request: &CompileRequest<'_>) -> Key {
+    /// `form`: of a kernel, what else is kept of it than its code.
+    fn key(&self, request: &CompileRequest<'_>, form: &[u8]) -> Key {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.identity).update(&request.digest());
+        hasher.update(&self.identity).update(&request.digest()).update(form);
         *hasher.finalize().as_bytes()
+    }
+
+    /// The place of what a device makes of a kernel for grids from memory ([`hal::Device::prepare_indirect`]).
+    pub(crate) fn of_counts<'a>(&'a self, request: &'a CompileRequest<'a>) -> OfCounts<'a> {
+        OfCounts { disk: self, request }
     }
 
     /// The kernel from disk if it is there and good; else compiled, and kept.
@@ -147,9 +153,9 @@ impl Disk {
                 return Ok(kernel);
             }
         };
-        let key = self.key(request);
+        let key = self.key(request, b"");
         let name = blake3::Hash::from_bytes(key).to_hex();
-        if let Some(kernel) = self.fetch(folder, native, request, (&key, &name))? {
+        if let Some(kernel) = self.fetch(folder, request.label, (&key, &name), |artifact| native.restore(request, artifact))? {
             return Ok(kernel);
         }
         let kernel = native.compile(request)?;
@@ -159,27 +165,27 @@ impl Disk {
         Ok(kernel)
     }
 
-    /// The kernel of a file. `None`: there is no good one.
-    fn fetch(
+    /// What `restore` makes of a file. `None`: there is no good one.
+    fn fetch<T>(
         &self,
         folder: &Folder,
-        native: &dyn hal::Device,
-        request: &CompileRequest<'_>,
+        label: &str,
         (key, name): (&Key, &str),
-    ) -> Result<Option<KernelId>, DeviceError> {
+        restore: impl FnOnce(&[u8]) -> Result<T, DeviceError>,
+    ) -> Result<Option<T>, DeviceError> {
         let why = match folder.read(name) {
             Found::Nothing => {
                 add(&self.counts.misses, 1);
                 return Ok(None);
             }
             Found::Unusable(why) => why,
-            Found::Bytes(bytes, file) => match entry::open(key, &bytes).map(|artifact| native.restore(request, artifact)) {
-                Ok(Ok(kernel)) => {
+            Found::Bytes(bytes, file) => match entry::open(key, &bytes).map(restore) {
+                Ok(Ok(made)) => {
                     add(&self.counts.hits, 1);
                     add(&self.counts.bytes_read, bytes.len() as u64);
                     // The time of its last use; in a folder that may only be read nobody needs it.
                     let _ = file.set_modified(SystemTime::now());
-                    return Ok(Some(kernel));
+                    return Ok(Some(made));
                 }
                 Ok(Err(lost @ DeviceError::Lost(_))) => return Err(lost),
                 // A device that has no memory answers the same when it compiles.
@@ -188,7 +194,7 @@ impl Disk {
             },
         };
         add(&self.counts.rejected, 1);
-        log::line(log::WARNING, || format!("kernel `{}` is compiled, as its file {name} is not used: {why}", request.label));
+        log::line(log::WARNING, || format!("kernel `{label}` is compiled, as its file {name} is not used: {why}"));
         Ok(None)
     }
 
@@ -242,6 +248,33 @@ impl Disk {
             evicted: read(evicted),
             bytes_read: read(bytes_read),
             bytes_written: read(bytes_written),
+        }
+    }
+}
+
+/// A form of a kernel on disk beside its code. It counts as a kernel.
+pub(crate) struct OfCounts<'a> {
+    disk: &'a Disk,
+    request: &'a CompileRequest<'a>,
+}
+
+impl OfCounts<'_> {
+    fn place(&self) -> Option<(&Folder, Key)> {
+        let folder = self.disk.folder.as_ref().ok().filter(|_| self.request.can_be_kept())?;
+        Some((folder, self.disk.key(self.request, b"grid from memory")))
+    }
+}
+
+impl hal::Kept for OfCounts<'_> {
+    fn restore(&self, restore: &mut dyn FnMut(&[u8]) -> Result<(), DeviceError>) -> Result<bool, DeviceError> {
+        let Some((folder, key)) = self.place() else { return Ok(false) };
+        let name = blake3::Hash::from_bytes(key).to_hex();
+        Ok(self.disk.fetch(folder, self.request.label, (&key, &name), restore)?.is_some())
+    }
+
+    fn keep(&self, artifact: &[u8]) {
+        if let Some((folder, key)) = self.place() {
+            self.disk.keep(folder, &key, &blake3::Hash::from_bytes(key).to_hex(), artifact);
         }
     }
 }

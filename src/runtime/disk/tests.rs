@@ -246,3 +246,38 @@ fn l7_code_of_another_kernel_under_the_right_key_is_compiled_anew() {
         fs::remove_file(&path).unwrap();
     }
 }
+
+#[test]
+fn l7_what_grids_from_memory_take_is_kept_beside_the_kernel_and_asked_for_with_the_same_care() {
+    use hal::Kept;
+    let (place, device, one) = (Place::new("counts"), cpu(), entry(ONE));
+    let disk = Disk::new(&place.options(0), &*device);
+    compile(&disk, &device, &one, Bounds::Checked);
+    let request = |bounds| CompileRequest {
+        source: CompileSource::Portable(&one),
+        bounds,
+        cancellable: false,
+        print_room: 0,
+        strict: false,
+        label: "test",
+    };
+    let request = [Bounds::Checked, Bounds::Validate].map(request);
+    let [checked, other] = request.each_ref().map(|request| disk.of_counts(request));
+    let nothing = &mut |_: &[u8]| -> Result<(), DeviceError> { Err(DeviceError::Internal("there is nothing".into())) };
+    assert!(matches!(checked.restore(nothing), Ok(false)), "the kernel's own file is none of it");
+    checked.keep(b"counted");
+    assert!(matches!(other.restore(nothing), Ok(false)), "it is of one request alone");
+    let mut found = Vec::new();
+    let taken = checked.restore(&mut |bytes| {
+        found = bytes.to_vec();
+        Ok(())
+    });
+    assert!(matches!(taken, Ok(true)) && found == b"counted");
+    assert_eq!(numbers(&disk), [1, 3, 0, 2, 0]);
+    let refused = checked.restore(&mut |_| Err(DeviceError::Internal("of another text".into())));
+    assert!(matches!(refused, Ok(false)));
+    assert_eq!(numbers(&disk), [1, 3, 1, 2, 0]);
+    // Neither stands in the other's way.
+    compile(&disk, &device, &one, Bounds::Checked);
+    assert_eq!((numbers(&disk)[0], place.kernels().len()), (2, 2));
+}

@@ -431,7 +431,7 @@ fn region(view: &View) -> Result<hal::Region, DeviceError> {
 fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touches<'a>) -> Checked<LaunchWork> {
     let mut bound = Bound::new();
     let kernel = check_on(device, launch, &mut bound)?;
-    let id = kernel.compiled()?;
+    let id = if bound.indirect.is_some() { kernel.compiled_for_counts()? } else { kernel.compiled()? };
     let mut slots = Vec::new();
     if slots.try_reserve_exact(bound.slots.len()).is_err() || touches.try_reserve(bound.slots.len() + 1).is_err() {
         return no_memory();

@@ -5,18 +5,24 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a stand-in for tests")]
 #![allow(dead_code, reason = "each of the tests uses a part of it")]
 
+mod faults;
+mod memory;
 pub(crate) mod scene;
+mod vendor;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::Arc;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{
-    Attributes, CompilerNames, Copy2d, Copy3d, Errors, FillNode, Flags, Handle, Names, NodeParameters, PoolProperties, Status,
-    Vendor,
-};
+use compute_cuda_hip::driver::{Copy2d, Copy3d, FillNode, Handle, PoolProperties, Status, Vendor};
+#[allow(unused_imports, reason = "each of the tests uses a part of it")]
+pub(crate) use faults::fail_next;
+use faults::{HOOK, call};
+use memory::{Block, MEMORY};
 use parking_lot::{Mutex, MutexGuard};
+use vendor::{AMD, LAUNCHING};
+#[allow(unused_imports, reason = "as above")]
+pub(crate) use vendor::{POOLS, VENDOR};
 
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
@@ -25,7 +31,6 @@ pub(crate) const CAPTURING: Status = 901;
 pub(crate) const CAPTURED: Status = 907;
 const NOT_READY: Status = 600;
 const NOT_FOUND: Status = 500;
-const MEMORY: usize = 1 << 30;
 
 enum Work {
     /// Rows: to, from, width, rows, pitches.
@@ -65,11 +70,6 @@ struct Event {
     time: u64,
 }
 
-struct Block {
-    bytes: Vec<u8>,
-    ready: bool,
-}
-
 /// What the driver holds.
 #[derive(Default)]
 pub(crate) struct State {
@@ -88,6 +88,8 @@ pub(crate) struct State {
     fail_named: Option<(&'static str, Status)>,
     /// Workgroups of the last launch on the first axis.
     grid: u32,
+    /// The head of the last code that was loaded.
+    image: Vec<u8>,
     /// Somebody captures a graph, and nobody has spoiled it.
     capture: bool,
     /// Streams that have become a part of it, and events that were last recorded in one.
@@ -115,9 +117,6 @@ pub(crate) struct State {
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-/// Told of each call before it is made, on the thread that makes it, with no lock held.
-type Hook = Arc<dyn Fn(&'static str) + Send + Sync>;
-static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 /// One test at a time has the driver.
 static USER: Mutex<()> = Mutex::new(());
 
@@ -137,6 +136,11 @@ impl Mock {
         Self::of(&LAUNCHING)
     }
 
+    /// One whose devices take code objects for gfx90a, and bundles of them.
+    pub(crate) fn amd() -> Self {
+        Self::of(&AMD)
+    }
+
     fn of(vendor: &'static Vendor) -> Self {
         let user = USER.lock();
         *STATE.lock() = Some(State { dice: 1, devices: 1, ..State::default() });
@@ -145,32 +149,9 @@ impl Mock {
         Self { driver, _user: user }
     }
 
-    /// Fails the `call`-th call from now whose name begins like that.
-    pub(crate) fn arm(&self, only: &'static str, call: u64, code: Status) {
-        with(|state| {
-            state.fail = Some((only, call, code));
-            state.failed = None;
-        });
-    }
-
-    /// What failed so far.
-    pub(crate) fn failed(&self) -> Option<&'static str> {
-        with(|state| state.failed)
-    }
-
-    /// Fails the next call of that name.
-    pub(crate) fn arm_named(&self, name: &'static str, code: Status) {
-        fail_next(name, code);
-    }
-
     /// Streams do nothing, or go on.
     pub(crate) fn stall(&self, stalled: bool) {
         stall(stalled);
-    }
-
-    /// Has no more than so many bytes of pinned memory.
-    pub(crate) fn limit_pinned(&self, bytes: usize) {
-        with(|state| state.pinned_most = Some(bytes));
     }
 
     /// Begins the capture of a graph that is none of the device's business.
@@ -190,11 +171,6 @@ impl Mock {
         })
     }
 
-    /// The next event that is recorded turns out to have failed once it is reached.
-    pub(crate) fn spoil_next_record(&self) {
-        with(|state| state.spoil_next = true);
-    }
-
     /// Whether a stream has become a part of the capture.
     pub(crate) fn has_captured_streams(&self) -> bool {
         with(|state| !state.captured_streams.is_empty())
@@ -210,22 +186,14 @@ impl Mock {
         with(|state| state.grid)
     }
 
+    /// The head of the last code that was loaded.
+    pub(crate) fn image(&self) -> Vec<u8> {
+        with(|state| state.image.clone())
+    }
+
     /// Has so many devices, of which some answer nothing.
     pub(crate) fn set_devices(&self, count: c_int, broken: &[c_int]) {
         with(|state| (state.devices, state.broken) = (count, broken.to_vec()));
-    }
-
-    /// Has `hook` told of every call, until the next test.
-    pub(crate) fn hook(&self, hook: impl Fn(&'static str) + Send + Sync + 'static) {
-        *HOOK.lock() = Some(Arc::new(hook));
-    }
-
-    /// What failed, and disarms.
-    pub(crate) fn disarm(&self) -> Option<&'static str> {
-        with(|state| {
-            (state.fail, state.fail_named) = (None, None);
-            state.failed
-        })
     }
 
     pub(crate) fn calls(&self) -> u64 {
@@ -238,11 +206,6 @@ impl Mock {
             let graphs = state.graphs.len() + state.executables.len();
             [state.blocks.len(), state.streams.len(), state.events.len(), state.pools, state.retained, graphs]
         })
-    }
-
-    /// Memory of somebody else's, until the next test.
-    pub(crate) fn foreign(&self, size: usize) -> u64 {
-        with(|state| state.add_block(size, true).expect("there is memory"))
     }
 
     /// The context that this thread has.
@@ -270,14 +233,6 @@ impl Drop for Mock {
 /// Records an event in the capture, from a hook.
 pub(crate) fn capture_event(event: u64) {
     with(|state| _ = state.captured_events.insert(event as usize));
-}
-
-/// As [`Mock::arm_named`], from a hook.
-pub(crate) fn fail_next(name: &'static str, code: Status) {
-    with(|state| {
-        state.fail_named = Some((name, code));
-        state.failed = None;
-    });
 }
 
 /// As [`Mock::stall`], from a hook.
@@ -308,54 +263,6 @@ fn with<R>(use_it: impl FnOnce(&mut State) -> R) -> R {
     use_it(STATE.lock().as_mut().expect("the driver is there"))
 }
 
-/// A call: counted, and failed when its time has come.
-fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) -> Status {
-    let hook = HOOK.lock().clone();
-    if let Some(hook) = hook {
-        hook(name);
-    }
-    with(|state| {
-        // Around every call, and nobody looks at its answer: others get their turn to fail.
-        if matches!(name, "capture_mode" | "last_error") {
-            return body(state);
-        }
-        state.calls += 1;
-        // What a device gives back at its end shows that its threads have ended, whatever the answer.
-        if name == "primary_release" {
-            let _ = body(state);
-            return if state.dead { STICKY } else { 0 };
-        }
-        if state.dead {
-            return STICKY;
-        }
-        if let Some((only, left, code)) = &mut state.fail
-            && name.starts_with(*only)
-        {
-            let code = *code;
-            *left = left.wrapping_sub(1);
-            if *left != 0 {
-                return body(state);
-            }
-            state.failed = Some(name);
-            state.dead = code == STICKY;
-            return code;
-        }
-        if let Some((_, code)) = state.fail_named.take_if(|(named, _)| *named == name) {
-            state.failed = Some(name);
-            return code;
-        }
-        let relaxed = state.modes.get(&std::thread::current().id()) == Some(&2);
-        if state.capture && !relaxed && FORBIDDEN.contains(&name) {
-            state.capture = false;
-            return CAPTURING;
-        }
-        body(state)
-    })
-}
-
-/// Calls that spoil the capture of another thread.
-const FORBIDDEN: &[&str] = &["event_query", "stream_query", "allocate", "free", "host_allocate", "host_free", "module_load"];
-
 impl State {
     fn id(&mut self) -> usize {
         self.next += 0x10;
@@ -367,39 +274,6 @@ impl State {
         self.dice ^= self.dice >> 7;
         self.dice ^= self.dice << 17;
         (self.dice % sides.max(1) as u64) as usize
-    }
-
-    fn add_block(&mut self, size: usize, ready: bool) -> Option<u64> {
-        let used: usize = self.blocks.values().map(|block| block.bytes.len()).sum();
-        if used + size > MEMORY {
-            return None;
-        }
-        // Room before it, so that it is aligned like a device's.
-        let bytes = vec![0; size + 256];
-        let address = (bytes.as_ptr() as u64).next_multiple_of(256);
-        self.blocks.insert(address, Block { bytes, ready });
-        Some(address)
-    }
-
-    /// Where the block begins that an address lies in, and how long it is.
-    fn block_at(&self, address: u64) -> Option<(u64, usize)> {
-        let (start, block) = self.blocks.range(..=address).next_back()?;
-        let length = block.bytes.len() - 256;
-        (address < start + length as u64).then_some((*start, length))
-    }
-
-    /// Where bytes are: of a device's or pinned block, or ordinary host memory.
-    fn place(&self, address: u64, size: usize, device: bool) -> *mut u8 {
-        let found = self
-            .blocks
-            .range(..=address)
-            .next_back()
-            .filter(|(start, block)| address + size as u64 <= *start + block.bytes.len() as u64 - 256);
-        match found {
-            Some((_, block)) => assert!(block.ready, "{address:#x} is touched before it is there"),
-            None => assert!(!device, "{size} bytes at {address:#x} are in no block"),
-        }
-        address as *mut u8
     }
 
     /// Does the next piece of work of a stream, if it can.
@@ -618,12 +492,7 @@ mock! {
     }
     pool_free(state, address: u64, stream: Handle) { state.push(stream, Work::Free(address)) }
     host_allocate(state, pointer: *mut *mut c_void, size: usize, _flags: u32) {
-        if state.pinned_most.is_some_and(|most| state.pinned.values().sum::<usize>() + size > most) {
-            return OUT_OF_MEMORY;
-        }
-        let Some(found) = state.add_block(size, true) else { return OUT_OF_MEMORY };
-        state.pinned.insert(found, size);
-        give(pointer, found as *mut c_void)
+        state.add_pinned(size).map_or(OUT_OF_MEMORY, |found| give(pointer, found as *mut c_void))
     }
     host_free(state, pointer: *mut c_void) {
         state.pinned.remove(&(pointer as u64));
@@ -744,7 +613,12 @@ mock! {
         let time = |event: Handle| state.events.get(&(event as usize)).unwrap().time as f32 / 1e6;
         give(milliseconds, time(to) - time(from))
     }
-    module_load(_state, module: *mut Handle, _image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) {
+    module_load(state, module: *mut Handle, image: *const c_void, _options: u32, _option: *mut c_int, _values: *mut *mut c_void) {
+        // SAFETY: an image of any kind has a byte, and an ELF file a head.
+        state.image = unsafe {
+            let is_file = image.cast::<u8>().read() == 0x7f;
+            std::slice::from_raw_parts(image.cast::<u8>(), if is_file { 64 } else { 1 }).to_vec()
+        };
         give(module, 0x3000 as Handle)
     }
     module_unload(_state, _module: Handle) { 0 }
@@ -823,99 +697,3 @@ fn filled(fill: *const c_void) -> NodeWork {
     // SAFETY: what the vendor's `fill_node` below makes.
     NodeWork::Fill(unsafe { *fill.cast::<FillNode>() })
 }
-
-/// Whether the next device has pools.
-pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
-
-pub(crate) static VENDOR: Vendor = DATA;
-static LAUNCHING: Vendor = Vendor { compile_options: |_| Ok(Vec::new()), ..DATA };
-
-const DATA: Vendor = Vendor {
-    name: "mock",
-    company: "nobody",
-    libraries: &[],
-    compilers: &[],
-    compiler_parts: &[],
-    environment: &[],
-    compiler_fits: |_, _| true,
-    names: &Names::OWN,
-    compiler_names: &CompilerNames::OWN,
-    listing: None,
-    oldest: 11_000,
-    version: |version| version.to_string(),
-    attributes: Attributes {
-        workgroup_invocations: 1,
-        workgroup_size: [2, 3, 4],
-        grid: [5, 6, 7],
-        workgroup_memory: 8,
-        workgroup_memory_most: None,
-        clock: None,
-        warp_size: 10,
-        pitch: 11,
-        units: 16,
-        integrated: 18,
-        capability: None,
-        pools: Some(115),
-        bus: [50, 33, 34],
-        pool_keeps: 4,
-        function_invocations: 0,
-        function_memory: 1,
-        function_registers: 4,
-        function_memory_most: None,
-        pointer_context: None,
-        pointer_device: Some(9),
-        pointer_kind: None,
-        pointer_managed: None,
-        pointer_pool: None,
-    },
-    flags: Flags {
-        stream: 1,
-        event: 2,
-        event_timed: 0,
-        host: 3,
-        memory_host: 1,
-        memory_device: 2,
-        ways: [0; 3],
-        launch_markers: [1, 2, 0],
-        block_alignment: 16,
-        load_log: None,
-    },
-    errors: Errors {
-        out_of_memory: OUT_OF_MEMORY,
-        not_ready: NOT_READY,
-        no_device: 100,
-        capturing: (900, 908),
-        patience: std::time::Duration::from_millis(200),
-        sticky_at_home: &[],
-        peer_enabled: 704,
-        sticky: &[(STICKY, STICKY)],
-        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
-        image: &[200],
-        no_memory_there: &[NOT_FOUND],
-        compilation: 6,
-    },
-    dialect: &compute_hal::kernel::cxx::CUDA,
-    forms: compute_cuda_hip::driver::Forms {
-        text: compute_hal::NativeLanguage::CudaCpp,
-        assembly: Some(compute_hal::NativeLanguage::Ptx),
-        code: compute_hal::NativeLanguage::Cubin,
-        machine: 190,
-        architecture: |_, _| Some("mock".into()),
-        runs: |code, device| code == device,
-        generation: |_| 0,
-        newest: |_| Some([9, 0]),
-        parameters: |_, _| None,
-    },
-    tensor_maps: None,
-    queues: 4,
-    clock: 1_000_000,
-    native: compute_hal::NativeKind::CudaPointer,
-    is_host: |_, _| false,
-    row_alignment: 256,
-    target: |_, _, _| Ok("mock".into()),
-    compile_options: |_| Err("a mock runs nothing".into()),
-    features: |_| compute_hal::Features::default(),
-    graphs: 0,
-    kernel_node: |node| NodeParameters::of(*node),
-    fill_node: |node| NodeParameters::of(*node),
-};

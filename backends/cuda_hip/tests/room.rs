@@ -1,0 +1,166 @@
+//! Where the driver has no pinned memory just now: a call that enqueues waits for what is under way, as it does for room, and is refused only where none will come back.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
+
+mod mock;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use compute_hal::{Binding, Device, DeviceError, GraphRequest, Grid, Launch, Node, NodeWork, Queue, Region, Waited};
+use mock::scene::{PATIENCE, kernel, on_thread, open, read, region};
+
+/// Takes all pinned memory there is for writes on a queue whose stream does nothing; the region that they go to.
+fn take_all(mock: &mock::Mock, device: &dyn Device, full: &dyn Queue, chunks: u64) -> Region {
+    let out = region(device, chunks << 20);
+    mock.limit_pinned((chunks << 20) as usize);
+    mock.stall(true);
+    for n in 0..chunks {
+        full.write(1 + n, Region { offset: n << 20, size: 1 << 20, ..out }, &vec![n as u8; 1 << 20]).unwrap();
+    }
+    out
+}
+
+/// Lets streams go on when a call has been refused pinned memory for the third time.
+fn go_on_after_three_tries(mock: &mock::Mock) -> Arc<AtomicU32> {
+    let tries = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tries);
+    mock.hook(move |name| {
+        if name == "host_allocate" && count.fetch_add(1, Ordering::SeqCst) == 2 {
+            mock::stall(false);
+        }
+    });
+    tries
+}
+
+#[test]
+fn a_write_waits_for_pinned_memory_that_another_queue_has() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [full, queue] = [(); 2].map(|()| device.create_queue().unwrap());
+    let out = region(&*device, 1 << 20);
+    take_all(&mock, &*device, &*full, 2);
+    let tries = go_on_after_three_tries(&mock);
+    let bytes = vec![9; 1 << 20];
+    queue.write(1, out, &bytes).unwrap();
+    assert!(tries.load(Ordering::SeqCst) > 2);
+    mock.limit_pinned(64 << 20);
+    assert!(read(&*queue, 2, out) == bytes);
+}
+
+#[test]
+fn a_write_waits_for_pinned_memory_that_its_own_queue_has() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let out = take_all(&mock, &*device, &*queue, 3);
+    go_on_after_three_tries(&mock);
+    queue.write(4, Region { size: 1 << 20, ..out }, &vec![9; 1 << 20]).unwrap();
+    mock.limit_pinned(64 << 20);
+    let got = read(&*queue, 5, out);
+    assert!([9, 1, 2].iter().zip(got.chunks(1 << 20)).all(|(byte, part)| part.iter().all(|found| found == byte)));
+}
+
+#[test]
+fn a_long_write_goes_through_as_little_pinned_memory_as_there_is() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [full, queue] = [(); 2].map(|()| device.create_queue().unwrap());
+    let long = region(&*device, 9 << 20);
+    let bytes: Vec<u8> = (0..long.size).map(|n| (n ^ (n >> 11)) as u8).collect();
+    take_all(&mock, &*device, &*full, 2);
+    go_on_after_three_tries(&mock);
+    queue.write(1, long, &bytes).unwrap();
+    assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+    mock.limit_pinned(64 << 20);
+    assert!(read(&*queue, 2, long) == bytes);
+}
+
+/// Has `want` make a call on a device whose pinned memory another queue has all taken.
+fn want_the_last(want: impl FnOnce(&Arc<dyn Device>, &dyn Queue)) {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let [full, queue] = [(); 2].map(|()| device.create_queue().unwrap());
+    take_all(&mock, &*device, &*full, 2);
+    let tries = go_on_after_three_tries(&mock);
+    want(&device, &*queue);
+    assert!(tries.load(Ordering::SeqCst) > 2);
+}
+
+#[test]
+fn a_launch_waits_for_pinned_memory() {
+    want_the_last(|device, queue| {
+        let (out, kernel) = (region(&**device, 32), kernel(&**device));
+        let bindings = [Binding::Inline(&[7; 16]), Binding::Inline(&[8; 16]), Binding::Buffer(out)];
+        let launch = Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch).unwrap();
+        assert_eq!(read(queue, 2, out), [[7; 16], [8; 16]].concat());
+    });
+}
+
+#[test]
+fn a_read_waits_for_pinned_memory() {
+    want_the_last(|device, queue| {
+        let out = region(&**device, 64);
+        queue.fill(1, out, &[5]).unwrap();
+        assert_eq!(read(queue, 2, out), [5; 64]);
+    });
+}
+
+#[test]
+fn staging_memory_and_what_graphs_keep_wait_for_pinned_memory() {
+    want_the_last(|device, _| drop(device.allocate_staging(1 << 20).unwrap()));
+    want_the_last(|device, queue| {
+        let out = region(&**device, 64);
+        let nodes = [Node { work: NodeWork::Fill { to: out, pattern: &[1, 2, 3, 4, 5, 6, 7, 8] }, after: &[] }];
+        let graph = device.instantiate(&GraphRequest { nodes: &nodes, timed: false, label: "room" }).unwrap();
+        queue.replay(1, graph).unwrap();
+        assert_eq!(read(queue, 2, out), [1, 2, 3, 4, 5, 6, 7, 8].repeat(8));
+    });
+}
+
+#[test]
+fn a_call_for_which_no_pinned_memory_will_come_back_is_refused_and_the_device_goes_on() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let (small, long) = (region(&*device, 64), region(&*device, 5 << 20));
+    mock.limit_pinned(0);
+    for (at, to) in [(1, small), (2, long)] {
+        let refused = queue.write(at, to, &vec![1; to.size as usize]);
+        assert!(matches!(refused, Err(DeviceError::OutOfMemory { .. })), "{refused:?}");
+    }
+    assert!(matches!(device.allocate_staging(64), Err(DeviceError::OutOfMemory { .. })));
+    mock.limit_pinned(64 << 20);
+    queue.write(3, small, &[2; 64]).unwrap();
+    assert_eq!(read(&*queue, 4, small), [2; 64]);
+}
+
+#[test]
+fn of_two_calls_that_wait_for_the_same_pinned_memory_each_gets_it_in_turn() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queues = [(); 3].map(|()| device.create_queue().unwrap());
+    let outs = [(); 2].map(|()| region(&*device, 3 << 20));
+    take_all(&mock, &*device, &*queues[2], 1);
+    let threads: Vec<_> = queues[..2]
+        .iter()
+        .zip(outs)
+        .map(|(queue, out)| {
+            let queue = Arc::clone(queue);
+            on_thread("writes", move || {
+                for n in 0..3 {
+                    queue.write(1 + n, Region { offset: n << 20, size: 1 << 20, ..out }, &vec![n as u8; 1 << 20]).unwrap();
+                }
+            })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(20));
+    mock.stall(false);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    mock.limit_pinned(64 << 20);
+    for (queue, out) in queues.iter().zip(outs) {
+        let got = read(&**queue, 4, out);
+        assert!((0..3).zip(got.chunks(1 << 20)).all(|(byte, part)| part.iter().all(|found| *found == byte)));
+    }
+}
