@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
 use compute_memory::Footprint;
-use compute_trust::Watch;
+use compute_trust::{Failure, Watch};
 use parking_lot::{Condvar, Mutex};
 
 use super::buffer::View;
@@ -226,24 +226,30 @@ impl Event {
     /// How it ended. Its position has completed.
     fn finish(&self) -> Result<()> {
         prints::deliver();
-        self.take_bytes()
+        let mut failures = Vec::new();
+        let ended = self.take_bytes(&mut failures);
+        failures.iter().for_each(log::failure);
+        ended
     }
 
     /// The same on a thread of the library's, which the end of the process must not meet inside a driver. The host is called outside.
     fn finish_on_worker(&self) -> Result<()> {
         let inside = self.device.native.inside();
         let printed = prints::collect();
-        let ended = self.take_bytes();
+        let mut failures = Vec::new();
+        let ended = self.take_bytes(&mut failures);
         drop(inside);
         printed.tell();
+        failures.iter().for_each(log::failure);
         ended
     }
 
     /// Ends a read. The answer ends the borrowing: from then on nothing is written to the caller's memory, which may be gone.
-    fn take_bytes(&self) -> Result<()> {
+    /// Adds the late failures that are to be told.
+    fn take_bytes(&self, failures: &mut Vec<Arc<Failure>>) -> Result<()> {
         self.device.check().inspect_err(|failed| self.give_up(failed))?;
         let Some(read) = &self.read else { return Ok(()) };
-        let settled = if late::active() { late::settle() } else { Ok(()) };
+        let settled = if late::active() { late::settle_untold(failures) } else { Ok(()) };
         let mut read = read.lock();
         // Again: another thread may have answered that the device has ended.
         let settled = settled.and_then(|()| self.device.check());

@@ -162,13 +162,23 @@ pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemor
 /// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark. Without host memory for
 /// that nothing is applied and nothing retires, so that bytes which wait for it go on waiting: whoever wanted them is refused, and may ask again.
 pub(crate) fn settle() -> super::error::Result<()> {
-    try_settle().map_err(|none| Failed::of(no_memory(none)))
+    let mut failures = Vec::new();
+    let settled = settle_untold(&mut failures);
+    failures.iter().for_each(log::failure);
+    settled
 }
 
-fn try_settle() -> Result<(), NoMemory> {
+/// The same for a caller that may not call the host yet (F4): adds the failures that it has to tell once it may.
+pub(crate) fn settle_untold(failures: &mut Vec<Arc<Failure>>) -> super::error::Result<()> {
+    try_settle(failures).map_err(|none| Failed::of(no_memory(none)))
+}
+
+fn try_settle(failures: &mut Vec<Arc<Failure>>) -> Result<(), NoMemory> {
     loop {
+        // Above the lock, so that they go after it however this ends.
+        let (completed, _queues);
         let mut state = STATE.lock();
-        let (completed, _queues) = hear(&mut state)?;
+        (completed, _queues) = hear(&mut state)?;
         if state.told.is_empty() {
             let freed = retire(&mut state, &completed);
             drop(state);
@@ -183,14 +193,10 @@ fn try_settle() -> Result<(), NoMemory> {
         let found = take_all(&buffers);
         let mut state = STATE.lock();
         if covers(&state, &buffers) {
-            let failures = apply(&mut state, &buffers);
-            drop(state);
-            release_all(&buffers, &found);
-            failures.iter().for_each(log::failure);
-        } else {
-            drop(state);
-            release_all(&buffers, &found);
+            apply(&mut state, &buffers, failures);
         }
+        drop(state);
+        release_all(&buffers, &found);
     }
 }
 
@@ -291,8 +297,7 @@ fn of_node(cause: LateCause, part: Part, replay: About) -> Error {
     Error { message, ..made }
 }
 
-fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
-    let mut failures = Vec::new();
+fn apply(state: &mut State, buffers: &[Arc<Buffer>], failures: &mut Vec<Arc<Failure>>) {
     for (queue, told) in std::mem::take(&mut state.told) {
         // Work that is not in the journal any more, or never was: nothing derives from it.
         let Some(about) = state.journal.about(queue, told.position) else { continue };
@@ -313,7 +318,6 @@ fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
         tell(&failure);
         failures.push(failure);
     }
-    failures
 }
 
 /// Takes the exclusive marks of buffers sorted by id, all or none.

@@ -88,6 +88,26 @@ fn add(count: &AtomicU64, more: u64) {
     count.fetch_add(more, Ordering::Relaxed);
 }
 
+/// What went wrong with files, for whoever listens. Kept until the caller holds nothing: a compilation is waited for by others, and the host's callback may be one of
+/// them (F4).
+#[derive(Default)]
+pub(crate) struct Remarks(Vec<String>);
+
+impl Remarks {
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        if log::hears(log::WARNING) {
+            self.0.push(text());
+        }
+    }
+
+    /// Calls the host. The caller holds no lock and fills no slot.
+    pub(crate) fn tell(self) {
+        for text in self.0 {
+            log::line(log::WARNING, || text);
+        }
+    }
+}
+
 /// The cache of one device.
 pub(crate) struct Disk {
     /// Or why there is none.
@@ -135,7 +155,12 @@ impl Disk {
     }
 
     /// The kernel from disk if it is there and good; else compiled, and kept.
-    pub(crate) fn compile(&self, native: &dyn hal::Device, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+    pub(crate) fn compile(
+        &self,
+        native: &dyn hal::Device,
+        request: &CompileRequest<'_>,
+        remarks: &mut Remarks,
+    ) -> Result<KernelId, DeviceError> {
         let folder = match &self.folder {
             Ok(folder) if request.can_be_kept() => folder,
             _ => {
@@ -147,12 +172,12 @@ impl Disk {
         };
         let key = self.key(request);
         let name = blake3::Hash::from_bytes(key).to_hex();
-        if let Some(kernel) = self.fetch(folder, native, request, (&key, &name))? {
+        if let Some(kernel) = self.fetch(folder, native, request, (&key, &name), remarks)? {
             return Ok(kernel);
         }
         let kernel = native.compile(request)?;
         if let Some(artifact) = native.artifact(kernel) {
-            self.keep(folder, &key, &name, &artifact);
+            self.keep(folder, &key, &name, &artifact, remarks);
         }
         Ok(kernel)
     }
@@ -164,6 +189,7 @@ impl Disk {
         native: &dyn hal::Device,
         request: &CompileRequest<'_>,
         (key, name): (&Key, &str),
+        remarks: &mut Remarks,
     ) -> Result<Option<KernelId>, DeviceError> {
         let why = match folder.read(name) {
             Found::Nothing => {
@@ -186,11 +212,11 @@ impl Disk {
             },
         };
         add(&self.counts.rejected, 1);
-        log::line(log::WARNING, || format!("kernel `{}` is compiled, as its file {name} is not used: {why}", request.label));
+        remarks.note(|| format!("kernel `{}` is compiled, as its file {name} is not used: {why}", request.label));
         Ok(None)
     }
 
-    fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8]) {
+    fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8], remarks: &mut Remarks) {
         let size = (artifact.len() as u64).saturating_add(entry::HEAD as u64);
         let kept = match taken(size) {
             all if size > entry::MOST || all > self.limit => {
@@ -206,7 +232,7 @@ impl Disk {
             }
             Err(why) => {
                 add(&self.counts.failed, 1);
-                log::line(log::WARNING, || format!("a kernel is not kept as {name}: {why}"));
+                remarks.note(|| format!("a kernel is not kept as {name}: {why}"));
             }
         }
     }
