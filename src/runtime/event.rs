@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
 use compute_memory::Footprint;
-use compute_trust::{Failure, Watch};
+use compute_trust::Watch;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
@@ -229,45 +229,24 @@ impl Event {
     /// How it ended. Its position has completed.
     fn finish(&self) -> Result<()> {
         prints::deliver();
-        let mut failures = Vec::new();
-        let ended = {
-            let _guard = self.device.guard();
-            self.take_bytes(&mut failures)
-        };
-        failures.iter().for_each(log::failure);
-        ended
+        self.take_bytes()
     }
 
     /// The same on a thread of the library's, which the end of the process must not meet inside a driver. The host is called outside.
     fn finish_on_worker(&self) -> Result<()> {
         let inside = self.device.native.inside();
         let printed = prints::collect();
-        let mut failures = Vec::new();
-        let ended = {
-            let _guard = self.device.guard();
-            self.take_bytes(&mut failures)
-        };
+        let ended = self.take_bytes();
         drop(inside);
         printed.tell();
-        failures.iter().for_each(log::failure);
         ended
     }
 
-    /// How it ended, for a callback, which is to be called even when finding that out panics (F4).
-    fn ended(&self, finish: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
-        catch_unwind(AssertUnwindSafe(|| finish(self))).unwrap_or_else(|_| {
-            let failed = Failed::of(error(code::INTERNAL, "the library panicked while it found out how this event had ended"));
-            self.give_up(&failed);
-            Err(failed)
-        })
-    }
-
     /// Ends a read. The answer ends the borrowing: from then on nothing is written to the caller's memory, which may be gone.
-    /// Adds the late failures that are to be told.
-    fn take_bytes(&self, failures: &mut Vec<Arc<Failure>>) -> Result<()> {
+    fn take_bytes(&self) -> Result<()> {
         self.device.check().inspect_err(|failed| self.give_up(failed))?;
         let Some(read) = &self.read else { return Ok(()) };
-        let settled = if late::active() { late::settle_untold(failures) } else { Ok(()) };
+        let settled = if late::active() { late::settle() } else { Ok(()) };
         let mut read = read.lock();
         // Again: another thread may have answered that the device has ended.
         let settled = settled.and_then(|()| self.device.check());
@@ -336,6 +315,15 @@ impl Event {
             }),
         );
         Ok(())
+    }
+
+    /// How it ended, for a callback, which is to be called even when finding that out panics (F4).
+    fn ended(&self, finish: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
+        catch_unwind(AssertUnwindSafe(|| finish(self))).unwrap_or_else(|_| {
+            let failed = Failed::of(error(code::INTERNAL, "the library panicked while it found out how this event had ended"));
+            self.give_up(&failed);
+            Err(failed)
+        })
     }
 
     /// Calls `wake` once, from any thread and with no lock held, when it is over. The bytes of a read may come only with the answer of a poll or wait.

@@ -93,7 +93,8 @@ pub(crate) fn record<'a>(
     let filled = fills.len();
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));
     let write = touches.iter().filter(|touch| touch.write != Write::No);
-    // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all.
+    // Of many rows it is not known here which bytes lie between them, so that older failures keep their claims on all. Padding that was trusted holds what older work
+    // left there, so that the failure of that claims it; where it was not, there is a fill.
     let whole = |touch: &Touch<'_>| touch.write == Write::Whole && touch.rows.is_none();
     writes.extend(write.map(|touch| touched(touch.span.buffer, &touch.span.range(), whole(touch))));
 
@@ -162,23 +163,13 @@ pub(crate) fn reinstating(buffer: u64, range: &Range<u64>) -> Result<(), NoMemor
 /// Hears what devices have to tell, applies late failures, and retires what is over. The caller holds no lock and no mark. Without host memory for
 /// that nothing is applied and nothing retires, so that bytes which wait for it go on waiting: whoever wanted them is refused, and may ask again.
 pub(crate) fn settle() -> super::error::Result<()> {
-    let mut failures = Vec::new();
-    let settled = settle_untold(&mut failures);
-    failures.iter().for_each(log::failure);
-    settled
+    try_settle().map_err(|none| Failed::of(no_memory(none)))
 }
 
-/// The same for a caller that may not call the host yet (F4): adds the failures that it has to tell once it may.
-pub(crate) fn settle_untold(failures: &mut Vec<Arc<Failure>>) -> super::error::Result<()> {
-    try_settle(failures).map_err(|none| Failed::of(no_memory(none)))
-}
-
-fn try_settle(failures: &mut Vec<Arc<Failure>>) -> Result<(), NoMemory> {
+fn try_settle() -> Result<(), NoMemory> {
     loop {
-        // Above the lock, so that they go after it however this ends.
-        let (completed, _queues);
         let mut state = STATE.lock();
-        (completed, _queues) = hear(&mut state)?;
+        let (completed, _queues) = hear(&mut state)?;
         if state.told.is_empty() {
             let freed = retire(&mut state, &completed);
             drop(state);
@@ -193,10 +184,14 @@ fn try_settle(failures: &mut Vec<Arc<Failure>>) -> Result<(), NoMemory> {
         let found = take_all(&buffers);
         let mut state = STATE.lock();
         if covers(&state, &buffers) {
-            apply(&mut state, &buffers, failures);
+            let failures = apply(&mut state, &buffers);
+            drop(state);
+            release_all(&buffers, &found);
+            failures.iter().for_each(log::failure);
+        } else {
+            drop(state);
+            release_all(&buffers, &found);
         }
-        drop(state);
-        release_all(&buffers, &found);
     }
 }
 
@@ -297,7 +292,8 @@ fn of_node(cause: LateCause, part: Part, replay: About) -> Error {
     Error { message, ..made }
 }
 
-fn apply(state: &mut State, buffers: &[Arc<Buffer>], failures: &mut Vec<Arc<Failure>>) {
+fn apply(state: &mut State, buffers: &[Arc<Buffer>]) -> Vec<Arc<Failure>> {
+    let mut failures = Vec::new();
     for (queue, told) in std::mem::take(&mut state.told) {
         // Work that is not in the journal any more, or never was: nothing derives from it.
         let Some(about) = state.journal.about(queue, told.position) else { continue };
@@ -318,6 +314,7 @@ fn apply(state: &mut State, buffers: &[Arc<Buffer>], failures: &mut Vec<Arc<Fail
         tell(&failure);
         failures.push(failure);
     }
+    failures
 }
 
 /// Takes the exclusive marks of buffers sorted by id, all or none.
