@@ -132,7 +132,7 @@ static void is(compute_device device, uint64_t hits, uint64_t misses, uint64_t r
 }
 
 /* The n-th of the kernels of these tests, which doubles and adds n. */
-static compute_kernel numbered(compute_device device, unsigned n)
+static compute_kernel numbered_at(compute_device device, unsigned n, uint32_t compile)
 {
     char source[512];
     snprintf(source, sizeof source,
@@ -144,8 +144,11 @@ static compute_kernel numbered(compute_device device, unsigned n)
              "    O[id.x] = zeros[id.x] + table[I[64u] %% 3u] * I[id.x] + table[I[65u] %% 3u] + u32(cos(f32(I[66u])));\n"
              "}\n",
              n);
-    return make_kernel(device, source);
+    compute_kernel_desc desc = kernel_desc(source, "kernel");
+    desc.compile = compile;
+    return make_kernel_from(device, &desc);
 }
+static compute_kernel numbered(compute_device device, unsigned n) { return numbered_at(device, n, COMPUTE_COMPILE_NOW); }
 
 /* Launches it and looks at every number. */
 static void runs(compute_device device, compute_kernel kernel, unsigned n)
@@ -993,6 +996,54 @@ static int driver_keeps(void)
     return WEXITSTATUS(status) != 0;
 }
 
+/* F4: what is wrong with a file is told by callbacks that may make the same kernel, and may wait for all that is queued. */
+static compute_device told_of;
+static _Atomic unsigned remarks;
+static void make_it_too(void *user, uint32_t level, const char *text, size_t length)
+{
+    (void)user, (void)level, (void)text, (void)length;
+    remarks++;
+    if (remarks > 2) return;
+    compute_kernel same = numbered(told_of, 5);
+    compute_kernel_release(same);
+    CHECK(compute_device_compile_queued(told_of, NULL) == COMPUTE_OK);
+}
+static void calls_back_in(void)
+{
+    alarm(20);
+    OK(compute_log_set(make_it_too, NULL, COMPUTE_LOG_WARNING, E));
+    told_of = open_cached(NULL);
+    compute_kernel kernel = numbered(told_of, 5);
+    CHECK(remarks > 0);
+    runs(told_of, kernel, 5);
+}
+static void calls_back_in_from_behind(void)
+{
+    alarm(20);
+    OK(compute_log_set(make_it_too, NULL, COMPUTE_LOG_WARNING, E));
+    told_of = open_cached(NULL);
+    compute_kernel kernel = numbered_at(told_of, 5, COMPUTE_COMPILE_BACKGROUND);
+    IS(COMPUTE_OK, compute_kernel_wait(kernel, 15 * SECONDS, E));
+    while (!remarks) usleep(1000); /* told when the kernel is there already */
+    OK(compute_device_compile_queued(told_of, E));
+    runs(told_of, kernel, 5);
+}
+TEST(f4_a_callback_that_hears_of_a_bad_file_may_make_the_same_kernel)
+{
+    void (*const ways[])(void) = { calls_back_in, calls_back_in_from_behind };
+    for (unsigned way = 0; way < COUNT_OF(ways); way++) {
+        puts(way ? "  compiled by a thread of the library" : "  compiled when it is made");
+        folder_with_one();
+        write_file(only, "damaged", 7);
+        in_a_process(ways[way]);
+        puts("    and cannot be kept either");
+        CHECK(remove(only) == 0 && mkdir(only, 0700) == 0);
+        in_a_process(ways[way]);
+        CHECK(rmdir(only) == 0);
+        remove_folder();
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -1018,5 +1069,6 @@ int main(int argc, char **argv)
     RUN(l7_a_device_that_fails_to_take_a_file_compiles_and_one_that_ends_has_ended);
     RUN(f6_a_child_of_a_fork_does_nothing_to_the_folder);
     RUN(l7_a_folder_without_a_name_is_a_mistake_and_so_are_two);
+    RUN(f4_a_callback_that_hears_of_a_bad_file_may_make_the_same_kernel);
     return finish();
 }

@@ -682,6 +682,94 @@ TEST(f1_stale_and_garbage_handles_are_refused)
     compute_graph_release(end_window());
 }
 
+/* The limit is for what is in use at once, which is one of them: that the window and the graph keep all of them does not count. */
+static compute_status scratch_of(compute_stream of, uint64_t size, compute_buffer *buffer)
+{
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    desc.size = size;
+    desc.stream = of;
+    desc.flags = COMPUTE_BUFFER_FLAG_SCRATCH;
+    return compute_buffer_create(device, &desc, buffer, E);
+}
+static void three_steps(void)
+{
+    compute_view words = whole(a), result = whole(b);
+    for (int i = 0; i < 3; i++) {
+        compute_buffer scratch = NULL;
+        OK(scratch_of(stream, BYTES, &scratch));
+        compute_view view = whole(scratch);
+        OK(compute_stream_copy(stream, i ? &result : &words, &view, E));
+        OK(launch_io(stream, increment, "", scratch, b, 4));
+        if (i == 1) OK(compute_buffer_destroy(scratch, E));
+        else compute_buffer_release(scratch);
+    }
+}
+TEST(m7_g1_scratch_that_is_used_one_after_another_can_be_captured)
+{
+    set_up();
+    OK(compute_stream_set_scratch_limit(stream, BYTES, E));
+    three_steps();
+    OK(compute_stream_prepare_capture(stream, E));
+    three_steps();
+    OK(compute_stream_begin_capture(stream, NULL, &capture, E));
+    three_steps();
+    compute_graph graph = end_window();
+    fill_words(stream, a, 100);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, b, 5), 103);
+    compute_buffer scratch = NULL, more = NULL;
+    OK(scratch_of(stream, BYTES, &scratch));
+    compute_graph_release(graph);
+    IS(COMPUTE_ERROR_LIMIT, scratch_of(stream, BYTES, &more)); /* nothing is given back twice */
+}
+
+TEST(g2_scratch_of_another_stream_gives_no_graph)
+{
+    set_up();
+    compute_buffer theirs = NULL;
+    compute_graph graph = NULL;
+    OK(scratch_of(make_stream(device), BYTES, &theirs));
+    compute_view from = whole(a), to = whole(theirs);
+    open_window();
+    IS(COMPUTE_ERROR_FOREIGN_HANDLE, compute_stream_copy(stream, &from, &to, E));
+    OK(launch_io(stream, increment, "", a, b, 4));
+    IS(COMPUTE_ERROR_CAPTURE, try_end(capture, &graph));
+    open_window();
+    IS(COMPUTE_ERROR_FOREIGN_HANDLE, launch_io(stream, increment, "", a, theirs, 4));
+    IS(COMPUTE_ERROR_CAPTURE, try_end(capture, &graph));
+    stream_is_usable();
+}
+
+TEST(g2_empty_reads_and_writes_of_the_host_are_refused_like_others)
+{
+    set_up();
+    const uint64_t shape[1] = { 0 };
+    compute_strided_desc none = COMPUTE_STRIDED_DESC_INIT;
+    none.rank = 1;
+    none.shape = shape;
+    none.element_size = 4;
+    compute_view nothing = range(a, 0, 0);
+    uint32_t word = 0;
+    compute_graph graph = NULL;
+    for (int way = 0; way < 6; way++) {
+        compute_event event = NULL;
+        open_window();
+        switch (way) {
+        case 0: IS(COMPUTE_ERROR_RECORDING, compute_stream_write(stream, &nothing, &word, 0, E)); break;
+        case 1: IS(COMPUTE_ERROR_RECORDING, compute_stream_read(stream, &nothing, &word, 0, E)); break;
+        case 2: IS(COMPUTE_ERROR_RECORDING, compute_stream_write_borrowed(stream, &nothing, &word, 0, &event, E)); break;
+        case 3: IS(COMPUTE_ERROR_RECORDING, compute_stream_read_async(stream, &nothing, &word, 0, &event, E)); break;
+        case 4: IS(COMPUTE_ERROR_RECORDING, compute_stream_write_strided(stream, &nothing, &none, &word, 0, E)); break;
+        case 5: IS(COMPUTE_ERROR_RECORDING, compute_stream_read_strided(stream, &nothing, &none, &word, 0, E)); break;
+        }
+        CHECK(event == NULL);
+        IS(COMPUTE_ERROR_CAPTURE, try_end(capture, &graph));
+    }
+    OK(compute_stream_write(stream, &nothing, &word, 0, E));
+    OK(compute_stream_read(stream, &nothing, &word, 0, E));
+    stream_is_usable();
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -707,5 +795,8 @@ int main(int argc, char **argv)
     RUN(g3_every_failure_of_the_device_inside_a_window_leaves_the_stream_usable_and_nothing_pinned);
     RUN(g3_streams_capture_at_the_same_time);
     RUN(f1_stale_and_garbage_handles_are_refused);
+    RUN(m7_g1_scratch_that_is_used_one_after_another_can_be_captured);
+    RUN(g2_scratch_of_another_stream_gives_no_graph);
+    RUN(g2_empty_reads_and_writes_of_the_host_are_refused_like_others);
     return finish();
 }

@@ -13,11 +13,18 @@ extern void *__libc_memalign(size_t alignment, size_t size);
 
 static __thread size_t most; /* 0: all that there is */
 static __thread unsigned refused;
+static __thread unsigned spared;   /* pieces above `most` that there is memory for all the same */
+static __thread unsigned refusals; /* after so many there is memory again; 0: never */
 
 static int too_much(size_t size)
 {
     if (!most || size <= most) return 0;
+    if (spared) {
+        spared--;
+        return 0;
+    }
     refused++;
+    if (refusals && !--refusals) most = 0;
     errno = ENOMEM;
     return 1;
 }
@@ -44,6 +51,14 @@ enum { SMALL = 1024 };
         compute_status status_ = (call);      \
         most = 0;                             \
         *(status) = status_;                  \
+    } while (0)
+
+/* The same, but for the first `n` pieces. */
+#define WITHOUT_MEMORY_AFTER(n, status, call) \
+    do {                                      \
+        spared = (n);                         \
+        WITHOUT_MEMORY(status, call);         \
+        spared = 0;                           \
     } while (0)
 
 static compute_device device;
@@ -318,6 +333,187 @@ TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
     }
 }
 
+/* M1: whichever list of the plan finds no memory, nothing has moved and no place is taken. */
+TEST(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it)
+{
+    enum { COUNT = 512 };
+    static compute_buffer all[COUNT];
+    set_up();
+    const compute_pool_desc pools[2] = { { COMPUTE_POOL_SLICED, 0, 4096, 16384, 0, 0 }, { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 0 } };
+    OK(compute_stream_set_pools(stream, pools, 2, 0, E));
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    desc.size = 4096;
+    desc.stream = stream;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        OK(compute_buffer_create(device, &desc, &all[i], E));
+        fill_words(stream, all[i], i);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        if (i % 4) compute_buffer_release(all[i]);
+    }
+    wait_for(stream);
+    compute_memory_usage before = COMPUTE_MEMORY_USAGE_INIT, after = COMPUTE_MEMORY_USAGE_INIT;
+    OK(compute_device_memory_usage(device, &before, E));
+    compute_compaction_info info = COMPUTE_COMPACTION_INFO_INIT;
+    compute_status status = COMPUTE_ERROR_OUT_OF_MEMORY;
+    unsigned tries = 0;
+    for (;; tries++) {
+        WITHOUT_MEMORY_AFTER(tries, &status, compute_stream_compact(stream, &info, E));
+        if (status == COMPUTE_OK) break;
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(refused > 0 && tries < 100);
+        OK(compute_device_memory_usage(device, &after, E));
+        CHECK_EQ(after.bytes_in_use, before.bytes_in_use);
+        CHECK_EQ(after.bytes_reserved, before.bytes_reserved);
+    }
+    printf("  refused %u times\n", tries);
+    CHECK(tries > 3); /* the lists of buffers come first, then those of the plan */
+    CHECK(info.buffers > 0 && info.bytes_freed > 0);
+    for (uint32_t i = 0; i < COUNT; i += 4) CHECK_EQ(get_word(stream, all[i], 1000), i);
+}
+
+TEST(f2_m3_many_tensors_are_laid_out_or_refused_without_host_memory)
+{
+    enum { MANY = 300 };
+    static compute_tensor_desc tensors[MANY];
+    static compute_tensor_place places[MANY];
+    set_up();
+    const uint64_t shape[2] = { 3, 5 };
+    for (int i = 0; i < MANY; i++) {
+        tensors[i] = (compute_tensor_desc)COMPUTE_TENSOR_DESC_INIT;
+        places[i] = (compute_tensor_place)COMPUTE_TENSOR_PLACE_INIT;
+        tensors[i].shape = shape;
+        tensors[i].rank = 2;
+        tensors[i].element_size = 4;
+    }
+    uint64_t size = 0;
+    compute_status status = COMPUTE_ERROR_OUT_OF_MEMORY;
+    for (unsigned tries = 0; status != COMPUTE_OK; tries++) {
+        WITHOUT_MEMORY_AFTER(tries, &status, compute_device_layout_tensors(device, tensors, MANY, 0, 0, places, 0, &size, E));
+        CHECK(status == COMPUTE_OK ? tries > 2 : status == COMPUTE_ERROR_OUT_OF_MEMORY && refused > 0);
+    }
+    CHECK(places[MANY - 1].offset > places[MANY - 2].offset && size > places[MANY - 1].offset);
+}
+
+/* A file of some length; there is no memory for the first copy of it. */
+static char file[4096];
+static int memory_is_short;
+static compute_status give(void *user, const compute_include_request *request, compute_include_answer *answer)
+{
+    (void)user, (void)request;
+    answer->text = file;
+    answer->text_length = strlen(file);
+    answer->name = "file";
+    answer->name_length = COMPUTE_NUL_TERMINATED;
+    if (memory_is_short) most = SMALL, refusals = 1;
+    return COMPUTE_OK;
+}
+TEST(f2_an_included_file_that_there_is_no_host_memory_for_is_no_fault_of_the_source)
+{
+    set_up();
+    memset(file, ' ', sizeof file - 1);
+    memcpy(file, "const N = 3u;", 13);
+    compute_include_desc includes = COMPUTE_INCLUDE_DESC_INIT;
+    includes.callback = give;
+    compute_kernel_desc desc = kernel_desc("#include \"file\"\n@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n"
+                                           "@compute @workgroup_size(1) fn main() { O[0] = N; }", "kernel");
+    desc.next = &includes;
+    compute_kernel kernel = NULL;
+    memory_is_short = 1;
+    refused = 0;
+    compute_status status = compute_kernel_create(device, &desc, &kernel, E);
+    most = 0;
+    CHECK_EQ(refused, 1);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(!last_info().refusal && last_info().reclaimable);
+    memory_is_short = 0;
+    OK(compute_kernel_create(device, &desc, &kernel, E));
+    compute_buffer out = make_buffer(device, 4, "out");
+    compute_binding binding = bind(0, out);
+    OK(launch(stream, kernel, 1, &binding, 1));
+    CHECK_EQ(get_word(stream, out, 0), 3);
+}
+
+TEST(f2_many_constants_are_refused_without_host_memory)
+{
+    enum { MANY = 100 };
+    static compute_constant constants[MANY];
+    set_up();
+    compute_kernel_desc desc = kernel_desc("override n = 3u; @compute @workgroup_size(n) fn main() {}", "kernel");
+    for (int i = 0; i < MANY; i++) constants[i] = (compute_constant){ "n", 1, 0.0, COMPUTE_CONSTANT_U64, 1 };
+    desc.constants = constants;
+    desc.constant_count = MANY;
+    compute_kernel kernel = NULL;
+    compute_status status;
+    refusals = 1;
+    WITHOUT_MEMORY(&status, compute_kernel_create(device, &desc, &kernel, E));
+    CHECK_EQ(refused, 1);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    desc.constant_count = 1;
+    OK(compute_kernel_create(device, &desc, &kernel, E));
+}
+
+/* T8: as many failures as there are buffers. */
+TEST(f2_t8_a_check_that_finds_many_failures_is_refused_without_host_memory)
+{
+    enum { MANY = 150 };
+    static compute_view views[MANY];
+    set_up();
+    compute_buffer other = make_buffer(device, 8, "other");
+    for (int i = 0; i < MANY; i++) {
+        compute_view from = range(other, 0, 4);
+        views[i] = whole(make_buffer(device, 64, "one of many"));
+        IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy(stream, &from, &views[i], E));
+    }
+    compute_status status = COMPUTE_ERROR_OUT_OF_MEMORY;
+    for (unsigned tries = 0; status == COMPUTE_ERROR_OUT_OF_MEMORY; tries++) {
+        spared = tries;
+        refusals = 1;
+        WITHOUT_MEMORY(&status, compute_check(views, MANY, 0, E));
+        spared = refusals = 0;
+        CHECK(status == COMPUTE_ERROR_SEVERAL || (refused > 0 && tries < 100));
+        CHECK(status == COMPUTE_ERROR_OUT_OF_MEMORY || tries > 5);
+    }
+    IS(COMPUTE_ERROR_SEVERAL, compute_check(views, MANY, 0, E));
+    CHECK_EQ(last_info().member_count, MANY);
+}
+
+/* F4: a callback is taken on, and then called once, or it is refused. */
+static void count_up(void *user, compute_status status, compute_error error)
+{
+    CHECK(status == COMPUTE_OK && error == NULL);
+    ++*(unsigned *)user;
+}
+TEST(f2_f4_callbacks_are_refused_or_called_once_without_host_memory)
+{
+    enum { MANY = 200 };
+    static unsigned called[MANY];
+    set_up();
+    compute_kernel slow = make_kernel(device, IO "@compute @workgroup_size(1) fn slow() { var x = I[0]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; } O[0] = x; }");
+    compute_buffer in = make_buffer(device, 4, "in"), out = make_buffer(device, 4, "out");
+    put_word(stream, in, 0, 300000000);
+    OK(launch_io(stream, slow, "", in, out, 1));
+    compute_event over = NULL;
+    OK(compute_stream_record(stream, &over, E));
+    unsigned taken = 0, lost = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        compute_status status;
+        WITHOUT_MEMORY(&status, compute_event_on_complete(over, count_up, &called[i], COMPUTE_CALLBACK_ON_POLL, E));
+        if (status == COMPUTE_OK) {
+            taken++;
+            continue;
+        }
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        lost++;
+        OK(compute_event_on_complete(over, count_up, &called[i], COMPUTE_CALLBACK_ON_POLL, E));
+    }
+    CHECK(lost > 0 && taken > 0);
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_event_wait(over, COMPUTE_FOREVER, E));
+    OK(status);
+    for (unsigned i = 0; i < MANY; i++) CHECK_EQ(called[i], 1);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -329,5 +525,11 @@ int main(int argc, char **argv)
     RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
     RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);
+    RUN(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it);
+    RUN(f2_m3_many_tensors_are_laid_out_or_refused_without_host_memory);
+    RUN(f2_an_included_file_that_there_is_no_host_memory_for_is_no_fault_of_the_source);
+    RUN(f2_many_constants_are_refused_without_host_memory);
+    RUN(f2_t8_a_check_that_finds_many_failures_is_refused_without_host_memory);
+    RUN(f2_f4_callbacks_are_refused_or_called_once_without_host_memory);
     return finish();
 }

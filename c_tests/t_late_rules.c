@@ -429,7 +429,13 @@ TEST(t13_once_the_file_descriptor_of_a_read_is_readable_a_poll_gives_its_bytes_o
             fail_next(COMPUTE_FAULT_LATE);
             OK(compute_stream_fill(stream, &view, &round, sizeof round, E));
         }
-        OK(compute_stream_read_async(stream, &view, words, sizeof *words * MANY, &event, E));
+        compute_status asked = compute_stream_read_async(stream, &view, words, sizeof *words * MANY, &event, E);
+        if (fails && asked == COMPUTE_ERROR_UNWRITTEN) {
+            /* Where this thread was slow the failure is known by now, and the call itself tells it. */
+            CHECK(event == NULL && words[0] == 0);
+            continue;
+        }
+        IS(COMPUTE_OK, asked);
         OK(compute_event_get_fd(event, &fd, E));
         struct pollfd waiting = { fd, POLLIN, 0 };
         CHECK_EQ(poll(&waiting, 1, 20000), 1);

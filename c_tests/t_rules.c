@@ -741,6 +741,34 @@ TEST(t8_the_chain_has_only_the_skips_that_lead_to_this_buffer)
 
 /* ---- T10 ---- */
 
+/* Each view has bytes of all of 1000 claims, and there is a quarter of a million of them. */
+TEST(t8_a_check_of_many_views_over_many_claims_takes_no_longer_than_both)
+{
+    enum { CLAIMS = 1000, VIEWS = 1 << 18 };
+    set_up();
+    compute_buffer buffer = make_buffer(device, 8 * CLAIMS, "claimed"), other = make_buffer(device, 8, "other");
+    fill_words(stream, buffer, 1);
+    for (uint64_t i = 0; i < CLAIMS; i++) {
+        compute_view from = range(other, 0, 8), to = range(buffer, 8 * (CLAIMS - 1 - i), 4);
+        IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_stream_copy(stream, &from, &to, E));
+    }
+    compute_view *views = calloc(VIEWS, sizeof *views);
+    CHECK(views != NULL);
+    for (uint64_t i = 0; i < VIEWS; i++) views[i] = range(buffer, 16 + i % 3, 8 * CLAIMS - 100);
+    views[1] = whole(buffer);
+    uint64_t start = now_ns();
+    IS(COMPUTE_ERROR_SEVERAL, compute_check(views, VIEWS, 0, E));
+    CHECK_EQ(last_info().member_count, 256); /* T9: as many as a report keeps */
+    compute_error first = NULL;
+    OK(compute_error_member(last_error, 0, &first));
+    CHECK_EQ(error_info(first).failure, claimed_by(buffer, 16, 4)); /* in the order found */
+    compute_error_release(first);
+    IS(COMPUTE_ERROR_SEVERAL, compute_stream_sync(stream, views, VIEWS, 0, COMPUTE_FOREVER, E));
+    printf("  %.0f ms\n", (double)(now_ns() - start) / 1e6);
+    CHECK(now_ns() - start < 40 * SECONDS);
+    free(views);
+}
+
 TEST(t10_other_buffers_and_streams_do_not_notice_and_events_complete)
 {
     set_up();
@@ -811,6 +839,7 @@ int main(int argc, char **argv)
     RUN(t8_the_chain_has_only_the_skips_that_lead_to_this_buffer);
     RUN(t9_a_failure_tells_how_many_buffers_it_still_claims);
     RUN(t9_a_failure_keeps_its_newest_16_skips_and_the_exact_total);
+    RUN(t8_a_check_of_many_views_over_many_claims_takes_no_longer_than_both);
     RUN(t10_other_buffers_and_streams_do_not_notice_and_events_complete);
     return finish();
 }

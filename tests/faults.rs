@@ -176,11 +176,12 @@ fn f4_a_callback_that_panics_does_not_take_the_others_with_it() {
         let called = Arc::new(AtomicU32::new(0));
         for index in 0..3 {
             let called = Arc::clone(&called);
-            event.on_poll(Box::new(move |answer| {
+            let callback = move |answer: runtime::Result<()>| {
                 answer.unwrap();
                 called.fetch_add(1, Ordering::Relaxed);
                 assert_ne!(index, 0, "the first one panics");
-            }));
+            };
+            event.on_poll(Box::new(callback)).unwrap();
         }
         assert_eq!(event.wait(None).unwrap(), Wait::Done);
         assert_eq!(called.load(Ordering::Relaxed), 3);

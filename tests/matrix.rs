@@ -97,9 +97,11 @@ fn scenario(device: &Arc<Device>) -> Run {
         run.step("hold", || event.hold(&one));
         let count = Arc::clone(&run.callbacks);
         run.registered += 1;
-        event.on_poll(Box::new(move |_| {
-            count.fetch_add(1, Ordering::SeqCst);
-        }));
+        event
+            .on_poll(Box::new(move |_| {
+                count.fetch_add(1, Ordering::SeqCst);
+            }))
+            .unwrap();
         let count = Arc::clone(&run.callbacks);
         let asked = run.step("on worker", || {
             event.on_worker(Box::new(move |_| {

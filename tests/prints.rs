@@ -259,3 +259,38 @@ void main() {
         assert!(failed.error.message.contains(wrong) && failed.error.message.contains("line 4"), "{}", failed.error.message);
     }
 }
+
+/// F4: each callback is called once, also when the host's own log callback panics while it is found out how an event ended.
+#[test]
+fn f4_a_log_callback_that_panics_takes_no_callback_of_an_event_with_it() {
+    let _listening = Listening::at(log::PRINT);
+    let device = device();
+    let (stream, other) = (Stream::new(&device, "s").unwrap(), Stream::new(&device, "other").unwrap());
+    let kernel = Kernel::new(&device, &named("", HELLO)).unwrap();
+    let (big, out) = (buffer(&device, 64 << 20, "big"), buffer(&device, 16, "out"));
+    runtime::fill(Some(&stream), whole(&big), &[1]).unwrap();
+    let event = runtime::Event::record(&stream).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = |name: &'static str| {
+        let told = Arc::clone(&told);
+        move |answer: runtime::Result<()>| told.lock().unwrap().push((name, answer.map_err(|failed| failed.error.code)))
+    };
+    let first = tell("first");
+    event
+        .on_poll(Box::new(move |answer| {
+            first(answer);
+            // Something is printed, and nobody has been told of it yet.
+            runtime::launch(Some(&other), &launch_of(&kernel, 1, &[bind(0, whole(&out))])).unwrap();
+            let (over, is_over) = std::sync::mpsc::channel();
+            runtime::Event::record(&other).unwrap().notify(Box::new(move || over.send(()).unwrap()));
+            other.flush().unwrap();
+            is_over.recv().unwrap();
+            log::set(log::PRINT, Some(Arc::new(|_, _| panic!("the host's log callback"))));
+        }))
+        .unwrap();
+    event.on_poll(Box::new(tell("second"))).unwrap();
+    event.on_poll(Box::new(tell("third"))).unwrap();
+    assert_eq!(event.wait(None).unwrap(), runtime::Wait::Done);
+    let expected = [("first", Ok(())), ("second", Err(code::INTERNAL)), ("third", Ok(()))];
+    assert_eq!(*told.lock().unwrap(), expected);
+}

@@ -2791,7 +2791,7 @@ compute_status compute_stream_memory_report(compute_stream stream,
                                             compute_error *out_error);
 
 /* Sets how many bytes of scratch buffers (`COMPUTE_BUFFER_FLAG_SCRATCH`) a stream may have at once; at first there is no limit. What exists stays. A buffer beyond it
- * is refused with `COMPUTE_ERROR_LIMIT` and the numbers.
+ * is refused with `COMPUTE_ERROR_LIMIT` and the numbers. A buffer counts until its handle ends: what a capture window or a graph keeps of it does not count.
  *
  * Pointers: `out_error` is writable, or NULL. */
 compute_status compute_stream_set_scratch_limit(compute_stream stream,

@@ -1,6 +1,7 @@
 //! The plan of a compaction: which allocations to move so that whole pages become idle.
 
 use std::cmp::Reverse;
+use std::collections::TryReserveError;
 
 use crate::bins::NONE;
 use crate::layout::Kind;
@@ -20,30 +21,64 @@ pub struct Move {
 
 impl<U> Pools<U> {
     /// Plans to empty the least used pages into free space of others. `movable` is asked by page and offset. Pages that cannot be emptied
-    /// wholly are left alone, and so are those that would need a page to be emptied into, and frozen pools.
-    pub fn compact(&mut self, mut movable: impl FnMut(u64, u64) -> bool) -> Vec<Move> {
+    /// wholly are left alone, and so are those that would need a page to be emptied into, and frozen pools. Without host memory for the plan nothing is planned.
+    pub fn compact(&mut self, mut movable: impl FnMut(u64, u64) -> bool) -> Result<Vec<Move>, TryReserveError> {
         let mut moves = Vec::new();
         if self.is_frozen() {
-            return moves;
+            return Ok(moves);
         }
         for index in 0..self.pools.len() {
-            if self.pools[index].spec.kind == Kind::Sliced {
-                self.compact_pool(index, &mut movable, &mut moves);
+            if self.pools[index].spec.kind == Kind::Sliced
+                && let Err(none) = self.compact_pool(index, &mut movable, &mut moves)
+            {
+                self.unplan(&mut moves, 0);
+                return Err(none);
             }
         }
-        moves
+        Ok(moves)
     }
 
-    fn compact_pool(&mut self, index: usize, movable: &mut impl FnMut(u64, u64) -> bool, moves: &mut Vec<Move>) {
+    /// Gives up the places of the moves from the `first` on.
+    fn unplan(&mut self, moves: &mut Vec<Move>, first: usize) {
+        for planned in moves.drain(first..) {
+            self.forget(planned.to);
+        }
+    }
+
+    fn compact_pool(
+        &mut self,
+        index: usize,
+        movable: &mut impl FnMut(u64, u64) -> bool,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), TryReserveError> {
+        let mut held = Vec::new();
+        let planned = self.plan_pool(index, movable, moves, &mut held);
+        for slice in held {
+            if self.pools[index].slices[slice as usize].state == State::HeldOut {
+                self.pools[index].give(slice);
+            }
+        }
+        planned
+    }
+
+    /// `held`: free slices that nothing may move into, which are the caller's to give back.
+    fn plan_pool(
+        &mut self,
+        index: usize,
+        movable: &mut impl FnMut(u64, u64) -> bool,
+        moves: &mut Vec<Move>,
+        held: &mut Vec<u32>,
+    ) -> Result<(), TryReserveError> {
         let pool = &self.pools[index];
+        let mut candidates = Vec::new();
+        candidates.try_reserve_exact(pool.pages.len())?;
         let used = pool.pages.iter().enumerate().filter(|(_, page)| page.size > 0 && page.live > 0);
-        let mut candidates: Vec<_> = used.map(|(page, entry)| (entry.in_use, Reverse(entry.size), page as u32)).collect();
+        candidates.extend(used.map(|(page, entry)| (entry.in_use, Reverse(entry.size), page as u32)));
         candidates.sort_unstable();
         // Nothing moves into an idle page, nor into one that was emptied or could not be.
-        let mut held = Vec::new();
         let mut page = pool.idle_first;
         while page != NONE {
-            self.hold_out(index, page, &mut held);
+            self.hold_out(index, page, held)?;
             page = self.pools[index].idle_after(page);
         }
         for (in_use, _, page) in candidates {
@@ -55,31 +90,27 @@ impl<U> Pools<U> {
                 // It stays, so others may move here.
                 continue;
             }
-            self.hold_out(index, page, &mut held);
+            self.hold_out(index, page, held)?;
             let before = moves.len();
-            if !self.plan_page(index, page, moves) {
-                for planned in moves.drain(before..) {
-                    self.forget(planned.to);
-                }
+            if !self.plan_page(index, page, moves)? {
+                self.unplan(moves, before);
                 break;
             }
         }
-        for slice in held {
-            if self.pools[index].slices[slice as usize].state == State::HeldOut {
-                self.pools[index].give(slice);
-            }
-        }
+        Ok(())
     }
 
-    fn hold_out(&mut self, index: usize, page: u32, held: &mut Vec<u32>) {
+    fn hold_out(&mut self, index: usize, page: u32, held: &mut Vec<u32>) -> Result<(), TryReserveError> {
         let mut at = self.pools[index].pages[page as usize].first;
         while at != NONE {
             if self.pools[index].slices[at as usize].state == State::Free {
+                held.try_reserve(1)?;
                 self.pools[index].take(at);
                 held.push(at);
             }
             at = self.pools[index].slices[at as usize].right;
         }
+        Ok(())
     }
 
     /// Whether all that is in a page can leave it.
@@ -100,17 +131,18 @@ impl<U> Pools<U> {
     }
 
     /// Finds places for all that is in a page. False: there is no room.
-    fn plan_page(&mut self, index: usize, page: u32, moves: &mut Vec<Move>) -> bool {
+    fn plan_page(&mut self, index: usize, page: u32, moves: &mut Vec<Move>) -> Result<bool, TryReserveError> {
         let memory = self.pools[index].pages[page as usize].memory;
         let mut at = self.pools[index].pages[page as usize].first;
         while at != NONE {
             let slice = self.pools[index].slices[at as usize];
             if slice.state == State::Live {
-                let Some(to) = self.place_elsewhere(index, slice.size, 1 << slice.alignment) else { return false };
+                moves.try_reserve(1)?;
+                let Some(to) = self.place_elsewhere(index, slice.size, 1 << slice.alignment) else { return Ok(false) };
                 moves.push(Move { memory, offset: slice.offset, to });
             }
             at = slice.right;
         }
-        true
+        Ok(true)
     }
 }

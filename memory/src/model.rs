@@ -208,7 +208,7 @@ impl World {
 
     fn compact(&mut self) {
         let picky = self.random.next();
-        let moves = self.pools.compact(|memory, offset| !(memory ^ offset ^ picky).is_multiple_of(31));
+        let moves = self.pools.compact(|memory, offset| !(memory ^ offset ^ picky).is_multiple_of(31)).unwrap();
         let targets: HashSet<_> = moves.iter().map(|planned| (planned.to.memory, planned.to.offset)).collect();
         assert!(moves.iter().all(|planned| !targets.contains(&(planned.memory, planned.offset))), "moved twice");
         for planned in moves {

@@ -63,6 +63,8 @@ pub enum TensorError {
         /// What lies inside it.
         span: u64,
     },
+    /// So many tensors that there is no host memory for their places.
+    NoMemory(usize),
 }
 
 impl fmt::Display for TensorError {
@@ -70,6 +72,7 @@ impl fmt::Display for TensorError {
         match self {
             Self::ElementSize => write!(f, "elements of 0 bytes"),
             Self::Alignment(alignment) => write!(f, "an alignment of {alignment} bytes: alignments are powers of two"),
+            Self::NoMemory(count) => write!(f, "no host memory for the places of {count} tensors"),
             Self::TooLarge => write!(f, "the tensor has more bytes than 64 bits can count"),
             Self::Dimensions(given) => write!(f, "{given} dimensions; at most {MOST_DIMENSIONS} are allowed"),
             Self::Rank(dimensions, strides) => write!(f, "{dimensions} dimensions, but {strides} strides"),
@@ -132,6 +135,7 @@ impl TensorSpec<'_> {
 pub fn carve(specs: &[TensorSpec<'_>], alignment: u64, row_alignment: u64) -> Result<(Vec<TensorPlace>, u64), TensorError> {
     let mut end = 0_u64;
     let mut places = Vec::new();
+    places.try_reserve_exact(specs.len()).map_err(|_| TensorError::NoMemory(specs.len()))?;
     for spec in specs {
         let place = spec.place(rounded(end, alignment)?, row_alignment)?;
         end = place.offset.checked_add(place.size).ok_or(TensorError::TooLarge)?;

@@ -189,7 +189,7 @@ pub unsafe extern "C" fn compute_event_on_complete(
         let listener = Listener { callback, user };
         let tell: Callback = Box::new(move |answer| listener.tell(answer));
         match where_ {
-            COMPUTE_CALLBACK_ON_POLL => event.on_poll(tell),
+            COMPUTE_CALLBACK_ON_POLL => event.on_poll(tell)?,
             COMPUTE_CALLBACK_ON_WORKER => event.on_worker(tell)?,
             other => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_CALLBACK_"),
         }

@@ -1,5 +1,6 @@
 //! Kernels: making them, and what they are.
 
+use std::cell::Cell;
 use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
@@ -44,12 +45,21 @@ pub unsafe extern "C" fn compute_kernel_create(
         // SAFETY: as our own caller says.
         let options = unsafe { read_options(&desc, &chain) }?;
         let device = find(device)?.device.clone();
+        // That is nothing that the source has to answer for.
+        let no_memory = Cell::new(false);
         let ask = |request: &IncludeRequest<'_>| match &chain.includes {
             // SAFETY: the chain's callback may be called as its type says, for the length of this call.
-            Some(includes) => unsafe { includes::ask(includes, request) },
+            Some(includes) => unsafe { includes::ask(includes, request) }.map_err(|complaint| {
+                no_memory.set(no_memory.get() || matches!(complaint, Complaint::NoMemory));
+                includes::sentence(complaint)
+            }),
             None => Err("the kernel's descriptor has no compute_include_desc in its chain".to_owned()),
         };
-        out.set(add(Kernel::with_includes(&device, &options, &ask)?)?);
+        let made = Kernel::with_includes(&device, &options, &ask);
+        if no_memory.get() {
+            return Err(Complaint::NoMemory);
+        }
+        out.set(add(made?)?);
         Ok(COMPUTE_OK)
     })
 }
@@ -170,7 +180,17 @@ unsafe fn read_constants(desc: &compute_kernel_desc) -> Result<Vec<Constant>, Co
             None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the name of a constant is NULL"),
         }
     };
-    given.iter().map(read).collect()
+    gather(given.iter().map(read))
+}
+
+/// What a description lists, or the first that is wrong.
+pub(super) fn gather<T>(given: impl ExactSizeIterator<Item = Result<T, Complaint>>) -> Result<Vec<T>, Complaint> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(given.len()).map_err(|_| Complaint::NoMemory)?;
+    for one in given {
+        all.push(one?);
+    }
+    Ok(all)
 }
 
 /// Whether a kernel is compiled for its device: `COMPUTE_OK`, `COMPUTE_NOT_READY`, or the error that a launch would give. Starts nothing.

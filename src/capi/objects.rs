@@ -66,6 +66,8 @@ impl Noun for compute_buffer_s {
         static TABLE: Table<Arc<Buffer>> = Table::new(Tag::Buffer);
         &TABLE
     }
+    // Windows and graphs may keep it.
+    const ENDED: Option<fn(&Arc<Buffer>)> = Some(|buffer| buffer.handle_ended());
 }
 
 impl Noun for compute_kernel_s {
@@ -194,8 +196,9 @@ pub(crate) fn revive(device: compute_device, stream: compute_stream, size: u64) 
 pub(crate) fn release_buffer(handle: compute_buffer) {
     match compute_buffer_s::table().give_up(handle.addr() as u64) {
         GivenUp::Taken(buffer, Some(number)) => buffer.end(Seat::new(number, |number| compute_buffer_s::table().vacate(number))),
+        GivenUp::Taken(buffer, None) => buffer.handle_ended(),
         // It goes with what is left of it.
-        GivenUp::Taken(_, None) | GivenUp::Kept | GivenUp::Ended | GivenUp::Invalid => {}
+        GivenUp::Kept | GivenUp::Ended | GivenUp::Invalid => {}
     }
 }
 

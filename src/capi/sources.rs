@@ -8,7 +8,7 @@ use compute_hal::{NativeHeader, NativeLanguage, NativeSource};
 use ::compute_kernel::reflection::Access;
 
 use super::boundary::*;
-use super::kernel::{MOST_SOURCE, copy};
+use super::kernel::{MOST_SOURCE, copy, gather};
 use super::status::*;
 use super::types::*;
 use crate::runtime::{NativeOptions, ParameterKind, ParameterOptions};
@@ -31,8 +31,8 @@ pub(super) unsafe fn read(desc: &compute_native_desc) -> Result<NativeOptions, C
     // SAFETY: as our own caller says.
     let parameter = |(index, given): (usize, compute_native_parameter)| unsafe { read_parameter(index, &given) };
     Ok(NativeOptions {
-        sources: sources.iter().enumerate().map(source).collect::<Result<_, _>>()?,
-        parameters: parameters.iter().enumerate().map(parameter).collect::<Result<_, _>>()?,
+        sources: gather(sources.iter().enumerate().map(source))?,
+        parameters: gather(parameters.iter().enumerate().map(parameter))?,
         workgroup_size: [x, y.max(1), z.max(1)],
         workgroup_memory: desc.workgroup_memory,
     })
@@ -122,7 +122,7 @@ unsafe fn read_options(source: &compute_native_source) -> Result<Vec<String>, Co
             None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "an option of a native source is NULL"),
         }
     };
-    given.iter().map(read).collect()
+    gather(given.iter().map(read))
 }
 
 /// # Safety
@@ -147,7 +147,7 @@ unsafe fn read_headers(source: &compute_native_source) -> Result<Vec<NativeHeade
             None => refuse!(COMPUTE_ERROR_INVALID_ARGUMENT, "the name of a header is NULL"),
         }
     };
-    given.iter().map(read).collect()
+    gather(given.iter().map(read))
 }
 
 /// # Safety

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::boundary::*;
 use super::buffer::read_view;
+use super::kernel::gather;
 use super::objects::{add, find, guard_call, peek};
 use super::status::*;
 use super::stream::{Asked, give_event, outcome, place};
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn compute_device_layout_tensors(
             // SAFETY: as our own caller says.
             shapes.push(unsafe { read_numbers(desc.shape, desc.rank, "shape") }?);
         }
-        let specs = descs.iter().zip(&shapes).map(|(desc, shape)| spec_of(desc, shape)).collect::<Result<Vec<_>, _>>()?;
+        let specs = gather(descs.iter().zip(&shapes).map(|(desc, shape)| spec_of(desc, shape)))?;
         let (placed, total) = runtime::layout(&device.device, &specs, alignment)?;
         let told = placed.iter().zip(&descs).map(|(place, desc)| place_of(place, desc.rank));
         let capacity = if places.is_null() { 0 } else { placed.len() };

@@ -187,7 +187,15 @@ impl Buffer {
     /// Ends a buffer whose handle has ended. It is kept whole for the next of its size, with the handle's `seat`, where nobody else has it and its memory
     /// can serve again at once.
     pub fn end(self: Arc<Self>, seat: Seat) {
+        self.handle_ended();
         keep(self, seat);
+    }
+
+    /// From now on it takes nothing of what its stream may have for buffers of its kind.
+    pub fn handle_ended(&self) {
+        if let Some(scratch) = &self.scratch {
+            scratch.give_back();
+        }
     }
 
     /// Readies it for its next life, if it has nothing that the next one must not have. False: it can only be dropped.

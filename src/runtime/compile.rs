@@ -13,6 +13,7 @@ use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 
 use super::device::{Device, Gone};
+use super::disk::Remarks;
 use super::error::{Checked, Failed, Result, from_device};
 use super::native::Code;
 
@@ -197,18 +198,18 @@ fn drain(device: &Weak<Device>) {
     while let Some(device) = device.upgrade() {
         // Before any lock, as at the end of the process it never comes. Also for the device, whose last user this may be.
         let inside = device.native.inside();
-        let more = compile_next(&device, true);
+        let done = compile_next(&device, true);
         drop(device);
         drop(inside);
-        if !more {
-            break;
-        }
+        let Some(remarks) = done else { break };
+        remarks.tell();
     }
 }
 
-fn compile_next(device: &Arc<Device>, thread: bool) -> bool {
+/// Does the next job. What is to be told of it is the caller's, who holds nothing and is counted out by then; `None`: there is no job.
+fn compile_next(device: &Arc<Device>, thread: bool) -> Option<Remarks> {
     let cache = &device.kernels;
-    let Some(job) = cache.next(thread) else { return false };
+    let job = cache.next(thread)?;
     /// Counts the work out even when the compiler panics.
     struct Done<'a>(&'a Cache);
     impl Drop for Done<'_> {
@@ -219,13 +220,22 @@ fn compile_next(device: &Arc<Device>, thread: bool) -> bool {
     }
     let _done = Done(cache);
     // What fails is told by the launch that needs it, and by those who wait.
-    let _ = job.run(device);
-    true
+    let mut remarks = Remarks::default();
+    let _ = job.fill(device, &mut remarks);
+    Some(remarks)
 }
 
 impl Job {
     /// The compiled kernel, made now if it is not there yet. Waits for somebody else who is making it.
     pub(super) fn run(&self, device: &Device) -> Checked<KernelId> {
+        let mut remarks = Remarks::default();
+        let made = self.fill(device, &mut remarks);
+        remarks.tell();
+        made
+    }
+
+    /// The same, without a call of the host.
+    fn fill(&self, device: &Device, remarks: &mut Remarks) -> Checked<KernelId> {
         if let Some(made) = self.made() {
             return made;
         }
@@ -236,7 +246,7 @@ impl Job {
             fresh = true;
             device.expect_one()?;
             let made = match &device.disk {
-                Some(disk) => disk.compile(&*device.native, &request),
+                Some(disk) => disk.compile(&*device.native, &request, remarks),
                 None => device.native.compile(&request),
             };
             if made.is_err() {
@@ -334,7 +344,9 @@ impl Cache {
 /// Finishes every compilation that is queued (L6).
 pub fn compile_queued(device: &Arc<Device>) -> Result<()> {
     device.check()?;
-    while compile_next(device, false) {}
+    while let Some(remarks) = compile_next(device, false) {
+        remarks.tell();
+    }
     let mut queue = device.kernels.queue.lock();
     while queue.working > 0 {
         device.kernels.ended.wait(&mut queue);

@@ -12,6 +12,7 @@ use compute_hal::HostTarget;
 use compute_memory::Footprint;
 use compute_trust::Watch;
 use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
 
 use super::buffer::View;
 use super::device::Device;
@@ -49,6 +50,8 @@ pub(crate) struct Read {
 
 /// Called once with how an event ended.
 pub type Callback = Box<dyn FnOnce(Result<()>) + Send>;
+
+type Due = SmallVec<[(Arc<Event>, Callback); 4]>;
 
 /// Callbacks that wait for somebody to poll.
 #[derive(Default)]
@@ -279,16 +282,23 @@ impl Event {
     }
 
     /// Calls `callback` once, from a thread that polls or waits for anything of this device; at once when it is over already.
-    pub fn on_poll(self: &Arc<Self>, callback: Callback) {
+    pub fn on_poll(self: &Arc<Self>, callback: Callback) -> Result<()> {
         if self.is_over() {
-            return call(callback, self.finish());
+            call(callback, self.ended(Self::finish));
+            return Ok(());
         }
         let callbacks = &self.device.callbacks;
-        callbacks.waiting.lock().push((Arc::clone(self), callback));
+        let mut waiting = callbacks.waiting.lock();
+        if waiting.try_reserve(1).is_err() {
+            return fail(code::OUT_OF_MEMORY, "no host memory for one more callback; it will not be called");
+        }
+        waiting.push((Arc::clone(self), callback));
         callbacks.any.store(true, Ordering::Release);
+        drop(waiting);
         if self.device.has_ended() {
             callbacks.end(&self.device);
         }
+        Ok(())
     }
 
     /// Calls `callback` once, from a thread of the library, as soon as it is over.
@@ -296,7 +306,7 @@ impl Event {
         let watcher = watcher()?;
         let event = Arc::clone(self);
         let job = move || {
-            call(callback, event.finish_on_worker());
+            call(callback, event.ended(Self::finish_on_worker));
             // It may be the last user of its device.
             let inside = event.device.native.inside();
             drop(event);
@@ -310,6 +320,15 @@ impl Event {
             }),
         );
         Ok(())
+    }
+
+    /// How it ended, for a callback, which is to be called even when finding that out panics (F4).
+    fn ended(&self, finish: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
+        catch_unwind(AssertUnwindSafe(|| finish(self))).unwrap_or_else(|_| {
+            let failed = Failed::of(error(code::INTERNAL, "the library panicked while it found out how this event had ended"));
+            self.give_up(&failed);
+            Err(failed)
+        })
     }
 
     /// Calls `wake` once, from any thread and with no lock held, when it is over. The bytes of a read may come only with the answer of a poll or wait.
@@ -351,24 +370,47 @@ impl Read {
 }
 
 impl Callbacks {
-    fn take_due(&self, all: bool) -> Vec<(Arc<Event>, Callback)> {
+    /// Those that are due, in order; and whether there are more of them, for which there was no host memory.
+    fn take_due(&self, all: bool) -> (Due, bool) {
+        let is_due = |event: &Event| all || event.is_over();
+        let mut due = Due::new();
         let mut waiting = self.waiting.lock();
-        let (due, rest) = std::mem::take(&mut *waiting).into_iter().partition(|(event, _)| all || event.is_over());
-        *waiting = rest;
+        let count = waiting.iter().filter(|(event, _)| is_due(event)).count();
+        let room = if due.try_reserve(count).is_ok() { count } else { due.capacity() };
+        let mut left = room;
+        let taken = waiting.extract_if(.., |(event, _)| {
+            let take = left > 0 && is_due(event);
+            left -= usize::from(take);
+            take
+        });
+        due.extend(taken);
         self.any.store(!waiting.is_empty(), Ordering::Release);
-        due
+        (due, room < count)
+    }
+
+    /// Calls those that are due with what `answer` says, with no lock held.
+    fn tell_due(&self, all: bool, answer: impl Fn(&Event) -> Result<()>) {
+        loop {
+            let (due, more) = self.take_due(all);
+            for (event, callback) in due {
+                call(callback, answer(&event));
+            }
+            if !more {
+                return;
+            }
+        }
     }
 
     /// Tells everybody who still waits that the device has ended.
     pub(crate) fn end(&self, device: &Device) {
-        for (event, callback) in self.take_due(true) {
+        self.tell_due(true, |event| {
             let answer = match device.fault() {
                 _ if event.is_reached() => fail(
                     code::STILL_BORROWED,
                     "the device has ended before this event was over, and may still reach the host memory; ask the event again before you free it",
                 ),
                 Some(cause) => Err(Failed::of(poisoned(&cause))),
-                None if event.is_over() => event.finish(),
+                None if event.is_over() => event.ended(Event::finish),
                 None => Err(Failed::of(error(
                     code::ABANDONED,
                     "the device was destroyed before this event was over; its work goes on",
@@ -378,8 +420,8 @@ impl Callbacks {
                 Err(failed) if failed.error.code != code::STILL_BORROWED => event.give_up(failed),
                 _ => {}
             }
-            call(callback, answer);
-        }
+            answer
+        });
     }
 }
 
@@ -388,9 +430,7 @@ pub(crate) fn run_due(device: &Device) {
     if !device.callbacks.any.load(Ordering::Acquire) {
         return;
     }
-    for (event, callback) in device.callbacks.take_due(false) {
-        call(callback, event.finish());
-    }
+    device.callbacks.tell_due(false, |event| event.ended(Event::finish));
 }
 
 /// One that unwinds must not take the others with it: each is called once (F4).

@@ -186,10 +186,14 @@ impl Kernel {
     pub(crate) fn compiled_for_counts(&self) -> Checked<KernelId> {
         let id = self.compiled()?;
         let native = &self.device.native;
-        let _ = match &self.device.disk {
-            Some(disk) => native.prepare_indirect(id, Some(&disk.of_counts(&self.job.request()))),
-            None => native.prepare_indirect(id, None),
+        let Some(disk) = &self.device.disk else {
+            let _ = native.prepare_indirect(id, None);
+            return Ok(id);
         };
+        let request = self.job.request();
+        let kept = disk.of_counts(&request);
+        let _ = native.prepare_indirect(id, Some(&kept));
+        kept.remarks().tell();
         Ok(id)
     }
 

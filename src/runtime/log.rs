@@ -47,10 +47,16 @@ pub(crate) fn print(text: &str) {
     }
 }
 
+/// Whether somebody listens to lines of a level.
+#[inline]
+pub(crate) fn hears(level: u32) -> bool {
+    level <= LEVEL.load(Ordering::Acquire)
+}
+
 /// Sends a line, which is made only when somebody listens.
 #[inline]
 pub(crate) fn line(level: u32, text: impl FnOnce() -> String) {
-    if level <= LEVEL.load(Ordering::Acquire) {
+    if hears(level) {
         send(level, text);
     }
 }

@@ -16,6 +16,8 @@ use super::error::{Failed, Result, from_device};
 use super::graph::Window;
 use super::memory::{Budget, DryRuns, Keeper, PoolSet, ScratchUse};
 use super::queue::Queue;
+use super::refuse::no_memory;
+use super::section::room;
 use super::{event, late, prints, trust};
 
 /// A stream. Dropping it lets its work finish.
@@ -108,13 +110,20 @@ impl Stream {
     pub(super) fn sync_quietly(&self, views: &[View], timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut targets: SmallVec<[(&Device, Arc<Queue>, u64); 4]> = SmallVec::new();
+        // Of each queue the last position: as many as there are queues, however many views there are.
         targets.push((&self.device, Arc::clone(&self.queue), self.queue.last()));
         for view in views {
             let device = &view.buffer.device;
             // Alone, so that a write that is being enqueued right now counts.
             let write = super::section::alone(&view.buffer, |_| view.buffer.uses.last_write());
             if let Some((write, queue)) = write.and_then(|write| device.queue(write.queue).map(|queue| (write, queue))) {
-                targets.push((device, queue, write.position));
+                match targets.iter_mut().find(|(_, known, _)| Arc::ptr_eq(known, &queue)) {
+                    Some((.., last)) => *last = write.position.max(*last),
+                    None => {
+                        room(&mut targets).map_err(|none| Failed::of(no_memory(none)))?;
+                        targets.push((device, queue, write.position));
+                    }
+                }
             }
         }
         for (device, queue, position) in targets {

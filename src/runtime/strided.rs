@@ -45,6 +45,7 @@ fn told(wrong: TensorError) -> Error {
         TensorError::Dimensions(_) => code::LIMIT,
         TensorError::NegativeStride(..) => code::UNSUPPORTED_STRIDES,
         TensorError::Overlap { .. } => code::OVERLAP,
+        TensorError::NoMemory(_) => code::OUT_OF_MEMORY,
     };
     error(number, wrong.to_string())
 }
@@ -171,6 +172,7 @@ fn write_now(stream: Option<&Stream>, to: Place<'_>, tensor: &Tensor<'_>, source
     let (stream, span, transfer, calls) = checked.map_err(|made: Box<Error>| refused(*made, &to, tensor))?;
     let borrowed = |position| matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None));
     if calls == 0 {
+        stream.not_recording(&NAMES.write).map_err(|made| Failed::of(*made))?;
         return Ok(borrowed(stream.queue.last()));
     }
     let mut touches = Touches::new();
@@ -305,6 +307,7 @@ fn read_now(stream: Option<&Stream>, from: Place<'_>, tensor: &Tensor<'_>, into:
     let (stream, span, transfer, calls) = checked.map_err(|made: Box<Error>| Failed::of(*made))?;
     let into = into.part(0, transfer.ends[1].span()).unwrap_or(into);
     if calls == 0 {
+        stream.not_recording(&NAMES.read).map_err(|made| Failed::of(*made))?;
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
     let mut touches = Touches::new();

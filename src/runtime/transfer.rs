@@ -102,7 +102,12 @@ fn write_now(stream: Option<&Stream>, to: Place<'_>, source: Source<'_>) -> Resu
         Ok((stream, span))
     })();
     let (stream, span) = checked.map_err(|made: Box<Error>| refused(*made, &to))?;
-    let position = if span.size == 0 { stream.queue.last() } else { enqueue_write(stream, span, source)? };
+    let position = if span.size == 0 {
+        stream.not_recording(&NAMES.write).map_err(|made| Failed::of(*made))?;
+        stream.queue.last()
+    } else {
+        enqueue_write(stream, span, source)?
+    };
     Ok(matches!(source, Source::Borrowed(_)).then(|| Event::at(stream, position, None)))
 }
 
@@ -274,6 +279,7 @@ fn read_now(stream: Option<&Stream>, from: Place<'_>, into: HostTarget, waits: b
     })();
     let (stream, span) = checked.map_err(|made: Box<Error>| Failed::of(*made))?;
     if span.size == 0 {
+        stream.not_recording(&NAMES.read).map_err(|made| Failed::of(*made))?;
         return Ok(Event::at(stream, stream.queue.last(), None));
     }
     if waits {

@@ -4,7 +4,7 @@
 use crate::{About, Answers, Error};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -134,13 +134,19 @@ impl Failure {
     /// Several failures as one, of code SEVERAL: flattened, distinct, in order, the first `KEPT_MEMBERS`. A group of one is that one.
     pub fn group(failures: &[Arc<Failure>]) -> Arc<Failure> {
         let mut members: Vec<Arc<Failure>> = Vec::new();
-        let mut seen: Vec<u64> = Vec::new();
+        let (mut seen, mut more) = (HashSet::new(), 0_u64);
         for failure in failures {
             let alone = std::slice::from_ref(failure);
             for member in if failure.is_group() { &failure.members } else { alone } {
-                if let Err(place) = seen.binary_search(&member.id) {
-                    seen.insert(place, member.id);
-                    members.push(member.clone());
+                // Without memory to tell them apart one may be counted twice.
+                let known = match seen.try_reserve(1) {
+                    Ok(()) => !seen.insert(member.id),
+                    Err(_) => members.iter().any(|kept| kept.id == member.id),
+                };
+                match members.len() < KEPT_MEMBERS {
+                    _ if known => {}
+                    true => members.push(member.clone()),
+                    false => more += 1,
                 }
             }
         }
@@ -148,9 +154,8 @@ impl Failure {
         if let (0, [only]) = (inherited, &members[..]) {
             return only.clone();
         }
-        let dropped = inherited.saturating_add(members.len().saturating_sub(KEPT_MEMBERS) as u64);
-        let count = dropped.saturating_add(members.len().min(KEPT_MEMBERS) as u64);
-        members.truncate(KEPT_MEMBERS);
+        let dropped = inherited.saturating_add(more);
+        let count = dropped.saturating_add(members.len() as u64);
         let first = members.first().map_or("", |m| m.error.message.as_str());
         let error = Error {
             code: codes::SEVERAL,

@@ -439,6 +439,11 @@ impl Map {
         claims.next().and_then(|(start, id)| Some((start, self.carried.get(id)?)))
     }
 
+    /// The claims that have bytes in a range, whole and rising, and whose they are.
+    pub fn claims(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &Arc<Failure>)> {
+        self.within(range).iter().filter_map(|span| Some((span.start..span.end, self.carried.get(span.state.failure()?)?)))
+    }
+
     /// The distinct failures that claim bytes of a range, in the order found. A group counts as one; [`Failure::group`] flattens.
     pub fn failures(&self, range: Range<u64>) -> SmallVec<[Arc<Failure>; 2]> {
         let mut found = SmallVec::new();

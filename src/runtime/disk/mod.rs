@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use compute_hal as hal;
 use hal::{CompileRequest, DeviceError, KernelId};
+use parking_lot::Mutex;
 
 use super::log;
 use entry::Key;
@@ -90,6 +91,26 @@ fn add(count: &AtomicU64, more: u64) {
     count.fetch_add(more, Ordering::Relaxed);
 }
 
+/// What went wrong with files, for whoever listens. Kept until the caller holds nothing: a compilation is waited for by others, and the host's callback may be one of
+/// them (F4).
+#[derive(Default)]
+pub(crate) struct Remarks(Vec<String>);
+
+impl Remarks {
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        if log::hears(log::WARNING) {
+            self.0.push(text());
+        }
+    }
+
+    /// Calls the host. The caller holds no lock and fills no slot.
+    pub(crate) fn tell(self) {
+        for text in self.0 {
+            log::line(log::WARNING, || text);
+        }
+    }
+}
+
 /// The cache of one device.
 pub(crate) struct Disk {
     /// Or why there is none.
@@ -139,11 +160,16 @@ impl Disk {
 
     /// The place of what a device makes of a kernel for grids from memory ([`hal::Device::prepare_indirect`]).
     pub(crate) fn of_counts<'a>(&'a self, request: &'a CompileRequest<'a>) -> OfCounts<'a> {
-        OfCounts { disk: self, request }
+        OfCounts { disk: self, request, remarks: Mutex::default() }
     }
 
     /// The kernel from disk if it is there and good; else compiled, and kept.
-    pub(crate) fn compile(&self, native: &dyn hal::Device, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
+    pub(crate) fn compile(
+        &self,
+        native: &dyn hal::Device,
+        request: &CompileRequest<'_>,
+        remarks: &mut Remarks,
+    ) -> Result<KernelId, DeviceError> {
         let folder = match &self.folder {
             Ok(folder) if request.can_be_kept() => folder,
             _ => {
@@ -155,12 +181,13 @@ impl Disk {
         };
         let key = self.key(request, b"");
         let name = blake3::Hash::from_bytes(key).to_hex();
-        if let Some(kernel) = self.fetch(folder, request.label, (&key, &name), |artifact| native.restore(request, artifact))? {
+        let restore = |artifact: &[u8]| native.restore(request, artifact);
+        if let Some(kernel) = self.fetch(folder, request.label, (&key, &name), restore, remarks)? {
             return Ok(kernel);
         }
         let kernel = native.compile(request)?;
         if let Some(artifact) = native.artifact(kernel) {
-            self.keep(folder, &key, &name, &artifact);
+            self.keep(folder, &key, &name, &artifact, remarks);
         }
         Ok(kernel)
     }
@@ -172,6 +199,7 @@ impl Disk {
         label: &str,
         (key, name): (&Key, &str),
         restore: impl FnOnce(&[u8]) -> Result<T, DeviceError>,
+        remarks: &mut Remarks,
     ) -> Result<Option<T>, DeviceError> {
         let why = match folder.read(name) {
             Found::Nothing => {
@@ -194,11 +222,11 @@ impl Disk {
             },
         };
         add(&self.counts.rejected, 1);
-        log::line(log::WARNING, || format!("kernel `{label}` is compiled, as its file {name} is not used: {why}"));
+        remarks.note(|| format!("kernel `{label}` is compiled, as its file {name} is not used: {why}"));
         Ok(None)
     }
 
-    fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8]) {
+    fn keep(&self, folder: &Folder, key: &Key, name: &str, artifact: &[u8], remarks: &mut Remarks) {
         let size = (artifact.len() as u64).saturating_add(entry::HEAD as u64);
         let kept = match taken(size) {
             all if size > entry::MOST || all > self.limit => {
@@ -214,7 +242,7 @@ impl Disk {
             }
             Err(why) => {
                 add(&self.counts.failed, 1);
-                log::line(log::WARNING, || format!("a kernel is not kept as {name}: {why}"));
+                remarks.note(|| format!("a kernel is not kept as {name}: {why}"));
             }
         }
     }
@@ -256,9 +284,15 @@ impl Disk {
 pub(crate) struct OfCounts<'a> {
     disk: &'a Disk,
     request: &'a CompileRequest<'a>,
+    remarks: Mutex<Remarks>,
 }
 
 impl OfCounts<'_> {
+    /// What went wrong with its file.
+    pub(crate) fn remarks(self) -> Remarks {
+        self.remarks.into_inner()
+    }
+
     fn place(&self) -> Option<(&Folder, Key)> {
         let folder = self.disk.folder.as_ref().ok().filter(|_| self.request.can_be_kept())?;
         Some((folder, self.disk.key(self.request, b"grid from memory")))
@@ -269,12 +303,12 @@ impl hal::Kept for OfCounts<'_> {
     fn restore(&self, restore: &mut dyn FnMut(&[u8]) -> Result<(), DeviceError>) -> Result<bool, DeviceError> {
         let Some((folder, key)) = self.place() else { return Ok(false) };
         let name = blake3::Hash::from_bytes(key).to_hex();
-        Ok(self.disk.fetch(folder, self.request.label, (&key, &name), restore)?.is_some())
+        Ok(self.disk.fetch(folder, self.request.label, (&key, &name), restore, &mut self.remarks.lock())?.is_some())
     }
 
     fn keep(&self, artifact: &[u8]) {
         if let Some((folder, key)) = self.place() {
-            self.disk.keep(folder, &key, &blake3::Hash::from_bytes(key).to_hex(), artifact);
+            self.disk.keep(folder, &key, &blake3::Hash::from_bytes(key).to_hex(), artifact, &mut self.remarks.lock());
         }
     }
 }

@@ -61,7 +61,7 @@ fn entry(source: &str) -> Arc<EntryPoint> {
 fn compile(disk: &Disk, device: &Arc<dyn Device>, entry: &Arc<EntryPoint>, bounds: Bounds) {
     let source = CompileSource::Portable(entry);
     let request = CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "test" };
-    let kernel = disk.compile(&**device, &request).unwrap();
+    let kernel = disk.compile(&**device, &request, &mut Remarks::default()).unwrap();
     device.drop_kernel(kernel);
 }
 

@@ -132,6 +132,7 @@ pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<O
     let node = Node { work, label: request.label() };
     for touched in &touches {
         back(touched.span.buffer)?;
+        not_scratch_of_another(stream, touched.span.buffer)?;
         free_of_others(stream, touched.span.buffer, touched.write != Write::No)?;
     }
     let mut phase = stream.window.phase.lock();
@@ -171,6 +172,16 @@ fn back(buffer: &Arc<Buffer>) -> Checked<()> {
         let message = format!("the deferred allocation of buffer `{label}` could not be made inside a capture window: {cause}");
         Box::new(Error { code: code::NOT_BACKED, message, ..(**cause).clone() })
     })
+}
+
+/// Refuses a buffer that no replay on the stream could use.
+fn not_scratch_of_another(stream: &Stream, buffer: &Buffer) -> Checked<()> {
+    if !buffer.is_scratch_of_another(stream.id) {
+        return Ok(());
+    }
+    let (label, stream) = (buffer.label(), &stream.label);
+    let message = || format!("buffer `{label}` is scratch of another stream than `{stream}`, which alone may use it");
+    refusal(code::FOREIGN_HANDLE, message)
 }
 
 /// Refuses a buffer that unfinished work of another queue still uses in a way that the node would have to wait for (G2).

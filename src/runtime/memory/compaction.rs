@@ -74,7 +74,7 @@ impl Stream {
         let mine = buffers.iter().filter(|buffer| Arc::ptr_eq(&buffer.device, &self.device));
         places.extend(mine.filter_map(|buffer| Some((buffer.home.place_in(set)?, buffer))));
         let may_move = |memory, offset| places.get(&(memory, offset)).is_some_and(|buffer| self.may_move(buffer));
-        let moves = set.pools.lock().compact(may_move);
+        let moves = set.pools.lock().compact(may_move).map_err(|_| no_host_memory(0))?;
         let (mut last, mut failed) = (None, None);
         for Move { memory, offset, to } in moves {
             let to = Block { set: Arc::clone(set), placement: to, charge: None };

@@ -21,10 +21,10 @@ impl Default for ScratchUse {
     }
 }
 
-/// A buffer's part of that. Given back when dropped.
+/// A buffer's part of that. Given back when dropped, if it has not been before.
 pub(crate) struct ScratchLease {
     stream: u64,
-    bytes: u64,
+    bytes: AtomicU64,
     of: Arc<ScratchUse>,
 }
 
@@ -33,11 +33,16 @@ impl ScratchLease {
     pub(crate) fn stream(&self) -> u64 {
         self.stream
     }
+
+    /// The buffer's handle has ended: nobody can use it for anything new, so that what keeps its memory (a capture window, a graph) does not count.
+    pub(crate) fn give_back(&self) {
+        self.of.used.fetch_sub(self.bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
+    }
 }
 
 impl Drop for ScratchLease {
     fn drop(&mut self) {
-        self.of.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.give_back();
     }
 }
 
@@ -52,7 +57,7 @@ impl Stream {
         let limit = self.scratch.limit.load(Ordering::Relaxed);
         let add = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
         match self.scratch.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
-            Ok(_) => Ok(ScratchLease { stream: self.id, bytes, of: Arc::clone(&self.scratch) }),
+            Ok(_) => Ok(ScratchLease { stream: self.id, bytes: AtomicU64::new(bytes), of: Arc::clone(&self.scratch) }),
             Err(used) => {
                 let (label, free) = (&self.label, limit.saturating_sub(used));
                 let text = format!(
