@@ -240,7 +240,8 @@ fn cold_and_warm(backend: &str, sources: &[String]) -> Option<[Duration; 3]> {
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     // SAFETY: it has no conditions.
-    let process = runtime::Process { user: unsafe { libc::geteuid() }, largest_file: || u64::MAX, has_list: |_| false };
+    let user = unsafe { libc::geteuid() };
+    let process = runtime::Process { user, largest_file: || u64::MAX, has_list: |_| false, lists_exceed_modes: false };
     let disk = runtime::DiskOptions { folder: folder.clone(), limit: 0, process };
     let make = |disk: Option<runtime::DiskOptions>| {
         let open = OpenOptions { artifacts: disk.is_some(), ..OpenOptions::default() };

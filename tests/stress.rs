@@ -348,7 +348,7 @@ fn race(how: How, staged: bool, pause: Duration) -> Option<(Vec<Told>, [usize; 2
     for on_worker in [true, false] {
         let called = called.clone();
         let callback = Box::new(move |answer: runtime::Result<()>| drop(called.send((on_worker, answer.map(|()| Wait::Done)))));
-        if on_worker { event.on_worker(callback).unwrap() } else { event.on_poll(callback) }
+        if on_worker { event.on_worker(callback).unwrap() } else { event.on_poll(callback).unwrap() }
     }
     drop(called);
     let everybody = Barrier::new(4);
