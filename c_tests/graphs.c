@@ -370,6 +370,36 @@ TEST(t6a_padding_that_a_node_leaves_reads_as_zeros_in_and_behind_the_graph)
     }
 }
 
+TEST(t13_what_a_graph_reads_of_padding_derives_from_the_launch_that_wrote_it)
+{
+    set_up();
+    compute_kernel padded = make_kernel(device,
+        "@group(0) @binding(0) var<storage, read_write> O: array<vec3<u32>>;"
+        "@compute @workgroup_size(64) fn padded(@builtin(global_invocation_id) id: vec3<u32>) { O[id.x] = vec3(7u); }");
+    compute_kernel_desc desc = kernel_desc(
+        IO "@compute @workgroup_size(64) fn beyond(" ID ") { if I[id.x + 4096u] != 1u { O[4u * id.x + 3u] = 9u; } }", "beyond");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel beyond = make_kernel_from(device, &desc);
+    compute_buffer between = make_buffer(device, BYTES, "between"), out = make_buffer(device, BYTES, "out");
+    compute_graph_builder builder = make_builder(0);
+    compute_binding binding = bind(0, between);
+    compute_launch_desc launch = launch_desc(padded, 1, 1, 1, &binding, 1);
+    OK(compute_graph_builder_add_launch(builder, &launch, NULL, 0, NULL, E));
+    add_launch(builder, "", between, out);
+    compute_graph graph = instantiate(builder);
+    for (int round = 0; round < 50; round++) {
+        fill_words(stream, between, 5);
+        compute_binding bindings[2] = { bind(0, a), bind(1, between) };
+        launch = launch_desc(beyond, 1, 1, 1, bindings, 2);
+        OK(compute_stream_launch(stream, &launch, E));
+        OK(compute_stream_replay(stream, graph, E));
+        uint32_t words[BYTES / 4];
+        compute_status status = get(stream, out, 0, words, sizeof words);
+        CHECK(status == COMPUTE_OK || status == COMPUTE_ERROR_UNWRITTEN);
+        for (uint32_t i = 0; status == COMPUTE_OK && i < BYTES / 4; i++) CHECK_EQ(words[i], i % 4 == 3 ? 1 : 8);
+    }
+}
+
 TEST(t6a_claims_on_bytes_that_a_graph_may_not_write_stay)
 {
     set_up();
@@ -901,6 +931,7 @@ int main(int argc, char **argv)
     RUN(g5_bytes_that_an_earlier_node_writes_wholly_need_not_be_trusted_before);
     RUN(t6a_never_written_bytes_are_filled_ahead_of_the_replay);
     RUN(t6a_padding_that_a_node_leaves_reads_as_zeros_in_and_behind_the_graph);
+    RUN(t13_what_a_graph_reads_of_padding_derives_from_the_launch_that_wrote_it);
     RUN(t6a_claims_on_bytes_that_a_graph_may_not_write_stay);
     RUN(g5_a_graph_of_another_device_is_refused_and_what_it_writes_is_claimed);
     RUN(g4_a_graph_keeps_buffers_and_kernels_whose_handles_have_ended);

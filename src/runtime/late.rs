@@ -89,8 +89,25 @@ pub(crate) fn record<'a>(
     let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
     reads.try_reserve(touches.len()).map_err(|_| NoMemory)?;
     writes.try_reserve(fills.len() + touches.len()).map_err(|_| NoMemory)?;
-    let read = touches.iter().filter(|touch| touch.reads);
-    reads.extend(read.map(|touch| touched(touch.span.buffer, &touch.span.range(), false)));
+    for touch in touches {
+        let buffer = touch.span.buffer;
+        if touch.reads {
+            reads.push(touched(buffer, &touch.span.range(), false));
+        } else if touch.write == (Write::Padded { seen: true }) {
+            // What is not filled was left by others. Where fills are not sorted this may take some for theirs, which errs on the safe side.
+            let range = touch.span.range();
+            let inside = |fill: &Range<u64>| fill.start.max(range.start)..fill.end.min(range.end);
+            let fills = fills.clone().filter(|(of, _)| of.id == buffer.id).map(|(_, fill)| inside(fill));
+            let mut start = range.start;
+            for fill in fills.filter(|fill| !fill.is_empty()).chain([range.end..range.end]) {
+                if start < fill.start {
+                    reads.try_reserve(1).map_err(|_| NoMemory)?;
+                    reads.push(touched(buffer, &(start..fill.start), false));
+                }
+                start = start.max(fill.end);
+            }
+        }
+    }
     // A fill is part of the operation: should it fail, the bytes that it was to fill are not zeros.
     let filled = fills.len();
     writes.extend(fills.clone().map(|(buffer, range)| touched(buffer, range, true)));

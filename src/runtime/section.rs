@@ -41,8 +41,8 @@ pub(crate) enum Write {
     /// It writes some of it, or nobody knows how much.
     Part,
     /// It writes every element of it, but not the padding in them, or not a tail that is too short for one. What is not trusted there is filled with zeros first,
-    /// claimed bytes too, so that the claims can go (T4, T6a).
-    Padded,
+    /// claimed bytes too, so that the claims can go (T4, T6a). `seen`: a part of the work reads it afterwards, so that the work derives from whoever wrote what was left.
+    Padded { seen: bool },
     /// It writes every byte (T4, T6a).
     Whole,
 }
@@ -50,12 +50,12 @@ pub(crate) enum Write {
 impl Write {
     /// Whether bytes of the range may be left as they were.
     fn leaves_bytes(self) -> bool {
-        matches!(self, Self::Part | Self::Padded)
+        matches!(self, Self::Part | Self::Padded { .. })
     }
 
     /// Whether every byte of the range is trusted afterwards.
     fn settles(self) -> bool {
-        matches!(self, Self::Padded | Self::Whole)
+        matches!(self, Self::Padded { .. } | Self::Whole)
     }
 }
 
@@ -381,7 +381,7 @@ impl<'a> Section<'a> {
             }
             let map = touch.span.buffer.map.lock();
             for (gap, claimed) in map.gaps_in(touch.span.range()) {
-                let wanted = if claimed { touch.write == Write::Padded } else { rows::wants_filled(touch, &gap) };
+                let wanted = if claimed { matches!(touch.write, Write::Padded { .. }) } else { rows::wants_filled(touch, &gap) };
                 if wanted {
                     room(&mut self.fills)?;
                     self.fills.push((index, gap));

@@ -54,6 +54,8 @@ struct Launch {
     reads: Vec<View>,
     /// The last: which bytes it does write, where that is not all.
     writes: Vec<(View, Reach, u8)>,
+    /// A part of it reads what another has left as padding, and all else that it writes derives from that.
+    seen: bool,
     outcome: Outcome,
 }
 
@@ -324,14 +326,32 @@ impl World {
         let left = writes.iter().enumerate().filter(|(_, touch)| !touch.whole).map(|(index, touch)| (touch, padded(index)));
         let needed: Vec<(&Touch, bool)> = reads.iter().map(|touch| (touch, false)).chain(left).collect();
         let can_fail = matches!(launch.outcome, Outcome::Accepted { can_fail: true, .. });
+        let seen: Vec<Touch> = writes
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| launch.seen && padded(*index))
+            .map(|(_, touch)| touch.clone())
+            .collect();
+        let trusted = |map: &Map, touch: &Touch| {
+            touch
+                .range
+                .clone()
+                .filter(|at| map.is_trusted(*at..at + 1))
+                .map(|at| Touch { range: at..at + 1, ..touch.clone() })
+                .collect::<Vec<_>>()
+        };
+        let left: Vec<Touch> = seen.iter().flat_map(|touch| trusted(&self.maps[&touch.buffer.id], touch)).collect();
+        let derived: Vec<Touch> = reads.iter().chain(&left).cloned().collect();
         if can_fail || needed.iter().any(|(_, padded)| *padded) {
             let filled: Vec<Touch> = needed.iter().flat_map(|(touch, padded)| self.fill_with(touch, *padded, !fails)).collect();
-            self.enqueue_filled(launch.queue, &filled, &reads, &writes, launch.outcome, None);
+            self.enqueue_filled(launch.queue, &filled, &derived, &writes, launch.outcome, None);
         } else {
             needed.iter().for_each(|(touch, _)| self.fill_unwritten(launch.queue, touch));
             self.enqueue(launch.queue, &reads, &writes, launch.outcome, None);
         }
-        let proper = !fails && reads.iter().flat_map(|t| places(t.buffer.id, &t.range)).all(|place| self.good[&place]);
+        let left_well = left.iter().flat_map(|t| places(t.buffer.id, &t.range)).all(|place| self.good[&place]);
+        let proper =
+            !fails && left_well && reads.iter().flat_map(|t| places(t.buffer.id, &t.range)).all(|place| self.good[&place]);
         for (touch, (_, reach, mask)) in writes.iter().zip(&launch.writes) {
             for place in places(touch.buffer.id, &touch.range) {
                 if (*reach == Reach::Whole && !fails) || mask >> (place.1 % 8) & 1 == 1 {
@@ -556,7 +576,13 @@ fn a_launch() -> impl Strategy<Value = Launch> {
     let reads = prop::collection::vec(a_view(), 0..3);
     let reach = prop_oneof![Just(Reach::Part), Just(Reach::Padded), Just(Reach::Whole)];
     let writes = prop::collection::vec((a_view(), reach, any::<u8>()), 1..3);
-    (0..QUEUES, reads, writes, outcome).prop_map(|(queue, reads, writes, outcome)| Launch { queue, reads, writes, outcome })
+    (0..QUEUES, reads, writes, any::<bool>(), outcome).prop_map(|(queue, reads, writes, seen, outcome)| Launch {
+        queue,
+        reads,
+        writes,
+        seen,
+        outcome,
+    })
 }
 
 fn a_step() -> impl Strategy<Value = Step> {

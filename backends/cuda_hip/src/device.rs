@@ -167,17 +167,23 @@ impl Shared {
     }
 
     /// Makes pinned memory for a call that may wait: where the driver has none, for as long as some of ours is under way. `mark`: what the caller's own queue does so
-    /// that some comes back. Whoever waits looks after the other queues, too: it may hold what the attendant's next callback wants.
+    /// that some comes back; false: it cannot. Whoever waits looks after the other queues, too: it may hold what the attendant's next callback wants.
     pub(crate) fn insist<T>(
         &self,
-        mut mark: impl FnMut() -> Result<(), DeviceError>,
+        mut mark: impl FnMut() -> Result<bool, DeviceError>,
         mut make: impl FnMut() -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
         let mut made = make();
         let mut pause = Duration::from_micros(20);
+        let mut unmarked = Doubt::default();
         while let Err(DeviceError::OutOfMemory { .. }) = made {
             self.well()?;
-            mark()?;
+            if mark()? {
+                unmarked.clear();
+            } else if unmarked.lasts(self.api.vendor.errors.patience) {
+                // What the queue itself holds comes back only behind an event, and there is none to be had.
+                break;
+            }
             let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
             for lane in &lanes {
                 lane.let_chunks_go();
@@ -201,8 +207,12 @@ impl Shared {
 
     /// Pinned memory that is no chunk.
     pub(crate) fn pinned(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
-        let make = || Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure));
-        self.insist(|| Ok(()), make)
+        self.insist(|| Ok(true), || self.pinned_now(calls, size))
+    }
+
+    /// The same for a call that may not wait.
+    pub(crate) fn pinned_now(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure))
     }
 
     /// Ends the device by a cause of ours.
@@ -491,7 +501,8 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        let pinned = self.shared.pinned(&calls, size)?;
+        // The runtime asks with locks held, and has pieces of its own to give back first.
+        let pinned = self.shared.pinned_now(&calls, size)?;
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));
         shared.lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
         // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.

@@ -283,8 +283,12 @@ impl Lane {
         waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))
     }
 
-    /// Goes on with what is held back, as far as it can.
+    /// Goes on with what is held back, as far as it can. A panic on the way ends the device: nobody would ever go on with what is left, as somebody seems to be at it.
     pub(crate) fn drain(self: &Arc<Self>) {
+        self.shared.contain(|| self.go_on());
+    }
+
+    fn go_on(self: &Arc<Self>) {
         let mut submit = self.submit.lock();
         if submit.draining {
             submit.again = true;

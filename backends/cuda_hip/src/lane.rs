@@ -178,7 +178,10 @@ impl Lane {
         let refused = self.run(at, &mut Ready { op: Op::Mark, ready: 0 }).is_err();
         if refused && self.shared.fault().is_none() {
             // Not even the driver could be entered. Nobody would hear of it, so it is tried once more.
-            self.submit.lock().held.push_back(Held::Work(Place { at, stamp: false }, Op::Mark, 0));
+            // Without memory even for that, waits end with the device.
+            if let Err(error) = self.submit.lock().hold(Held::Work(Place { at, stamp: false }, Op::Mark, 0)) {
+                self.shared.lose("HELD", format!("a position could not be kept: {error}"));
+            }
             self.shared.attendant.ring();
         }
     }
@@ -347,12 +350,17 @@ impl Lane {
     pub(crate) fn chunk(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
         let Shared { chunks, reclaim, .. } = &*self.shared;
         let take = || chunks.take(calls, reclaim, size);
-        if submit.draining { take() } else { self.shared.insist(|| self.mark_chunks(submit, calls), take) }
+        if submit.draining {
+            return take();
+        }
+        // No slice of it waits for its call, and whoever waits here has it.
+        submit.retire_chunk();
+        self.shared.insist(|| self.mark_chunks(submit, calls), take)
     }
 
-    /// Sees to it that the chunks come back that what is in the stream is the last to use. If not now, whoever wants them comes back.
-    pub(crate) fn mark_chunks(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<(), DeviceError> {
-        if submit.load.chunks.is_empty() { Ok(()) } else { unless_lost(self.place_marker(submit, calls)).map(|_| ()) }
+    /// Sees to it that the chunks come back that what is in the stream is the last to use. False: not now, whoever wants them comes back.
+    pub(crate) fn mark_chunks(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<bool, DeviceError> {
+        if submit.load.chunks.is_empty() { Ok(true) } else { unless_lost(self.place_marker(submit, calls)) }
     }
 
     /// Lets go of the chunk when what is in the stream is over; waits when too many are on their way.

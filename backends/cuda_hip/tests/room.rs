@@ -76,6 +76,30 @@ fn a_long_write_goes_through_as_little_pinned_memory_as_there_is() {
     assert!(read(&*queue, 2, long) == bytes);
 }
 
+#[test]
+fn a_long_write_gets_the_pinned_memory_that_its_own_queue_keeps_for_later() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    let (small, long) = (region(&*device, 64), region(&*device, 5 << 20));
+    mock.limit_pinned(1 << 20);
+    queue.write(1, small, &[1; 64]).unwrap();
+    queue.wait(1, None).unwrap();
+    queue.write(2, long, &vec![2; 5 << 20]).unwrap();
+    assert!(read(&*queue, 3, long) == vec![2; 5 << 20]);
+}
+
+#[test]
+fn staging_memory_does_not_wait() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let full = device.create_queue().unwrap();
+    take_all(&mock, &*device, &*full, 2);
+    assert!(matches!(device.allocate_staging(1 << 20), Err(DeviceError::OutOfMemory { .. })));
+    mock.stall(false);
+    full.wait(2, None).unwrap();
+}
+
 /// Has `want` make a call on a device whose pinned memory another queue has all taken.
 fn want_the_last(want: impl FnOnce(&Arc<dyn Device>, &dyn Queue)) {
     let mock = mock::Mock::launching();
@@ -108,8 +132,7 @@ fn a_read_waits_for_pinned_memory() {
 }
 
 #[test]
-fn staging_memory_and_what_graphs_keep_wait_for_pinned_memory() {
-    want_the_last(|device, _| drop(device.allocate_staging(1 << 20).unwrap()));
+fn what_graphs_keep_waits_for_pinned_memory() {
     want_the_last(|device, queue| {
         let out = region(&**device, 64);
         let nodes = [Node { work: NodeWork::Fill { to: out, pattern: &[1, 2, 3, 4, 5, 6, 7, 8] }, after: &[] }];

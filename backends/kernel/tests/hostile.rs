@@ -131,6 +131,13 @@ fn conditions_that_double_are_answered() {
     }
 }
 
+/// Whoever looks for halves that become integers must not look for the end of a call where there is none.
+#[test]
+fn many_names_of_types_beside_halves_are_answered() {
+    let members: String = (0..60_000).map(|n| format!("m{n}:vec2i,")).collect();
+    let _ = answer(&format!("enable f16; @compute @workgroup_size(1) fn main() {{}} struct S {{ {members} }}"));
+}
+
 #[test]
 fn types_that_need_themselves_or_are_many_are_answered() {
     let main = "@compute @workgroup_size(1) fn main() {}";

@@ -12,7 +12,7 @@ pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
     DRIVERS.write()
 }
 
-/// To be held while a pipeline is made by a driver that must not make a device meanwhile. Not kept waiting by those who wait for their turn: it may take seconds.
+/// To be held, once by a thread, while a pipeline is made by a driver that must not make a device meanwhile. Whoever waits for a turn alone goes first.
 pub(crate) fn beside_others() -> RwLockReadGuard<'static, ()> {
-    DRIVERS.read_recursive()
+    DRIVERS.read()
 }

@@ -65,6 +65,8 @@ struct Of {
     whole: Ranges,
     /// Of that, where a node leaves padding.
     padded: Ranges,
+    /// A node has read where an earlier one had left padding.
+    seen: bool,
     part: Ranges,
     all: Ranges,
 }
@@ -138,6 +140,7 @@ impl Tracker {
                     of.outside.add(&part);
                 }
             }
+            of.seen |= of.padded.overlaps(&range);
             of.use_pieces(node, &range, false, &mut after)?;
         }
         for (touched, place) in used().filter(|(touched, _)| touched.write != Write::No) {
@@ -145,7 +148,7 @@ impl Tracker {
             let range = touched.span.range();
             match touched.write {
                 Write::Whole => of.whole.add(&range),
-                Write::Padded => {
+                Write::Padded { .. } => {
                     of.whole.add(&range);
                     of.padded.add(&range);
                 }
@@ -192,7 +195,7 @@ impl Tracker {
             let part = of.part.iter().flat_map(|range| of.whole.missing(&range));
             let part = part.map(|range| (range, Write::Part));
             // What a node reads of padding was there before the graph, so that it counts also where another node writes all.
-            let padded = of.padded.iter().map(|range| (range, Write::Padded));
+            let padded = of.padded.iter().map(|range| (range, Write::Padded { seen: of.seen }));
             let whole = of.whole.iter().flat_map(|range| of.padded.missing(&range)).map(|range| (range, Write::Whole));
             part.chain(padded).chain(whole).map(|(range, write)| (&of.buffer, range, write))
         })
@@ -212,7 +215,7 @@ impl Tracker {
 impl Of {
     fn new(buffer: &Arc<Buffer>) -> Self {
         let [outside, whole, padded, part, all] = [(); 5].map(|()| Ranges::default());
-        Self { buffer: Arc::clone(buffer), pieces: Vec::new(), outside, whole, padded, part, all }
+        Self { buffer: Arc::clone(buffer), pieces: Vec::new(), outside, whole, padded, seen: false, part, all }
     }
 
     /// Has `node` read or write a range, and collects those that it follows.

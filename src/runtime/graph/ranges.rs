@@ -41,6 +41,11 @@ impl Ranges {
         self.all.range(..=range.start).next_back().is_some_and(|(_, &last)| last >= range.end)
     }
 
+    /// Whether some byte of a range is in it.
+    pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
+        self.overlapping(range).next().is_some()
+    }
+
     /// The members that share bytes with a range.
     fn overlapping<'a>(&'a self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<'a> {
         let Range { start, end } = range.clone();

@@ -171,7 +171,10 @@ impl<'s, 'a> Walk<'s, 'a> {
     fn cast(&mut self, at: usize) {
         let mut eval = Eval { scanned: self.scanned, names: &mut self.names, at, end: self.scanned.len() };
         let value = eval.primary();
-        self.judge(&value, at..self.call_end(at));
+        // Where the call ends is looked for only if there is something to say: it may be as far away as the source is long.
+        if let Err(No::PastHalves(_)) = value {
+            self.judge(&value, at..self.call_end(at));
+        }
     }
 
     /// The token after the arguments of the call that begins at `at`.
