@@ -161,29 +161,36 @@ fn t3_work_that_cannot_be_written_down_for_want_of_host_memory_is_refused_and_cl
     let _alone = ALONE.lock();
     within(Duration::from_secs(60), "work without memory", || {
         let (device, _faults) = faulty();
-        let stream = Stream::new(&device, "s").unwrap();
         let big = buffer(&device, 16 << 20, "big");
         let a = buffer(&device, 1 << 20, "a");
-        runtime::fill(Some(&stream), whole(&a), &[7]).unwrap();
-        // Keeps the queue busy, so that what follows is unretired, and the journal grows.
-        for _ in 0..16 {
-            runtime::fill(Some(&stream), whole(&big), &[1, 2, 3, 4]).unwrap();
-        }
-        MOST.set(16 << 10);
-        let mut failed = None;
-        for piece in 0..4000_u64 {
-            if let Err(found) = runtime::fill(Some(&stream), part(&a, piece * 64, 64), &[8]) {
-                failed = Some((piece, found));
-                break;
+        // Once the journal has no memory; once it keeps some from before, and the device's list of jobs has none.
+        for kept in [false, true] {
+            let stream = Stream::new(&device, "s").unwrap();
+            runtime::fill(Some(&stream), whole(&a), &[7]).unwrap();
+            // Keeps a queue busy, so that what follows is unretired, and the journal grows.
+            let busy = |stream: &Arc<Stream>| (0..16).for_each(|_| drop(runtime::fill(Some(stream), whole(&big), &[1, 2, 3, 4]).unwrap()));
+            if kept {
+                let other = Stream::new(&device, "other").unwrap();
+                busy(&other);
+                (0..8000_u64).for_each(|piece| drop(runtime::fill(Some(&other), part(&a, piece * 64, 64), &[7]).unwrap()));
             }
+            busy(&stream);
+            MOST.set(16 << 10);
+            let mut failed = None;
+            for piece in 0..4000_u64 {
+                if let Err(found) = runtime::fill(Some(&stream), part(&a, piece * 64, 64), &[8]) {
+                    failed = Some((piece, found));
+                    break;
+                }
+            }
+            MOST.set(usize::MAX);
+            let (piece, failed) = failed.expect("4000 pieces of work were written down in 16 KiB");
+            assert_eq!(failed.error.code, code::OUT_OF_MEMORY);
+            assert!(failed.answers().reclaimable);
+            let answer = read(&stream, part(&a, piece * 64, 64), 64).unwrap_err();
+            assert_eq!(answer.failure, failed.failure);
+            assert_eq!(read(&stream, part(&a, piece * 64 - 64, 64), 64).unwrap(), vec![8; 64]);
         }
-        MOST.set(usize::MAX);
-        let (piece, failed) = failed.expect("4000 pieces of work were written down in 16 KiB");
-        assert_eq!(failed.error.code, code::OUT_OF_MEMORY);
-        assert!(failed.answers().reclaimable);
-        let answer = read(&stream, part(&a, piece * 64, 64), 64).unwrap_err();
-        assert_eq!(answer.failure, failed.failure);
-        assert_eq!(read(&stream, part(&a, piece * 64 - 64, 64), 64).unwrap(), vec![8; 64]);
     });
 }
 

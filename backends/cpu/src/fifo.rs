@@ -115,19 +115,27 @@ impl Fifo {
             if at <= state.last {
                 return Err(DeviceError::Internal(format!("position {at} after {}", state.last)));
             }
-            state.last = at;
         }
+        let last = state.last.max(at);
         if let Fit::AtOnce(lease) = fit
             && state.status == Status::Idle
         {
-            state.status = Status::Running;
+            (state.last, state.status) = (last, Status::Running);
             drop(state);
             self.run_at_once(Job { at, work }, lease);
             return Ok(());
         }
-        if state.jobs.try_reserve(1).is_err() {
-            return Err(DeviceError::OutOfMemory { asked: size_of::<Job>() as u64, free: 0 });
+        // A mark cannot be refused, as somebody waits for it: there is room for one behind whatever else is there, and it stands for those that follow it.
+        let mark = matches!(work, Work::Mark);
+        if let (true, Some(Job { at: marked, work: Work::Mark })) = (mark, state.jobs.back_mut()) {
+            *marked = at;
+            state.last = last;
+            return Ok(());
         }
+        if !(mark && !state.jobs.is_empty()) && state.jobs.try_reserve(2).is_err() {
+            return Err(DeviceError::OutOfMemory { asked: 2 * size_of::<Job>() as u64, free: 0 });
+        }
+        state.last = last;
         state.jobs.push_back(Job { at, work });
         if state.status == Status::Idle {
             state.status = Status::Ready;
