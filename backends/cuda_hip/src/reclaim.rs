@@ -13,6 +13,9 @@ use crate::exit;
 /// How long an allocation that found no memory waits for what is being given back.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Pieces of garbage that there is room for from the beginning.
+const ROOM: usize = 64;
+
 #[derive(Default)]
 struct State {
     queue: VecDeque<Garbage>,
@@ -35,13 +38,25 @@ impl Reclaim {
     /// Starts the thread. It keeps the device's context until it is closed and everything has been ended.
     pub(crate) fn start(retained: Retained) -> Result<Arc<Self>, DeviceError> {
         let reclaim = Arc::new(Self::default());
+        let asked = (ROOM * size_of::<Garbage>()) as u64;
+        reclaim.state.lock().queue.try_reserve(ROOM).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
         let own = Arc::clone(&reclaim);
         spawn("compute-reclaim", move || own.live(retained))?;
         Ok(reclaim)
     }
 
+    /// Without host memory for a longer list it waits until the thread has made room; what it does not come to in all that time is never ended.
     pub(crate) fn throw(&self, garbage: Garbage) {
-        self.state.lock().queue.push_back(garbage);
+        let deadline = Instant::now() + PATIENCE;
+        let mut state = self.state.lock();
+        while state.queue.try_reserve(1).is_err() {
+            if self.empty.wait_until(&mut state, deadline).timed_out() {
+                std::mem::forget(garbage);
+                return;
+            }
+        }
+        state.queue.push_back(garbage);
+        drop(state);
         self.work.notify_one();
     }
 
