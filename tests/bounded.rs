@@ -168,13 +168,12 @@ fn t3_work_that_cannot_be_written_down_for_want_of_host_memory_is_refused_and_cl
             let stream = Stream::new(&device, "s").unwrap();
             runtime::fill(Some(&stream), whole(&a), &[7]).unwrap();
             // Keeps a queue busy, so that what follows is unretired, and the journal grows.
-            let busy = |stream: &Arc<Stream>| {
-                (0..16).for_each(|_| drop(runtime::fill(Some(stream), whole(&big), &[1, 2, 3, 4]).unwrap()))
-            };
+            let busy =
+                |stream: &Arc<Stream>| (0..16).for_each(|_| runtime::fill(Some(stream), whole(&big), &[1, 2, 3, 4]).unwrap());
             if kept {
                 let other = Stream::new(&device, "other").unwrap();
                 busy(&other);
-                (0..8000_u64).for_each(|piece| drop(runtime::fill(Some(&other), part(&a, piece * 64, 64), &[7]).unwrap()));
+                (0..8000_u64).for_each(|piece| runtime::fill(Some(&other), part(&a, piece * 64, 64), &[7]).unwrap());
             }
             busy(&stream);
             MOST.set(16 << 10);

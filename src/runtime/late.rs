@@ -99,7 +99,7 @@ pub(crate) fn record<'a>(
             let inside = |fill: &Range<u64>| fill.start.max(range.start)..fill.end.min(range.end);
             let fills = fills.clone().filter(|(of, _)| of.id == buffer.id).map(|(_, fill)| inside(fill));
             let mut start = range.start;
-            for fill in fills.filter(|fill| !fill.is_empty()).chain([range.end..range.end]) {
+            for fill in fills.filter(|fill| !fill.is_empty()).chain(std::iter::once(range.end..range.end)) {
                 if start < fill.start {
                     reads.try_reserve(1).map_err(|_| NoMemory)?;
                     reads.push(touched(buffer, &(start..fill.start), false));

@@ -111,10 +111,8 @@ impl Fifo {
         if state.dead {
             return Err(self.lost());
         }
-        if !matches!(work, Work::Edge(..)) {
-            if at <= state.last {
-                return Err(DeviceError::Internal(format!("position {at} after {}", state.last)));
-            }
+        if !matches!(work, Work::Edge(..)) && at <= state.last {
+            return Err(DeviceError::Internal(format!("position {at} after {}", state.last)));
         }
         let last = state.last.max(at);
         if let Fit::AtOnce(lease) = fit
@@ -132,7 +130,7 @@ impl Fifo {
             state.last = last;
             return Ok(());
         }
-        if !(mark && !state.jobs.is_empty()) && state.jobs.try_reserve(2).is_err() {
+        if (!mark || state.jobs.is_empty()) && state.jobs.try_reserve(2).is_err() {
             return Err(DeviceError::OutOfMemory { asked: 2 * size_of::<Job>() as u64, free: 0 });
         }
         state.last = last;

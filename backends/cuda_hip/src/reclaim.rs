@@ -51,7 +51,6 @@ impl Reclaim {
         let mut state = self.state.lock();
         while state.queue.try_reserve(1).is_err() {
             if self.empty.wait_until(&mut state, deadline).timed_out() {
-                std::mem::forget(garbage);
                 return;
             }
         }
