@@ -89,22 +89,29 @@ pub(crate) fn record<'a>(
     let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
     reads.try_reserve(touches.len()).map_err(|_| NoMemory)?;
     writes.try_reserve(fills.len() + touches.len()).map_err(|_| NoMemory)?;
+    let seen = |touch: &Touch<'_>| touch.write == (Write::Padded { seen: true });
+    let mut sorted = Vec::new();
+    if touches.iter().any(seen) {
+        sorted.try_reserve_exact(fills.len()).map_err(|_| NoMemory)?;
+        sorted.extend(fills.clone().map(|(buffer, range)| (buffer.id, range.clone())));
+        sorted.sort_unstable_by_key(|(id, range)| (*id, range.start));
+    }
     for touch in touches {
         let buffer = touch.span.buffer;
         if touch.reads {
             reads.push(touched(buffer, &touch.span.range(), false));
-        } else if touch.write == (Write::Padded { seen: true }) {
-            // What is not filled was left by others. Where fills are not sorted this may take some for theirs, which errs on the safe side.
+        } else if seen(touch) {
+            // What is not filled was left by others. Where fills overlap this may take some for theirs, which errs on the safe side.
             let range = touch.span.range();
-            let inside = |fill: &Range<u64>| fill.start.max(range.start)..fill.end.min(range.end);
-            let fills = fills.clone().filter(|(of, _)| of.id == buffer.id).map(|(_, fill)| inside(fill));
+            let first = sorted.partition_point(|(id, fill)| (*id, fill.end) <= (buffer.id, range.start));
+            let inside = sorted.iter().skip(first).take_while(|(id, fill)| *id == buffer.id && fill.start < range.end);
             let mut start = range.start;
-            for fill in fills.filter(|fill| !fill.is_empty()).chain(std::iter::once(range.end..range.end)) {
-                if start < fill.start {
+            for (at, end) in inside.map(|(_, fill)| (fill.start, fill.end)).chain([(range.end, range.end)]) {
+                if start < at {
                     reads.try_reserve(1).map_err(|_| NoMemory)?;
-                    reads.push(touched(buffer, &(start..fill.start), false));
+                    reads.push(touched(buffer, &(start..at), false));
                 }
-                start = start.max(fill.end);
+                start = start.max(end);
             }
         }
     }

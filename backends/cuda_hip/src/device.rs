@@ -501,8 +501,11 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        // The runtime asks with locks held, and has pieces of its own to give back first.
-        let pinned = self.shared.pinned_now(&calls, size)?;
+        // The runtime asks with locks held, so that nothing is waited for but what is being given back: chunks that nobody uses, pieces that the runtime has let go.
+        let pinned = match self.shared.pinned_now(&calls, size) {
+            Err(DeviceError::OutOfMemory { .. }) if self.shared.relieve() => self.shared.pinned_now(&calls, size)?,
+            made => made?,
+        };
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));
         shared.lent.write().insert(pointer.addr(), pointer.addr().saturating_add(size));
         // SAFETY: it is that long and lives until its owner is dropped; nobody else knows of it.

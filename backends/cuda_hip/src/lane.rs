@@ -61,12 +61,28 @@ pub(crate) struct Submit {
 }
 
 impl Submit {
-    /// Holds back what comes behind all else that is.
+    /// Holds back what comes behind all else that is. There is room for a position behind it, which cannot be refused.
     pub(crate) fn hold(&mut self, held: Held) -> Result<(), DeviceError> {
-        let asked = size_of::<Held>() as u64;
-        self.held.try_reserve(1).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        let asked = 2 * size_of::<Held>() as u64;
+        self.held.try_reserve(2).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
         self.held.push_back(held);
         Ok(())
+    }
+
+    /// Holds back a position with nothing to do; it stands for those before it. Needs no memory where something is held back.
+    fn hold_mark(&mut self, at: Position) -> Result<(), DeviceError> {
+        if let Some(Held::Work(place, Op::Mark, _)) = self.held.back_mut()
+            && !place.stamp
+        {
+            place.at = at;
+            return Ok(());
+        }
+        let mark = Held::Work(Place { at, stamp: false }, Op::Mark, 0);
+        if self.held.len() < self.held.capacity() {
+            self.held.push_back(mark);
+            return Ok(());
+        }
+        self.hold(mark)
     }
 
     /// The chunk goes with the next marker.
@@ -179,7 +195,7 @@ impl Lane {
         if refused && self.shared.fault().is_none() {
             // Not even the driver could be entered. Nobody would hear of it, so it is tried once more.
             // Without memory even for that, waits end with the device.
-            if let Err(error) = self.submit.lock().hold(Held::Work(Place { at, stamp: false }, Op::Mark, 0)) {
+            if let Err(error) = self.submit.lock().hold_mark(at) {
                 self.shared.lose("HELD", format!("a position could not be kept: {error}"));
             }
             self.shared.attendant.ring();

@@ -21,6 +21,8 @@ struct State {
     queue: VecDeque<Garbage>,
     /// The thread is at some.
     busy: bool,
+    /// Somebody has waited in vain for the thread to come to an end of what it is at: nobody else waits for that.
+    stuck: bool,
     closing: bool,
 }
 
@@ -32,6 +34,8 @@ pub(crate) struct Reclaim {
     work: Condvar,
     /// From the thread: nothing left.
     empty: Condvar,
+    /// From the thread: one less.
+    room: Condvar,
 }
 
 impl Reclaim {
@@ -50,9 +54,10 @@ impl Reclaim {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state.lock();
         while state.queue.try_reserve(1).is_err() {
-            if self.empty.wait_until(&mut state, deadline).timed_out() {
+            if state.stuck {
                 return;
             }
+            state.stuck = self.room.wait_until(&mut state, deadline).timed_out();
         }
         state.queue.push_back(garbage);
         drop(state);
@@ -89,7 +94,8 @@ impl Reclaim {
                 let mut state = self.state.lock();
                 loop {
                     if let Some(garbage) = state.queue.pop_front() {
-                        state.busy = true;
+                        (state.busy, state.stuck) = (true, false);
+                        self.room.notify_all();
                         break garbage;
                     }
                     state.busy = false;

@@ -185,6 +185,8 @@ impl<'s, 'a> Walk<'s, 'a> {
                 Some(Token::Open) => depth += 1,
                 Some(Token::Close) if depth <= 1 => return i + 1,
                 Some(Token::Close) => depth -= 1,
+                // No call goes on behind these, closed or not.
+                _ if matches!(self.scanned.text(i), ";" | "{" | "}") => return i,
                 _ => {}
             }
         }
