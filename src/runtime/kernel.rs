@@ -166,6 +166,17 @@ impl Kernel {
         }
     }
 
+    /// Whether the portable source leaves bytes of a view of that size whatever it stores. Of native code nobody knows.
+    pub(crate) fn leaves_bytes(&self, index: usize, view_size: u64) -> bool {
+        match &self.form {
+            Form::Portable(entry) => {
+                let info = self.reflection().bindings.get(index);
+                info.is_some_and(|info| entry.coverage().leaves_bytes(index, info, view_size))
+            }
+            Form::Declared(_) => false,
+        }
+    }
+
     /// Whether the views of two bindings may overlap although they are written (L9).
     pub(crate) fn may_overlap(&self, one: usize, two: usize) -> bool {
         matches!(&self.form, Form::Declared(declared) if declared.may_overlap(one, two))

@@ -199,13 +199,11 @@ pub(super) fn written(
     if kernel.reflection().bindings.get(index).is_none_or(|info| cuts_elements(&kernel.device, info, size)) {
         return Write::Part;
     }
-    let store = kernel.store(index);
     if write_all || kernel.writes_all(index) {
-        // Nobody can vouch for bytes that the store is known to leave.
-        let leaves = store.is_some_and(|store| !store.is_dense(size));
-        return if leaves { Write::Padded { seen: false } } else { Write::Whole };
+        // Nobody can vouch for bytes that no kernel in a portable language writes.
+        return if kernel.leaves_bytes(index, size) { Write::Padded { seen: false } } else { Write::Whole };
     }
-    let Some(store) = store else { return Write::Part };
+    let Some(store) = kernel.store(index) else { return Write::Part };
     let inline = |binding: u32| match bound.slots.get(binding as usize)?.given {
         Given::Inline(bytes) => Some(bytes),
         _ => None,

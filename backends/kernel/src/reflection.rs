@@ -314,4 +314,15 @@ pub enum Guard {
 pub struct Coverage {
     /// In the order of [`Reflection::bindings`]. `None`: in doubt, so no.
     pub stores: Vec<Option<LinearStore>>,
+    /// Of each binding, in the same order, whether its type has no padding: none in its fixed part, none in or between the elements of its tail.
+    pub dense: Vec<bool>,
+}
+
+impl Coverage {
+    /// Whether no kernel can write every byte of a view of that size of a binding: its type has padding, or what is left at the end is too short for an element.
+    pub fn leaves_bytes(&self, index: usize, info: &BindingInfo, view_size: u64) -> bool {
+        let tail = view_size.saturating_sub(info.tail_offset.into());
+        let whole = tail.checked_rem(info.tail_stride.into()).map_or(view_size == info.min_size, |rest| rest == 0);
+        !whole || self.dense.get(index) != Some(&true)
+    }
 }

@@ -23,6 +23,21 @@ impl Dense {
         self.0.get(ty.index()) == Some(&true) && layout.get(ty).0 == room
     }
 
+    /// Whether a binding of a type has no padding, up to the last whole element of its tail.
+    pub(super) fn is_binding(&self, module: &Module, layout: &Layout<'_>, ty: Handle<Type>) -> bool {
+        let tail = |ty: Handle<Type>| match module.types[ty].inner {
+            TypeInner::Array { base, size: ArraySize::Dynamic, stride } => Some(self.fills(layout, base, u64::from(stride))),
+            _ => None,
+        };
+        if let TypeInner::Struct { members, .. } = &module.types[ty].inner
+            && let Some((last, fixed)) = members.split_last()
+            && let Some(dense) = tail(last.ty)
+        {
+            return dense && (fixed.is_empty() || self.members(layout, fixed, u64::from(last.offset)));
+        }
+        tail(ty).unwrap_or_else(|| self.0.get(ty.index()) == Some(&true))
+    }
+
     fn settle(&self, module: &Module, layout: &Layout<'_>, ty: Handle<Type>) -> bool {
         match &module.types[ty].inner {
             TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::Atomic(_) => true,

@@ -29,7 +29,12 @@ pub(crate) fn analyse(
     index: usize,
     bindings: &[Option<Handle<GlobalVariable>>],
 ) -> Coverage {
-    let mut coverage = Coverage { stores: vec![None; bindings.len()] };
+    let dense = Dense::of(module, layout);
+    let is_dense = |handle: &Handle<GlobalVariable>| dense.is_binding(module, layout, module.global_variables[*handle].ty);
+    let mut coverage = Coverage {
+        stores: vec![None; bindings.len()],
+        dense: bindings.iter().map(|handle| handle.as_ref().is_some_and(is_dense)).collect(),
+    };
     let Some(entry) = module.entry_points.get(index) else { return coverage };
     let mut places = HashMap::new();
     for (place, handle) in bindings.iter().enumerate() {
@@ -37,7 +42,6 @@ pub(crate) fn analyse(
             places.insert(*handle, place);
         }
     }
-    let dense = Dense::of(module, layout);
     let kernel = Kernel { module, layout, dense: &dense, workgroup: entry.workgroup_size, bindings: &places };
     let functions = module.functions.iter().map(|(_, function)| function).chain([&entry.function]);
     let signed = functions.into_iter().any(|function| function.expressions.iter().any(|(_, e)| has_sign(module, e)));
