@@ -120,7 +120,7 @@ impl Calls {
 }
 
 fn text(bytes: &[c_char]) -> String {
-    let bytes: Vec<u8> = bytes.iter().map(|c| c.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+    let bytes: Vec<u8> = bytes.iter().flat_map(|c| c.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 

@@ -348,7 +348,8 @@ fn properties(api: &Api, device: DeviceNumber) -> Result<Properties, Failure> {
     if unsafe { calls.device_uuid(&mut uuid, device) }.is_err() || uuid == [0; 16] {
         uuid = place(api, device)?;
     }
-    let name: Vec<u8> = name.iter().map(|c| c.cast_unsigned()).take_while(|byte| *byte != 0).collect();
+    // What C calls char has a sign on some machines and none on others.
+    let name: Vec<u8> = name.iter().flat_map(|c| c.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
     let warp = number(api, vendor.attributes.warp_size, device)?;
     let integrated = number(api, vendor.attributes.integrated, device)? != 0;
     Ok(Properties {
