@@ -165,6 +165,13 @@ HELPER void begin(int argc, char **argv)
 
 /* ---- the device under test ---- */
 
+/* Whether the tests run on this device. */
+HELPER int on(const char *backend)
+{
+    const char *mine = getenv("RULES_BACKEND");
+    return strcmp(mine ? mine : "cpu", backend) == 0;
+}
+
 HELPER compute_device open_with(uint64_t flags, const void *next)
 {
     compute_device device = NULL;
@@ -200,7 +207,7 @@ HELPER compute_device_info device_info(compute_device device)
 }
 
 /* Whether rows at a pitch move in one call of the device: true of the cpu device, while wgpu has nothing of the kind. */
-HELPER int moves_rows(void) { return !getenv("RULES_BACKEND") || strcmp(getenv("RULES_BACKEND"), "wgpu") != 0; }
+HELPER int moves_rows(void) { return !on("wgpu"); }
 
 HELPER compute_stream make_stream(compute_device device)
 {
