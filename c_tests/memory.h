@@ -86,7 +86,7 @@ HELPER void long_work(compute_stream on, compute_buffer to)
     if (!spin) {
         spin = make_kernel(device, SPIN);
         turns = make_buffer(device, 8, "turns");
-        put_word(on, turns, 0, 100000000);
+        put_word(on, turns, 0, turns_of(device, on, 100000000));
         put_word(on, turns, 1, 42);
         wait_for(on);
     }

@@ -59,7 +59,7 @@ static void long_work(compute_stream on, compute_buffer to)
 {
     compute_kernel spin = make_kernel(device, SPIN);
     compute_buffer turns = make_buffer(device, 8, "turns");
-    put_word(on, turns, 0, 100000000);
+    put_word(on, turns, 0, turns_of(device, on, 100000000));
     put_word(on, turns, 1, 42);
     wait_for(on);
     OK(launch_io(on, spin, "long", turns, to, 1));
@@ -198,7 +198,7 @@ TEST(t8_t13_a_lazy_readback_of_claimed_bytes_is_refused_until_they_are_repaired)
     compute_kernel kernel = make_kernel_from(device, &desc);
     put_word(stream, in, 0, 5000);
     put_word(stream, in, 1, 3);
-    put_word(stream, in, 2, 100000000);
+    put_word(stream, in, 2, turns_of(device, stream, 100000000));
     fill_words(stream, buffer, 2);
     OK(launch_io(stream, kernel, "", in, buffer, 1)); /* fails late, after the copy was started */
     OK(compute_readback_start(readback, &event, E));
