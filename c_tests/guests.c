@@ -248,7 +248,12 @@ TEST(md_02_one_card_has_one_identity_in_every_list)
         static const uint8_t nobody[16];
         CHECK(memcmp(cuda[i].uuid, nobody, 16) != 0);
         for (size_t j = 0; j < i; j++) CHECK(memcmp(cuda[i].uuid, cuda[j].uuid, 16) != 0);
-        for (size_t j = 0; j < others; j++) same += memcmp(cuda[i].uuid, vulkan[j].uuid, 16) == 0;
+        CHECK(strlen(cuda[i].pci_address) > 0);
+        for (size_t j = 0; j < others; j++) {
+            int one = memcmp(cuda[i].uuid, vulkan[j].uuid, 16) == 0;
+            same += one;
+            if (strcmp(vulkan[j].target, "vulkan") == 0) CHECK_EQ(strcmp(cuda[i].pci_address, vulkan[j].pci_address) == 0, one);
+        }
     }
     int nvidia = 0;
     for (size_t j = 0; j < others; j++) nvidia += strstr(vulkan[j].name, "NVIDIA") != NULL && strcmp(vulkan[j].target, "vulkan") == 0;

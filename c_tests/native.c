@@ -390,6 +390,13 @@ static int needs(const char *one, const char *other)
     return 0;
 }
 
+TEST(l2_a_device_says_where_grids_of_native_kernels_are_read)
+{
+    set_up();
+    int by_host = (device_info(device).capabilities & COMPUTE_CAPABILITY_NATIVE_INDIRECT_BY_HOST) != 0;
+    CHECK_EQ(by_host, is_native());
+}
+
 TEST(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over)
 {
     if (!needs("cuda", "hip")) return;
@@ -936,6 +943,7 @@ int main(int argc, char **argv)
     RUN(t13_under_a_time_limit_the_portable_source_runs_as_native_code_cannot_be_stopped);
     RUN(l11_constants_need_a_portable_source_and_a_source_for_another_architecture_is_passed_over);
     RUN(f1_bad_native_descriptions_are_refused);
+    RUN(l2_a_device_says_where_grids_of_native_kernels_are_read);
     RUN(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over);
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);
     RUN(l4_scalars_of_every_width_arrive_as_they_were_given);
