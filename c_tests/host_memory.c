@@ -124,11 +124,31 @@ TEST(f2_a_launch_of_many_buffers_is_refused_without_host_memory_and_works_with_i
     }
     compute_launch_desc desc = launch_desc(kernel, 1, 1, 1, bindings, MANY + 1);
     compute_status status;
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_retain(NULL, E)); /* the first error makes room for others */
     WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
     CHECK(refused > 0);
     IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    compute_error_info refusal = last_info();
+    CHECK(refusal.failure != 0 && refusal.reclaimable && error_says("no host memory"));
+    CHECK_EQ(claimed_by(bindings[MANY].buffer, 0, 64), refusal.failure);
+    for (int i = 0; i < MANY; i++) CHECK(claimed_by(bindings[i].buffer, 0, 64) == 0);
+    compute_view output = whole(bindings[MANY].buffer);
+    OK(compute_reinstate(&output, refusal.failure, NULL, E));
     OK(compute_stream_launch(stream, &desc, E));
     CHECK_EQ(get_word(stream, bindings[MANY].buffer, 0), sum);
+    /* Without a kernel nobody knows which are outputs; what only gets a kernel ready has none (T11). */
+    for (uint32_t i = 0; i <= MANY; i++) fill_words(stream, bindings[i].buffer, i);
+    desc.mode = COMPUTE_LAUNCH_COMPILE_ONLY;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    for (int i = 0; i <= MANY; i++) CHECK(claimed_by(bindings[i].buffer, 0, 64) == 0);
+    desc.mode = COMPUTE_LAUNCH_EXECUTE;
+    desc.kernel = NULL;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    uint64_t failure = last_info().failure;
+    CHECK(failure != 0);
+    for (int i = 0; i <= MANY; i++) CHECK_EQ(claimed_by(bindings[i].buffer, 0, 64), failure);
 }
 
 TEST(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused)
