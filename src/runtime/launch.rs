@@ -203,7 +203,7 @@ pub(super) fn written(
         return Write::Part;
     }
     if write_all || kernel.writes_all(index) {
-        // Nobody can vouch for bytes that no kernel in a portable language writes.
+        // Nobody can vouch for bytes that the portable source cannot write.
         return if kernel.leaves_bytes(index, size) { Write::Padded { seen: false } } else { Write::Whole };
     }
     let Some(store) = kernel.store(index) else { return Write::Part };
