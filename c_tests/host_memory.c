@@ -422,6 +422,33 @@ TEST(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory)
     CHECK_EQ(get_word(stream, buffer, 3), 5);
 }
 
+TEST(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed)
+{
+    set_up();
+    compute_buffer buffer = make_buffer(device, 64, "words");
+    fill_words(stream, buffer, 5);
+    compute_view view = whole(buffer);
+    uint64_t number = 0;
+    compute_graph graph = NULL;
+    compute_status status;
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_retain(NULL, E)); /* the first error makes room for others */
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &number, E));
+    OK(compute_stream_fill(stream, &view, "x", 1, E));
+    /* The first handle of a graph makes room for 64, and takes 4096 bytes for that; the graph itself, and the first one's room on the device, less. */
+    refused = 0;
+    most = 4095;
+    status = compute_stream_end_capture(stream, number, &graph, E);
+    most = 0;
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(refused == 1 && graph == NULL);
+    compute_error_info refusal = last_info();
+    CHECK(refusal.failure != 0 && refusal.untouched && (error_says("no host memory") || error_says("out of memory"))); /* wgpu has its own words */
+    CHECK_EQ(claimed_by(buffer, 0, 64), refusal.failure);
+    OK(compute_reinstate(&view, refusal.failure, NULL, E));
+    CHECK_EQ(get_word(stream, buffer, 3), 5);
+}
+
 /* T13: what a late failure takes with it is as much as derives from it. Nothing of that may need memory when it is found out. */
 TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
 {
@@ -675,6 +702,7 @@ int main(int argc, char **argv)
     RUN(f2_calls_that_need_little_do_not_notice);
     RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
+    RUN(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed);
     RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);
     RUN(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it);
     RUN(f2_m3_many_tensors_are_laid_out_or_refused_without_host_memory);

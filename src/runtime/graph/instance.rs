@@ -290,6 +290,11 @@ impl Graph {
         Entered { plan, native, _inside: Inside(self) }
     }
 
+    /// It was captured and cannot be handed out, for a reason that only the caller of the runtime knows: what it would have written is claimed (G3).
+    pub fn given_up(&self, code: i32, message: String) -> Arc<Failed> {
+        refuse(error(code, message), self.enter().plan.outputs())
+    }
+
     /// Numbers of it.
     pub fn facts(&self) -> GraphFacts {
         let entered = self.enter();
