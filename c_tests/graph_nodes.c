@@ -394,6 +394,61 @@ TEST(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused)
     CHECK_EQ(get_word(stream, later, 12345), 0x78787878);
 }
 
+struct updating {
+    compute_graph graph;
+    compute_node node;
+    compute_view to;
+    int over;
+    compute_status status;
+};
+static void *update_it(void *argument)
+{
+    struct updating *updating = argument;
+    updating->status = compute_graph_update_fill(updating->graph, updating->node, &updating->to, "y", 1, NULL);
+    __atomic_store_n(&updating->over, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* M2, G6: the memory of a deferred buffer may have to be waited for. Meanwhile the graph is as it was, and nobody waits for it. */
+TEST(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph)
+{
+    set_up();
+    if (!runs_long(device, stream)) return;
+    const compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 80 << 20 };
+    OK(compute_stream_set_pools(stream, &pool, 1, 0, E));
+    compute_buffer hog = stream_buffer(50 << 20, 0, "hog"), later = stream_buffer(50 << 20, COMPUTE_BUFFER_FLAG_DEFERRED, "later");
+    compute_graph_builder builder = make_builder(0);
+    struct updating updating = { NULL, 0, whole(later), 0, COMPUTE_OK };
+    compute_view view = whole(b);
+    OK(compute_graph_builder_add_fill(builder, &view, "x", 1, NULL, 0, NULL, 0, &updating.node, E));
+    updating.graph = instantiate(builder);
+    compute_stream other = make_stream(device);
+    compute_buffer turns = make_buffer(device, 8, "turns");
+    put_word(other, turns, 0, 200000000);
+    put_word(other, turns, 1, 7);
+    compute_kernel spin = make_kernel(device, SPIN);
+    OK(launch_io(other, spin, "compiled", a, c, 1));
+    wait_for(other);
+    OK(launch_io(other, spin, "long", turns, hog, 1));
+    compute_event done = NULL;
+    OK(compute_stream_record(other, &done, E));
+    compute_buffer_release(hog); /* in use elsewhere */
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, update_it, &updating) == 0);
+    usleep(50000); /* it waits */
+    int waits = !__atomic_load_n(&updating.over, __ATOMIC_SEQ_CST);
+    CHECK_EQ(graph_info(updating.graph).node_count, 1);
+    OK(compute_stream_replay(stream, updating.graph, E));
+    compute_status polled = compute_event_poll(done, E);
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(updating.status);
+    if (waits) IS(COMPUTE_NOT_READY, polled);
+    else printf("  the work was over too early to tell\n");
+    CHECK_EQ(get_word(stream, b, 3), 0x78787878);
+    OK(compute_stream_replay(stream, updating.graph, E));
+    CHECK_EQ(get_word(stream, later, 12345), 0x79797979);
+}
+
 TEST(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed)
 {
     set_up();
@@ -501,6 +556,7 @@ int main(int argc, char **argv)
     RUN(g6_an_update_of_a_strided_node_to_another_number_of_rows_counts_them_anew);
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
     RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);
+    RUN(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph);
     RUN(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed);
     RUN(g6_independent_nodes_run_at_once_on_two_workers);
     return finish();

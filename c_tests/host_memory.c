@@ -124,11 +124,31 @@ TEST(f2_a_launch_of_many_buffers_is_refused_without_host_memory_and_works_with_i
     }
     compute_launch_desc desc = launch_desc(kernel, 1, 1, 1, bindings, MANY + 1);
     compute_status status;
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_retain(NULL, E)); /* the first error makes room for others */
     WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
     CHECK(refused > 0);
     IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    compute_error_info refusal = last_info();
+    CHECK(refusal.failure != 0 && refusal.reclaimable && error_says("no host memory"));
+    CHECK_EQ(claimed_by(bindings[MANY].buffer, 0, 64), refusal.failure);
+    for (int i = 0; i < MANY; i++) CHECK(claimed_by(bindings[i].buffer, 0, 64) == 0);
+    compute_view output = whole(bindings[MANY].buffer);
+    OK(compute_reinstate(&output, refusal.failure, NULL, E));
     OK(compute_stream_launch(stream, &desc, E));
     CHECK_EQ(get_word(stream, bindings[MANY].buffer, 0), sum);
+    /* Without a kernel nobody knows which are outputs; what only gets a kernel ready has none (T11). */
+    for (uint32_t i = 0; i <= MANY; i++) fill_words(stream, bindings[i].buffer, i);
+    desc.mode = COMPUTE_LAUNCH_COMPILE_ONLY;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    for (int i = 0; i <= MANY; i++) CHECK(claimed_by(bindings[i].buffer, 0, 64) == 0);
+    desc.mode = COMPUTE_LAUNCH_EXECUTE;
+    desc.kernel = NULL;
+    WITHOUT_MEMORY(&status, compute_stream_launch(stream, &desc, E));
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    uint64_t failure = last_info().failure;
+    CHECK(failure != 0);
+    for (int i = 0; i <= MANY; i++) CHECK_EQ(claimed_by(bindings[i].buffer, 0, 64), failure);
 }
 
 TEST(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused)
@@ -169,21 +189,26 @@ TEST(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused)
     CHECK(memcmp(bytes, back, sizeof bytes) == 0);
 }
 
-TEST(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory)
+enum { STREAMS = 100 };
+/* A device with a queue for each of so many streams. */
+static int set_up_with_queues(void)
 {
-    set_up();
-    enum { STREAMS = 100 };
     compute_device_desc desc;
     compute_device_desc_init(&desc);
     desc.backend = getenv("RULES_BACKEND") ? getenv("RULES_BACKEND") : "cpu";
     desc.backend_length = COMPUTE_NUL_TERMINATED;
     desc.queues = STREAMS;
-    compute_status opened = compute_device_open(&desc, &device, NULL);
-    if (opened != COMPUTE_OK) {
+    if (compute_device_open(&desc, &device, NULL) != COMPUTE_OK) {
         printf("  not tried: the device has fewer than %d queues\n", STREAMS);
-        return;
+        return 0;
     }
     stream = make_stream(device);
+    return 1;
+}
+
+TEST(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory)
+{
+    if (!set_up_with_queues()) return;
     compute_buffer buffer = make_buffer(device, 64, "read by many"), out = make_buffer(device, 64 * STREAMS, "out");
     fill_words(stream, buffer, 5);
     fill_words(stream, out, 0);
@@ -202,6 +227,116 @@ TEST(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_
     fill_words(stream, buffer, 6);
     CHECK_EQ(get_word(stream, buffer, 0), 6);
     CHECK_EQ(get_word(stream, out, 0), 5);
+}
+
+/* What has an entry for each queue of a device is larger than what calls may need that answer nothing, or not this. */
+TEST(f2_graphs_go_and_a_device_is_locked_without_host_memory_for_a_list_of_its_queues)
+{
+    if (!set_up_with_queues()) return;
+    compute_buffer buffer = make_buffer(device, 64 * STREAMS, "buffer");
+    compute_graph_builder builder = NULL;
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    compute_view words = whole(buffer);
+    OK(compute_graph_builder_add_fill(builder, &words, "x", 1, NULL, 0, NULL, 0, NULL, E));
+    compute_graph graphs[3] = { NULL };
+    for (int i = 0; i < 3; i++) OK(compute_graph_builder_instantiate(builder, &graphs[i], E));
+    compute_stream streams[STREAMS];
+    streams[0] = stream;
+    for (uint64_t i = 0; i < STREAMS; i++) {
+        if (i > 0) streams[i] = make_stream(device);
+        compute_view view = range(buffer, 64 * i, 64);
+        OK(compute_stream_fill(streams[i], &view, "y", 1, E));
+    }
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_device_lock(device, E));
+    OK(status);
+    OK(compute_device_unlock(device, E));
+    /* One at rest, and one that is in use behind long work. */
+    for (int i = 0; i < STREAMS; i++) wait_for(streams[i]);
+    most = SMALL;
+    compute_graph_release(graphs[0]);
+    most = 0;
+    compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
+    compute_kernel spin = make_kernel(device, SPIN);
+    put_word(stream, in, 0, 30000000);
+    put_word(stream, in, 1, 5);
+    OK(launch_io(stream, spin, "long", in, out, 1));
+    for (int i = 1; i < 3; i++) OK(compute_stream_replay(stream, graphs[i], E));
+    most = SMALL;
+    for (int i = 1; i < 3; i++) compute_graph_release(graphs[i]);
+    most = 0;
+    OK(compute_device_cleanup(device, E));
+    CHECK_EQ(get_word(stream, buffer, 16 * STREAMS - 1), 0x78787878);
+    CHECK_EQ(get_word(stream, out, 0), 5);
+    OK(compute_device_cleanup(device, E));
+    most = SMALL;
+    compute_device_release(device);
+    most = 0;
+}
+
+TEST(f2_m2_what_was_released_is_waited_for_without_host_memory_for_a_list_of_queues)
+{
+    if (!set_up_with_queues()) return;
+    const compute_pool_desc pool = { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 3 << 20 };
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer buffer = NULL, next = NULL;
+    /* Pools of each stream, and so something to wait for on each queue. */
+    for (int i = 0; i < STREAMS; i++) {
+        desc.stream = i == 0 ? stream : make_stream(device);
+        desc.size = 256;
+        OK(compute_buffer_create(device, &desc, &buffer, E));
+        fill_words(desc.stream, buffer, 1);
+        compute_buffer_release(buffer);
+    }
+    compute_stream last = desc.stream;
+    OK(compute_stream_set_pools(stream, &pool, 1, 0, E));
+    desc.stream = stream;
+    desc.size = 2 << 20;
+    OK(compute_buffer_create(device, &desc, &buffer, E));
+    compute_buffer in = make_buffer(device, 8, "turns");
+    put_word(last, in, 0, 30000000);
+    put_word(last, in, 1, 5);
+    OK(launch_io(last, make_kernel(device, SPIN), "long", in, buffer, 1));
+    compute_buffer_release(buffer);
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_buffer_create(device, &desc, &next, E));
+    OK(status);
+    fill_words(stream, next, 3);
+    CHECK_EQ(get_word(stream, next, 7), 3);
+}
+
+TEST(f2_a_buffer_that_many_streams_have_read_is_mapped_and_exported_or_not_without_host_memory)
+{
+    if (!set_up_with_queues()) return;
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE)) {
+        printf("  not tried: the device has no memory that the host sees\n");
+        return;
+    }
+    compute_buffer buffer = make_buffer_with(device, 64, "read by many", COMPUTE_BUFFER_FLAG_HOST_VISIBLE), out = make_buffer(device, 64 * STREAMS, "out");
+    fill_words(stream, buffer, 5);
+    compute_view from = whole(buffer);
+    for (uint64_t i = 0; i < STREAMS; i++) {
+        compute_view to = range(out, 64 * i, 64);
+        OK(compute_stream_copy(make_stream(device), &from, &to, E));
+    }
+    compute_mapping mapping = NULL;
+    compute_status status;
+    WITHOUT_MEMORY(&status, compute_buffer_map(&from, &mapping, E));
+    if (status != COMPUTE_OK) {
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(mapping == NULL);
+        OK(compute_buffer_map(&from, &mapping, E));
+    }
+    WITHOUT_MEMORY(&status, compute_mapping_acquire(mapping, 0, 64, COMPUTE_ACCESS_READ_WRITE, COMPUTE_FOREVER, E));
+    CHECK(refused > 0);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_mapping_acquire(mapping, 0, 64, COMPUTE_ACCESS_READ_WRITE, COMPUTE_FOREVER, E));
+    compute_native_info info = COMPUTE_NATIVE_INFO_INIT;
+    WITHOUT_MEMORY(&status, compute_stream_export(stream, &from, COMPUTE_ACCESS_READ, &info, E));
+    CHECK(refused > 0);
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    OK(compute_stream_export(stream, &from, COMPUTE_ACCESS_READ, &info, E));
+    CHECK_EQ(get_word(stream, out, 16 * STREAMS - 1), 5);
 }
 
 TEST(f2_calls_that_need_little_do_not_notice)
@@ -284,6 +419,33 @@ TEST(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory)
     CHECK(claimed_by(buffer, 0, 4) != 0 && claimed_by(buffer, 8 * (NODES - 1), 4) != 0);
     IS(COMPUTE_ERROR_BUSY, compute_stream_end_capture(stream, number, &graph, E));
     fill_words(stream, buffer, 5);
+    CHECK_EQ(get_word(stream, buffer, 3), 5);
+}
+
+TEST(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed)
+{
+    set_up();
+    compute_buffer buffer = make_buffer(device, 64, "words");
+    fill_words(stream, buffer, 5);
+    compute_view view = whole(buffer);
+    uint64_t number = 0;
+    compute_graph graph = NULL;
+    compute_status status;
+    IS(COMPUTE_ERROR_INVALID_HANDLE, compute_stream_retain(NULL, E)); /* the first error makes room for others */
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &number, E));
+    OK(compute_stream_fill(stream, &view, "x", 1, E));
+    /* The first handle of a graph makes room for 64, and takes 4096 bytes for that; the graph itself, and the first one's room on the device, less. */
+    refused = 0;
+    most = 4095;
+    status = compute_stream_end_capture(stream, number, &graph, E);
+    most = 0;
+    IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(refused == 1 && graph == NULL);
+    compute_error_info refusal = last_info();
+    CHECK(refusal.failure != 0 && refusal.untouched && (error_says("no host memory") || error_says("out of memory"))); /* wgpu has its own words */
+    CHECK_EQ(claimed_by(buffer, 0, 64), refusal.failure);
+    OK(compute_reinstate(&view, refusal.failure, NULL, E));
     CHECK_EQ(get_word(stream, buffer, 3), 5);
 }
 
@@ -534,9 +696,13 @@ int main(int argc, char **argv)
     RUN(f2_a_launch_of_many_buffers_is_refused_without_host_memory_and_works_with_it);
     RUN(f2_strided_transfers_of_many_rows_go_on_without_host_memory_or_are_refused);
     RUN(f2_a_buffer_that_many_streams_have_read_is_written_or_refused_without_host_memory);
+    RUN(f2_graphs_go_and_a_device_is_locked_without_host_memory_for_a_list_of_its_queues);
+    RUN(f2_m2_what_was_released_is_waited_for_without_host_memory_for_a_list_of_queues);
+    RUN(f2_a_buffer_that_many_streams_have_read_is_mapped_and_exported_or_not_without_host_memory);
     RUN(f2_calls_that_need_little_do_not_notice);
     RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
+    RUN(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed);
     RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);
     RUN(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it);
     RUN(f2_m3_many_tensors_are_laid_out_or_refused_without_host_memory);

@@ -342,6 +342,64 @@ TEST(l3_a_binding_says_when_imported_memory_begins_at_too_small_a_multiple)
     free_foreign(address);
 }
 
+/* L13: as every other alignment, counted from where the device sees the memory begin. A map of slices wants 32 bytes, one without 16. */
+TEST(l13_a_tensor_map_of_imported_memory_begins_at_a_multiple_for_the_device)
+{
+    set_up();
+    if (!on("cpu")) {
+        printf("  left out: what runs here beside the copy engine is the portable source\n");
+        return;
+    }
+    static const char portable[] = "@group(0) @binding(0) var<storage, read> input: array<u32>;\n@group(0) @binding(1) var<storage, read_write> output: array<u32>;\n"
+                                   "@compute @workgroup_size(1) fn first() { output[0] = input[0]; }\n";
+    compute_native_source source;
+    memset(&source, 0, sizeof source);
+    source.language = COMPUTE_LANGUAGE_CUDA;
+    source.code = "text";
+    source.entry = "first";
+    source.code_length = source.entry_length = COMPUTE_NUL_TERMINATED;
+    compute_native_parameter parameters[2];
+    memset(parameters, 0, sizeof parameters);
+    parameters[0].kind = COMPUTE_PARAMETER_TENSOR_MAP;
+    parameters[0].access = COMPUTE_ACCESS_READ;
+    parameters[1].kind = COMPUTE_PARAMETER_BUFFER;
+    parameters[1].access = COMPUTE_ACCESS_WRITE;
+    compute_native_desc native = COMPUTE_NATIVE_DESC_INIT;
+    native.sources = &source;
+    native.source_count = 1;
+    native.parameters = parameters;
+    native.parameter_count = 2;
+    native.workgroup_size[0] = 1;
+    compute_kernel_desc desc = kernel_desc(portable, "first");
+    desc.next = &native;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    compute_tensor_map_desc map = COMPUTE_TENSOR_MAP_DESC_INIT;
+    map.element = COMPUTE_ELEMENT_U8;
+    map.rank = 3;
+    map.shape[0] = 32;
+    map.shape[1] = map.shape[2] = 2;
+    map.strides[1] = 32;
+    map.strides[2] = 64;
+    map.box_shape[0] = 32;
+    map.box_shape[1] = map.box_shape[2] = 1;
+    map.interleave = COMPUTE_INTERLEAVE_32B;
+    map.swizzle = COMPUTE_SWIZZLE_32B;
+    uint64_t address = foreign_words(0);
+    compute_buffer in = import_with(address, 16, 512, COMPUTE_ACCESS_READ_WRITE), out = make_buffer(device, 4, "out");
+    compute_binding bindings[2] = { bind_range(0, in, 0, 256), bind(1, out) };
+    bindings[0].flags = COMPUTE_BINDING_FLAG_TENSOR_MAP;
+    bindings[0].data = &map;
+    IS(COMPUTE_ERROR_MISALIGNED, launch(stream, kernel, 1, bindings, 2));
+    CHECK(error_says("imported") && error_says("multiple of 32"));
+    fill_words(stream, out, 0);
+    bindings[0].offset = 16;
+    OK(launch(stream, kernel, 1, bindings, 2));
+    CHECK_EQ(get_word(stream, out, 0), 8);
+    compute_buffer_release(in);
+    wait_for_releases(1);
+    free_foreign(address);
+}
+
 /* ---- read only ---- */
 
 TEST(t14_nothing_writes_to_memory_that_was_imported_to_be_read_and_refusals_claim_none_of_it)
@@ -1031,6 +1089,7 @@ int main(int argc, char **argv)
     RUN(t14_on_the_cpu_device_imported_memory_can_be_mapped_and_a_mapping_keeps_it);
     RUN(t2_t4_work_that_fails_claims_imported_bytes_and_whole_writes_repair_them);
     RUN(l3_a_binding_says_when_imported_memory_begins_at_too_small_a_multiple);
+    RUN(l13_a_tensor_map_of_imported_memory_begins_at_a_multiple_for_the_device);
     RUN(t14_nothing_writes_to_memory_that_was_imported_to_be_read_and_refusals_claim_none_of_it);
     RUN(t14_memory_that_the_library_owns_is_refused_wherever_it_comes_from);
     RUN(t14_bytes_that_the_library_shows_to_the_host_are_not_imported_as_the_host_s);

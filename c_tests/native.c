@@ -234,6 +234,46 @@ TEST(t6_declared_access_decides_what_is_claimed_and_skipped)
     CHECK_EQ(get_word(stream, out, 5), is_native() ? 2 : 1);
 }
 
+/* T1, T6a: what is vouched for is what a source can write. Elements of 12 bytes lie 16 apart, and of the view's last 8 bytes none is an element's. */
+static const char THREES[] =
+    "@group(0) @binding(0) var<storage, read_write> o: array<vec3<u32>>;\n"
+    "@compute @workgroup_size(64) fn threes(@builtin(global_invocation_id) id: vec3<u32>) { if id.x < 4u { o[id.x] = vec3<u32>(7u); } }\n";
+static const char THREES_CUDA[] =
+    "extern \"C\" __global__ void threes(unsigned *o) {\n"
+    "  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "  if (i < 4) o[4 * i] = o[4 * i + 1] = o[4 * i + 2] = 7; }\n";
+
+TEST(t6a_nobody_vouches_for_padding_that_the_portable_source_beside_a_native_one_leaves)
+{
+    set_up();
+    enum { SIZE = 72 };
+    compute_native_source source = source_of(on("hip") ? COMPUTE_LANGUAGE_HIP : COMPUTE_LANGUAGE_CUDA, THREES_CUDA, "threes");
+    source.options = NULL;
+    source.option_count = 0;
+    for (int declared = 0; declared < 2; declared++) {
+        compute_native_parameter out = parameter("o", COMPUTE_PARAMETER_BUFFER, declared ? COMPUTE_ACCESS_WRITE_ALL : COMPUTE_ACCESS_WRITE);
+        compute_native_desc native = native_of(&source, 1, &out, 1);
+        compute_kernel kernel = NULL;
+        OK(make(THREES, &native, COMPUTE_BOUNDS_CHECKED, &kernel));
+        compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+        desc.size = SIZE;
+        desc.stream = stream;
+        compute_buffer before = NULL, after = NULL;
+        OK(compute_buffer_create(device, &desc, &before, E));
+        fill_words(stream, before, 0xdeadbeef);
+        wait_for(stream);
+        compute_buffer_release(before);
+        OK(compute_buffer_create(device, &desc, &after, E));
+        compute_binding binding = bind(0, after);
+        if (!declared) binding.flags = COMPUTE_BINDING_FLAG_WRITE_ALL;
+        OK(launch(stream, kernel, 1, &binding, 1));
+        CHECK_EQ(claimed_by(after, 0, COMPUTE_WHOLE), 0);
+        for (uint64_t i = 0; i < SIZE / 4; i++) CHECK_EQ(get_word(stream, after, i), i < 16 && i % 4 < 3 ? 7 : 0);
+        compute_buffer_release(after);
+        compute_kernel_release(kernel);
+    }
+}
+
 TEST(t6_a_portable_source_that_does_more_than_is_declared_is_refused)
 {
     set_up();
@@ -937,6 +977,7 @@ int main(int argc, char **argv)
     RUN(l10_parameters_are_bindings_of_group_0_by_name_and_kind);
     RUN(l4_values_are_given_inline_with_exactly_their_width);
     RUN(t6_declared_access_decides_what_is_claimed_and_skipped);
+    RUN(t6a_nobody_vouches_for_padding_that_the_portable_source_beside_a_native_one_leaves);
     RUN(t6_a_portable_source_that_does_more_than_is_declared_is_refused);
     RUN(l11_without_a_source_for_the_device_the_refusal_says_which_there_are);
     RUN(l5_validation_takes_the_portable_source_as_native_code_cannot_be_validated);

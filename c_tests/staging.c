@@ -160,6 +160,50 @@ TEST(m7_scratch_is_recycled_in_stream_order_under_a_limit)
     CHECK_EQ(get_word(stream, scratch, 9), 7);
 }
 
+struct reading {
+    compute_buffer from;
+    int begun, over;
+    uint32_t word;
+};
+static void *read_it(void *argument)
+{
+    struct reading *reading = argument;
+    compute_view view = range(reading->from, 0, 4);
+    compute_error error = NULL;
+    __atomic_store_n(&reading->begun, 1, __ATOMIC_SEQ_CST);
+    CHECK(compute_stream_read(stream, &view, &reading->word, 4, &error) == COMPUTE_OK);
+    __atomic_store_n(&reading->over, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+TEST(m7_scratch_whose_last_handle_goes_while_another_thread_reads_it_counts_no_longer)
+{
+    set_up();
+    if (!runs_long(device, stream)) return;
+    compute_buffer scratch = NULL, more = NULL;
+    OK(compute_stream_set_scratch_limit(stream, 60000, E));
+    /* Handed to somebody who gives it back, and not. */
+    for (int shared = 0; shared < 2; shared++) {
+        OK(try_scratch(stream, 60000, &scratch));
+        if (shared) OK(compute_buffer_retain(scratch, E));
+        long_work(stream, scratch);
+        struct reading reading = { scratch, 0, 0, 0 };
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, read_it, &reading) == 0);
+        while (!__atomic_load_n(&reading.begun, __ATOMIC_SEQ_CST)) usleep(100);
+        usleep(20000); /* it has looked the buffer up, and waits */
+        if (shared) compute_buffer_release(scratch);
+        compute_buffer_release(scratch);
+        compute_status status = try_scratch(stream, 60000, &more);
+        int over = __atomic_load_n(&reading.over, __ATOMIC_SEQ_CST);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK_EQ(reading.word, 42);
+        if (over) printf("  the work was over too early to tell\n");
+        OK(status);
+        compute_buffer_release(more);
+    }
+}
+
 TEST(m7_scratch_of_another_stream_is_refused_and_what_was_to_be_written_is_claimed)
 {
     set_up();
@@ -225,6 +269,7 @@ int main(int argc, char **argv)
     RUN(m6_t13_readbacks_that_wait_aside_are_charged_and_their_memory_is_used_again);
     RUN(f1_a_readback_without_staging_memory_is_refused_and_nothing_is_lost);
     RUN(m7_scratch_is_recycled_in_stream_order_under_a_limit);
+    RUN(m7_scratch_whose_last_handle_goes_while_another_thread_reads_it_counts_no_longer);
     RUN(m7_scratch_of_another_stream_is_refused_and_what_was_to_be_written_is_claimed);
     RUN(m6_m7_scratch_under_a_budget_serves_the_next_of_its_size_in_order_without_waiting);
     return finish();

@@ -80,7 +80,12 @@ impl Complaint {
     pub(crate) fn claiming(self, claim: impl FnOnce(compute_status, String) -> Arc<Failed>) -> Self {
         match self {
             Self::Plain { code, message } => Self::Failed(claim(code, message)),
-            Self::NoMemory => Self::Failed(claim(COMPUTE_ERROR_OUT_OF_MEMORY, String::new())),
+            Self::NoMemory => {
+                let mut text = Careful::default();
+                // Without words, where there is no memory for any.
+                let _ = text.write_str(self.message());
+                Self::Failed(claim(self.status(), text.0))
+            }
             failed @ Self::Failed(_) => failed,
         }
     }

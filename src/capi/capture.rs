@@ -1,6 +1,7 @@
 //! Capture windows of streams (G1 to G3).
 
 use std::ptr;
+use std::sync::Arc;
 
 use super::boundary::*;
 use super::graph::options_of;
@@ -77,7 +78,10 @@ pub unsafe extern "C" fn compute_stream_end_capture(
         let out = unsafe { Out::new(out, "out", ptr::null_mut()) };
         let graph = stream.end_capture(if out.is_ok() { capture } else { 0 });
         let out = out?;
-        out.set(add(graph?)?);
+        let graph = graph?;
+        // The window is closed: nobody can ask for the graph again.
+        let handle = add(Arc::clone(&graph));
+        out.set(handle.map_err(|complaint| complaint.claiming(|code, message| graph.given_up(code, message)))?);
         Ok(COMPUTE_OK)
     })
 }

@@ -197,8 +197,9 @@ pub(crate) fn release_buffer(handle: compute_buffer) {
     match compute_buffer_s::table().give_up(handle.addr() as u64) {
         GivenUp::Taken(buffer, Some(number)) => buffer.end(Seat::new(number, |number| compute_buffer_s::table().vacate(number))),
         GivenUp::Taken(buffer, None) => buffer.handle_ended(),
-        // It goes with what is left of it.
-        GivenUp::Kept | GivenUp::Ended | GivenUp::Invalid => {}
+        // Somebody is at work with it, and it goes with that; its handle is gone now.
+        GivenUp::Ended(buffer) => buffer.handle_ended(),
+        GivenUp::Kept | GivenUp::Invalid => {}
     }
 }
 

@@ -218,12 +218,42 @@ pub unsafe extern "C" fn compute_stream_launch(
         let (desc, known) = unsafe { read_known(desc) }?;
         let stream = peek(stream);
         // SAFETY: as our own caller says.
-        unsafe {
+        let answer = unsafe {
             launch_of(&desc, known, |launch, wrong| {
                 wrong.map_err(|wrong| wrong.claiming(|code, message| runtime::refuse_launch(code, message, launch)))?;
                 Ok(outcome(runtime::launch(stream.as_deref().map(|stream| &**stream), launch)?))
             })
-        }
+        };
+        // SAFETY: as our own caller says.
+        answer.map_err(|complaint| unsafe { refused_as_a_whole(&desc, complaint) })
+    })
+}
+
+/// A complaint about a launch that was never looked at as a whole, for want of host memory: its outputs are made out one after another, which needs none (T2).
+///
+/// # Safety
+/// What `desc` points to is valid.
+#[cold]
+unsafe fn refused_as_a_whole(desc: &compute_launch_desc, complaint: Complaint) -> Complaint {
+    if !matches!(complaint, Complaint::NoMemory) {
+        return complaint;
+    }
+    // SAFETY: as our own caller says.
+    let given = unsafe { Strided::new(desc.bindings, desc.binding_count, desc.binding_stride, MOST_BINDINGS, "bindings") };
+    let Ok(given) = given else { return complaint };
+    let kernel = peek(desc.kernel);
+    let launch = Launch {
+        kernel: kernel.as_deref(),
+        grid: if desc.indirect.buffer.is_null() { Grid::Direct(desc.grid) } else { Grid::Indirect(Place::BadHandle) },
+        bindings: &[],
+        immediates: &[],
+        label: "",
+        mode: mode_of(desc.mode).unwrap_or_default(),
+    };
+    complaint.claiming(|code, message| {
+        runtime::refuse_launch_of_each(code, message, &launch, |each| {
+            given.iter().for_each(|binding| each(&viewed(&binding, peek(binding.buffer).as_ref())));
+        })
     })
 }
 

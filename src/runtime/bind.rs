@@ -209,11 +209,9 @@ fn bind_tensor<'a>(device: &Device, info: &BindingInfo, span: Span<'a>, map: &Te
         };
         return refusal(status, || format!("tensor map of {}: {why}", describe(info)));
     }
-    let (offset, alignment) = (span.offset, map.alignment());
-    if !offset.is_multiple_of(alignment) {
-        return refusal(code::MISALIGNED, || {
-            format!("tensor map of {}: offset {offset} of the view is not a multiple of {alignment}", describe(info))
-        });
+    let alignment = map.alignment();
+    if !span.place().is_multiple_of(alignment) {
+        return refusal(code::MISALIGNED, || format!("tensor map of {}: {}", describe(info), misaligned(&span, alignment)));
     }
     Ok(span)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use compute_hal as hal;
-use compute_trust::{Gate, MAX_QUEUES, Use};
+use compute_trust::{Gate, MAX_QUEUES, NoMemory, Use};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
@@ -17,6 +17,7 @@ use super::error::{Failed, Result, error, fail, from_device, poisoned};
 use super::exclusive::Exclusive;
 use super::memory::Store;
 use super::queue::Queue;
+use super::section::no_memory;
 use super::{code, event, late};
 
 /// How to open a device.
@@ -67,13 +68,16 @@ struct Policy {
     streams_made: bool,
 }
 
-/// Compiled kernels and graphs that go back to the driver once their last uses have completed.
+/// Compiled kernels and graphs that go back to the driver once their last uses have completed. `None`: there was no memory to note these yet.
 #[derive(Default)]
 struct Retired {
-    waiting: VecDeque<(Gone, SmallVec<[Use; 2]>)>,
+    waiting: VecDeque<(Gone, Option<Tails>)>,
     /// How many will come here.
     live: usize,
 }
+
+/// The last position of every queue at some moment.
+type Tails = SmallVec<[Use; 2]>;
 
 /// What goes back to the driver once nothing uses it.
 #[derive(Clone, Copy)]
@@ -246,6 +250,7 @@ impl Device {
             _ => {
                 let index = u16::try_from(queues.len()).ok().filter(|index| *index < MAX_QUEUES);
                 let index = index.ok_or_else(|| Failed::of(error(code::LIMIT, "too many native queues")))?;
+                queues.try_reserve(1).map_err(|_| Failed::of(no_memory(NoMemory)))?;
                 let native = self.native.create_queue().map_err(|failed| self.broken(failed))?;
                 let queue = Arc::new(Queue::new(native, index));
                 queues.push(Arc::clone(&queue));
@@ -285,18 +290,32 @@ impl Device {
 
     /// Gives a compiled kernel or a graph back once all work enqueued so far is over.
     pub(crate) fn gone(&self, gone: Gone) {
-        let uses = self.tails();
-        self.none_made();
-        if self.over(uses.iter().copied()) {
+        let mut now = None;
+        if self.are_over(&mut now) {
+            self.none_made();
             return gone.give_back(&*self.native);
         }
-        self.retired.lock().waiting.push_back((gone, uses));
+        let mut retired = self.retired.lock();
+        // First put there, then no longer expected: in between another one would find too little room.
+        retired.waiting.push_back((gone, now));
+        retired.live = retired.live.saturating_sub(1);
+        drop(retired);
         self.reap();
     }
 
-    /// The last position of every queue.
-    fn tails(&self) -> SmallVec<[Use; 2]> {
-        self.queues.read().iter().map(|queue| Use { queue: queue.index, position: queue.last() }).collect()
+    /// Whether work up to these positions is over. Without any, up to the last ones, which are noted if there is memory for that.
+    fn are_over(&self, tails: &mut Option<Tails>) -> bool {
+        if let Some(tails) = tails {
+            return self.over(tails.iter().copied());
+        }
+        let queues = self.queues.read();
+        let last = |queue: &Arc<Queue>| Use { queue: queue.index, position: queue.last() };
+        let mut now = Tails::new();
+        if now.try_reserve(queues.len()).is_ok() {
+            now.extend(queues.iter().map(last));
+            *tails = Some(now);
+        }
+        queues.iter().all(|queue| queue.native.completed() >= last(queue).position)
     }
 
     /// Gives back the kernels and graphs that are no longer in use, looking at a bounded number.
@@ -304,27 +323,35 @@ impl Device {
         let looks = self.retired.lock().waiting.len().min(64);
         for _ in 0..looks {
             let mut retired = self.retired.lock();
-            let Some((gone, uses)) = retired.waiting.pop_front() else { return };
-            if self.over(uses.iter().copied()) {
+            let Some((gone, mut tails)) = retired.waiting.pop_front() else { return };
+            if self.are_over(&mut tails) {
                 drop(retired);
                 gone.give_back(&*self.native);
             } else {
-                retired.waiting.push_back((gone, uses));
+                retired.waiting.push_back((gone, tails));
             }
         }
     }
 
     /// Tells what the kernels and graphs that are to go back wait for.
     pub(crate) fn each_retired(&self, mut each: impl FnMut(Use)) {
-        self.retired.lock().waiting.iter().flat_map(|(_, uses)| uses).for_each(|one| each(*one));
+        for (_, tails) in &self.retired.lock().waiting {
+            match tails {
+                Some(tails) => tails.iter().for_each(|one| each(*one)),
+                None => self.each_queue(|queue| each(Use { queue: queue.index, position: queue.last() })),
+            }
+        }
     }
 
-    pub(crate) fn wait_for_uses(&self, uses: &[Use]) {
-        for last in uses {
-            if let Some(queue) = self.queue(last.queue) {
-                // A device that fails meanwhile is found by the allocation that follows.
-                let _ = queue.native.wait(last.position, None);
-            }
+    /// Calls `each` with every queue, holding no lock. One that is made meanwhile may be missed.
+    pub(crate) fn each_queue(&self, each: impl FnMut(Arc<Queue>)) {
+        (0..MAX_QUEUES).map_while(|index| self.queue(index)).for_each(each);
+    }
+
+    pub(crate) fn wait_for_use(&self, last: Use) {
+        if let Some(queue) = self.queue(last.queue) {
+            // A device that fails meanwhile is found by the allocation that follows.
+            let _ = queue.native.wait(last.position, None);
         }
     }
 
@@ -334,8 +361,7 @@ impl Device {
         if !self.exclusive.acquire(|| self.fault().is_some()) {
             return self.check();
         }
-        let queues: Vec<_> = self.queues.read().iter().cloned().collect();
-        queues.iter().for_each(|queue| queue.pass());
+        self.each_queue(|queue| queue.pass());
         Ok(())
     }
 
@@ -375,15 +401,12 @@ impl Drop for Device {
         }
         let retired = std::mem::take(self.retired.get_mut());
         let memory = std::mem::replace(&mut self.memory, Store::new(self.native.limits(), self.native.capabilities(), 0));
-        let uses = self.tails();
         let remains = Remains { native: Arc::clone(&self.native), memory, retired };
         // Never blocks: what is still running keeps its memory, and the last queue to finish gives it back.
         let remains = Arc::new(Mutex::new(Some(remains)));
-        for last in uses {
-            if let Some(queue) = self.queue(last.queue) {
-                let held = Arc::clone(&remains);
-                queue.native.notify(last.position, Box::new(move || drop(held)));
-            }
+        for queue in self.queues.get_mut() {
+            let held = Arc::clone(&remains);
+            queue.native.notify(queue.last(), Box::new(move || drop(held)));
         }
     }
 }

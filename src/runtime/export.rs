@@ -7,7 +7,7 @@ use super::buffer::View;
 use super::error::{Failed, Result, fail, refusal};
 use super::mapping::{Access, uses};
 use super::place::{Place, Span};
-use super::section::{Performed, Touch, Write, alone, perform};
+use super::section::{Performed, Touch, Write, alone, no_memory, perform};
 use super::stream::{Stream, wait};
 use super::transfer::{NAMES, subject, usable};
 use super::{code, late, trust};
@@ -69,7 +69,8 @@ fn settle(stream: &Stream, span: Span<'_>, touch: Touch<'_>) -> Result<()> {
         trust::check(&views)?;
         return Err(trust::unwritten(&failure, span.buffer.id));
     }
-    for last in alone(span.buffer, |_| uses(span.buffer, true)) {
+    let uses = alone(span.buffer, |_| uses(span.buffer, true)).map_err(|none| Failed::of(no_memory(none)))?;
+    for last in uses {
         if let Some(queue) = stream.device.queue(last.queue) {
             wait(&stream.device, &queue, last.position, None)?;
         }

@@ -166,14 +166,14 @@ impl Kernel {
         }
     }
 
-    /// Whether the portable source leaves bytes of a view of that size whatever it stores. Of native code nobody knows.
+    /// Whether the portable source leaves bytes of a view of that size whatever it stores, also where a native one runs. Of native code nobody knows.
     pub(crate) fn leaves_bytes(&self, index: usize, view_size: u64) -> bool {
         match &self.form {
             Form::Portable(entry) => {
                 let info = self.reflection().bindings.get(index);
                 info.is_some_and(|info| entry.coverage().leaves_bytes(index, info, view_size))
             }
-            Form::Declared(_) => false,
+            Form::Declared(declared) => declared.leaves_bytes(index, view_size),
         }
     }
 

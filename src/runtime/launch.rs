@@ -2,6 +2,7 @@
 //!
 //! **A device never has to refuse what passed here.** A refusal claims the outputs that it could make out (T2) before it answers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal as hal;
@@ -9,10 +10,12 @@ use compute_trust::{About, Error, NoMemory};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Given, Slot, check, cuts_elements};
+use super::buffer::Buffer;
 use super::error::{Checked, Failed, Result, error};
 use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
 use super::place::Place;
+use super::refuse::refuse_each;
 use super::section::{Outcome, Performed, Subject, Touch, Write, no_memory, perform, refuse, refused_operation, region};
 use super::stream::Stream;
 use super::{code, late, log, prints};
@@ -200,7 +203,7 @@ pub(super) fn written(
         return Write::Part;
     }
     if write_all || kernel.writes_all(index) {
-        // Nobody can vouch for bytes that no kernel in a portable language writes.
+        // Nobody can vouch for bytes that the portable source cannot write.
         return if kernel.leaves_bytes(index, size) { Write::Padded { seen: false } } else { Write::Whole };
     }
     let Some(store) = kernel.store(index) else { return Write::Part };
@@ -278,18 +281,45 @@ fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
     if is_nothing(&launch.grid) {
         return Failed::of(made);
     }
-    let reflection = launch.kernel.map(|kernel| kernel.reflection());
-    let is_output = |binding: &&Binding<'_>| match reflection {
-        None => true,
-        Some(reflection) => {
-            reflection.find(binding.group, binding.slot).is_some_and(|index| reflection.bindings[index].access.writes())
-        }
-    };
-    let outputs = launch.bindings.iter().filter(is_output).filter_map(|binding| match binding.given {
-        Input::Place(place) | Input::Tensor(place, _) => place.reachable(),
-        Input::Inline(_) => None,
+    refuse(about(made, launch), launch.bindings.iter().filter_map(|binding| output(launch.kernel, binding)))
+}
+
+/// As [`refuse_launch`] for a launch whose bindings are at hand only one after another: `all` calls what it is given with each of them.
+pub fn refuse_launch_of_each(
+    code: i32,
+    message: String,
+    launch: &Launch<'_>,
+    all: impl FnOnce(&mut dyn FnMut(&Binding<'_>)),
+) -> Arc<Failed> {
+    let made = error(code, message);
+    if launch.mode != Mode::Execute || is_nothing(&launch.grid) {
+        return Failed::of(made);
+    }
+    refuse_each(about(made, launch), |claim| {
+        all(&mut |binding| {
+            if let Some((buffer, range)) = output(launch.kernel, binding) {
+                claim(buffer, range);
+            }
+        });
+    })
+}
+
+/// What a launch would write through a binding, as far as that can be made out.
+fn output<'a>(kernel: Option<&Arc<Kernel>>, binding: &Binding<'a>) -> Option<(&'a Arc<Buffer>, Range<u64>)> {
+    let written = kernel.is_none_or(|kernel| {
+        let reflection = kernel.reflection();
+        let info = reflection.find(binding.group, binding.slot).and_then(|index| reflection.bindings.get(index));
+        info.is_some_and(|info| info.access.writes())
     });
+    match binding.given {
+        Input::Place(place) | Input::Tensor(place, _) if written => place.reachable(),
+        Input::Place(_) | Input::Tensor(..) | Input::Inline(_) => None,
+    }
+}
+
+/// The same error, with the launch that it is about.
+fn about(made: Error, launch: &Launch<'_>) -> Error {
     let kernel = launch.kernel.map_or_else(|| "launch".into(), |kernel| Arc::clone(&kernel.name));
     let about = About { operation: refused_operation(), label: launch.label.into(), kernel, stream: 0 };
-    refuse(Error { about: Some(about), ..made }, outputs)
+    Error { about: Some(about), ..made }
 }

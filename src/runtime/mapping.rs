@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
-use compute_trust::Use;
+use compute_trust::{NoMemory, Use};
 use smallvec::SmallVec;
 
 use super::buffer::{Buffer, View};
-use super::error::{Result, fail};
-use super::section::alone;
+use super::error::{Failed, Result, fail};
+use super::section::{alone, no_memory, room};
 use super::stream::{Wait, wait};
 use super::{code, late, prints, trust};
 
@@ -65,7 +65,7 @@ impl Mapping {
         buffer.device.check()?;
         Ok(alone(buffer, |lock| {
             // What a late failure claims looks trusted until that is heard.
-            if !buffer.device.over(uses(buffer, true)) || !late::is_settled(buffer.id, self.view.range()) {
+            if !buffer.is_idle() || !late::is_settled(buffer.id, self.view.range()) {
                 return false;
             }
             let mut map = lock.lock();
@@ -126,7 +126,8 @@ impl Mapping {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let (buffer, device) = (&self.view.buffer, &self.view.buffer.device);
         // Alone, so that work that is being enqueued right now counts.
-        for last in alone(buffer, |_| uses(buffer, access.writes)) {
+        let uses = alone(buffer, |_| uses(buffer, access.writes)).map_err(|none| Failed::of(no_memory(none)))?;
+        for last in uses {
             if let Some(queue) = device.queue(last.queue)
                 && wait(device, &queue, last.position, deadline)? == Wait::TimedOut
             {
@@ -141,11 +142,16 @@ impl Mapping {
     }
 }
 
-/// The last uses of a buffer: its last write, and the reads after it where they matter.
-pub(super) fn uses(buffer: &Buffer, reads: bool) -> SmallVec<[Use; 4]> {
+/// The last uses of a buffer: its last write, and the reads after it where they matter, of which there may be one on each queue.
+pub(super) fn uses(buffer: &Buffer, reads: bool) -> std::result::Result<SmallVec<[Use; 4]>, NoMemory> {
     let mut all: SmallVec<[Use; 4]> = buffer.uses.last_write().into_iter().collect();
+    let mut noted = Ok(());
     if reads {
-        buffer.uses.each_read(|read| all.push(read));
+        buffer.uses.each_read(|read| {
+            if noted.is_ok() {
+                noted = room(&mut all).map(|()| all.push(read));
+            }
+        });
     }
-    all
+    noted.map(|()| all)
 }

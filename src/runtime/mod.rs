@@ -55,7 +55,7 @@ pub use export::{Native, export, written};
 pub use graph::{Graph, GraphBuilder, GraphFacts, GraphOptions, NodeFacts, NodeId, NodeKind, Request, replay};
 pub use import::ImportOptions;
 pub use kernel::{Compile, Kernel, KernelOptions};
-pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch};
+pub use launch::{Binding, Grid, Input, Launch, Mode, launch, refuse_launch, refuse_launch_of_each};
 pub use mapping::{Access, Mapping};
 pub use memory::{
     AllocationMode, Budget, Compacted, LARGEST_KEPT, PoolKind, PoolLayout, PoolReport, PoolSpec, Seat, Usage, take_kept,

@@ -73,6 +73,8 @@ pub(crate) struct Declared {
     pub(super) reflection: Reflection,
     whole: Vec<bool>,
     aliases: Vec<u32>,
+    /// Beside the native ones, whichever runs.
+    portable: Option<Arc<EntryPoint>>,
     /// The native source that the device takes; `None`: the portable one.
     pub(super) taken: Option<(usize, NativeLanguage)>,
 }
@@ -81,6 +83,17 @@ impl Declared {
     /// Whether launches write every byte of a binding's view.
     pub(super) fn writes_all(&self, index: usize) -> bool {
         self.whole.get(index).is_some_and(|whole| *whole)
+    }
+
+    /// Whether the portable source has bytes in a view of that size that it cannot write. What a launch leaves does not depend on which source runs, so that counts for
+    /// all; without a portable source nobody knows.
+    pub(super) fn leaves_bytes(&self, index: usize, view_size: u64) -> bool {
+        let Some((entry, declared)) = self.portable.as_ref().zip(self.reflection.bindings.get(index)) else { return false };
+        // Its own size of an element: to the declaration every byte is one.
+        let portable = entry.reflection();
+        let found = portable.find(declared.group, declared.slot);
+        let info = found.and_then(|found| Some((found, portable.bindings.get(found)?)));
+        info.is_none_or(|(found, info)| entry.coverage().leaves_bytes(found, info, view_size))
     }
 
     /// Whether the views of two bindings may overlap.
@@ -190,7 +203,7 @@ pub(super) fn declare(
         aliases.push(class);
     }
     let taken = taken.zip(taken.and_then(|index| native.sources.get(index)).map(|source| source.language));
-    Ok((Arc::new(Declared { reflection, whole, aliases, taken }), code))
+    Ok((Arc::new(Declared { reflection, whole, aliases, portable: portable.cloned(), taken }), code))
 }
 
 fn named(index: usize, parameter: &ParameterOptions) -> String {

@@ -77,6 +77,21 @@ pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc
     Failed::claiming(&failure)
 }
 
+/// The same where outputs are at hand only one after another: `all` calls what it is given with each of them.
+pub(super) fn refuse_each(made: Error, all: impl FnOnce(&mut dyn FnMut(&Arc<Buffer>, Range<u64>))) -> Arc<Failed> {
+    let failure = Failure::new(Arc::new(made), true);
+    let mut any = false;
+    all(&mut |buffer, range| {
+        any |= can_be_claimed(&(buffer, range.clone()));
+        claim(&failure, [(buffer, range)]);
+    });
+    if !any {
+        return Failed::of((*failure.error()).clone());
+    }
+    log::failure(&failure);
+    Failed::claiming(&failure)
+}
+
 /// What nothing writes is nobody's output: a claim there could not be repaired.
 fn can_be_claimed((buffer, range): &(&Arc<Buffer>, Range<u64>)) -> bool {
     !range.is_empty() && !buffer.read_only

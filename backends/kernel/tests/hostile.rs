@@ -132,6 +132,44 @@ fn conditions_that_double_are_answered() {
 }
 
 /// Whoever looks for halves that become integers must not look for the end of a call where there is none.
+/// Functions that are called with ever other arguments uniform, walked once more for each private variable: what is small as text takes long to follow.
+fn contexts(levels: usize, privates: usize, end: &str) -> String {
+    let names = |of: &str, from: usize| (0..levels).map(|n| format!("{of}{}", (n + from) % levels)).collect::<Vec<_>>();
+    let mut text = String::from("@group(0) @binding(0) var<storage, read_write> o: array<u32>;\n");
+    text.extend((0..privates).map(|n| format!("var<private> p{n}: u32;\n")));
+    text.push_str("fn g0(x: u32) { p0 = x; }\n");
+    text.extend((1..privates).map(|n| format!("fn g{n}() {{ p{n} = p{}; }}\n", n - 1)));
+    let parameters = names("a", 0).join(": u32, ") + ": u32";
+    for level in (0..levels).rev() {
+        let next = level + 1;
+        let turned = names("a", 1);
+        let body = match next == levels {
+            true => "o[a0 & 1u] = a1;".to_owned(),
+            false => format!("l{next}({}); l{next}({}, 0u);", turned.join(", "), turned[..levels - 1].join(", ")),
+        };
+        text.push_str(&format!("fn l{level}({parameters}) {{ {body} }}\n"));
+    }
+    let calls: String = (1..privates).rev().map(|n| format!("g{n}(); ")).collect();
+    let given = vec!["id.x"; levels].join(", ");
+    text + &format!(
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {{ {calls} g0(id.x); l0({given}); {end} }}"
+    )
+}
+
+#[test]
+fn calls_in_ever_other_contexts_are_followed_for_a_bounded_time() {
+    // Nobody has to arrive together: there is nothing to find out.
+    let started = Instant::now();
+    answer(&contexts(14, 48, "")).expect("no barrier");
+    assert!(started.elapsed() < Duration::from_secs(2), "took {:?}", started.elapsed());
+    answer(&contexts(6, 12, "workgroupBarrier();")).expect("all arrive");
+    for levels in [14, 20] {
+        let d = refused(&contexts(levels, 48, "workgroupBarrier();"));
+        assert!(d.text.contains("too many") && d.text.contains("barrier"), "{d}");
+        assert_ne!(common::place(&d).0, 0, "{d}");
+    }
+}
+
 #[test]
 fn many_names_of_types_beside_halves_are_answered() {
     let members: String = (0..60_000).map(|n| format!("m{n}:vec2i,")).collect();

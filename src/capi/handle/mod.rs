@@ -21,7 +21,7 @@ mod word;
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::hash::{BuildHasher, RandomState};
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr;
 
@@ -93,12 +93,11 @@ pub(crate) enum Counted {
 }
 
 /// What giving up a reference came to.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum GivenUp<T> {
+pub(crate) enum GivenUp<'t, T> {
     /// The handle goes on.
     Kept,
-    /// That was the last one; the handle has ended, and the object goes with the last guard.
-    Ended,
+    /// That was the last one; the handle has ended, and the object goes with the last guard, of which this is one.
+    Ended(Guard<'t, T>),
     /// That was the last one, and nobody looks at the object: it is the caller's, and so is the slot, unless that is used up.
     Taken(T, Option<u32>),
     /// The handle is not good.
@@ -295,7 +294,7 @@ impl<T> Table<T> {
     pub(crate) fn release(&self, handle: u64) -> Counted {
         match self.give_up(handle) {
             GivenUp::Kept => Counted::Kept,
-            GivenUp::Ended => Counted::Ended,
+            GivenUp::Ended(_) => Counted::Ended,
             GivenUp::Invalid => Counted::Invalid,
             GivenUp::Taken(value, slot) => {
                 // The slot first: what the value's end does may take long.
@@ -309,22 +308,23 @@ impl<T> Table<T> {
     }
 
     /// As [`Self::release`], and leaves the object and its slot to the caller where nobody else looks at the object.
-    pub(crate) fn give_up(&self, handle: u64) -> GivenUp<T> {
+    pub(crate) fn give_up(&self, handle: u64) -> GivenUp<'_, T> {
         let found = self.decompose(handle).and_then(|(number, generation)| Some((number, self.slot(number)?, generation)));
         let Some((number, slot, generation)) = found else { return GivenUp::Invalid };
         // Who has the only reference need not hold the slot while it goes. Should the slot be in another life already, its word says so.
         if !self.busy && slot.references.load(Ordering::Acquire) == 1 {
-            return match slot.word.end(generation) {
+            return match slot.word.end_or_hold(generation) {
                 None => GivenUp::Invalid,
-                Some(false) => GivenUp::Ended,
+                Some(false) => GivenUp::Ended(Guard { table: self, slot, number, place: None }),
                 // SAFETY: the word has just given this thread the value.
                 Some(true) => GivenUp::Taken(unsafe { slot.take_value() }, (!slot.word.is_retired()).then_some(number)),
             };
         }
-        match self.release_one(handle) {
-            Counted::Kept => GivenUp::Kept,
-            Counted::Ended => GivenUp::Ended,
-            Counted::Invalid | Counted::Full => GivenUp::Invalid,
+        let Some(guard) = self.get(handle) else { return GivenUp::Invalid };
+        match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+            Ok(1) if self.destroy(handle) => GivenUp::Ended(guard),
+            Ok(1) | Err(_) => GivenUp::Invalid,
+            Ok(_) => GivenUp::Kept,
         }
     }
 
@@ -333,27 +333,6 @@ impl<T> Table<T> {
         if let Some(slot) = self.slot(number) {
             self.give_slot(slot, number);
         }
-    }
-
-    fn release_one(&self, handle: u64) -> Counted {
-        let Some(guard) = self.get(handle) else { return Counted::Invalid };
-        match guard.slot.references.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
-            Ok(1) if self.end_held(handle, guard) => Counted::Ended,
-            Ok(1) | Err(_) => Counted::Invalid,
-            Ok(_) => Counted::Kept,
-        }
-    }
-
-    /// [`Self::destroy`] by somebody who holds the object: the two changes of the word in one where the table allows it.
-    fn end_held(&self, handle: u64, guard: Guard<'_, T>) -> bool {
-        let Some((_, generation)) = self.decompose(handle).filter(|_| !self.busy) else { return self.destroy(handle) };
-        let Some(last) = guard.slot.word.end_held(generation) else { return false };
-        // The hold is given back already.
-        let guard = ManuallyDrop::new(guard);
-        if last {
-            self.dispose(guard.slot, guard.number);
-        }
-        true
     }
 
     /// Ends a handle at once, whatever its references. The object goes with the last guard. False: the handle is not good.

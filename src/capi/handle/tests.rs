@@ -180,9 +180,12 @@ fn m1_an_object_that_nobody_looks_at_comes_with_its_slot_and_a_handle_of_its_nex
     assert_eq!(table.retain(handle), Counted::Kept);
     assert!(matches!(table.give_up(handle), GivenUp::Kept));
     let looking = table.get(handle).unwrap();
-    assert!(matches!(table.give_up(handle), GivenUp::Ended), "its object is looked at");
+    let ended = table.give_up(handle);
+    assert!(matches!(&ended, GivenUp::Ended(guard) if guard.id == 1), "its object is looked at");
     assert!(matches!(table.give_up(handle), GivenUp::Invalid));
     drop(looking);
+    assert_eq!(alive.load(Ordering::SeqCst), 1, "who ended it looks at it, too");
+    drop(ended);
     assert_eq!(alive.load(Ordering::SeqCst), 0);
     let mut handle = table.insert(Witness::new(&alive, 2)).unwrap();
     for id in 3..100 {

@@ -94,26 +94,27 @@ impl Word {
     /// Ends the handle of this generation. `None`: it was not live. Otherwise as [`Self::release`].
     #[must_use]
     pub(super) fn end(&self, generation: u32) -> Option<bool> {
-        self.end_but(generation, 0)
+        self.end_and(generation, 0)
     }
 
-    /// Ends the handle of this generation and gives a hold of the caller back, in one step. `None`: it was not live, and the caller still holds the
-    /// slot. Otherwise as [`Self::release`].
+    /// Ends the handle of this generation, and holds the slot where others do, in one step. `None`: it was not live. True: the caller now owns the value and the
+    /// slot. False: the slot is held until [`Self::release`].
     #[must_use]
-    pub(super) fn end_held(&self, generation: u32) -> Option<bool> {
-        self.end_but(generation, 1)
+    pub(super) fn end_or_hold(&self, generation: u32) -> Option<bool> {
+        self.end_and(generation, 1)
     }
 
+    /// `holds`: how many the caller gets where it is not the last.
     #[inline]
-    fn end_but(&self, generation: u32, held: u64) -> Option<bool> {
+    fn end_and(&self, generation: u32, holds: u64) -> Option<bool> {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if !is_live(seen, generation) {
                 return None;
             }
-            let left = (seen & !LIVE) - held;
+            let left = seen & !LIVE;
             let last = left & COUNT == 0;
-            let next = if last { emptied(left) } else { left };
+            let next = if last { emptied(left) } else { left + holds };
             // What others did with the value comes before it is dropped, and so does what this thread did before another drops it.
             match self.0.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(last),

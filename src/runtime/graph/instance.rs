@@ -109,9 +109,18 @@ fn written(effects: &[Effect]) -> impl Iterator<Item = (&Arc<Buffer>, Range<u64>
 impl Kept {
     /// Keeps buffers in place, and gives those memory that have none yet: a replay allocates nothing (G4).
     fn new<'a>(buffers: impl ExactSizeIterator<Item = &'a Arc<Buffer>>) -> Result<Self> {
+        Self::all(buffers.len(), buffers)
+    }
+
+    /// The same for those of one node.
+    fn of(work: &Work) -> Result<Self> {
+        Self::all(work.touches().count(), work.touches().map(|touched| touched.span.buffer))
+    }
+
+    fn all<'a>(count: usize, buffers: impl Iterator<Item = &'a Arc<Buffer>>) -> Result<Self> {
         let mut kept = Self(Vec::new());
         let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the buffers of a graph"));
-        kept.0.try_reserve_exact(buffers.len()).map_err(no_memory)?;
+        kept.0.try_reserve_exact(count).map_err(no_memory)?;
         for buffer in buffers {
             buffer.home.fix();
             kept.0.push(Arc::clone(buffer));
@@ -290,6 +299,11 @@ impl Graph {
         Entered { plan, native, _inside: Inside(self) }
     }
 
+    /// It was captured and cannot be handed out, for a reason that only the caller of the runtime knows: what it would have written is claimed (G3).
+    pub fn given_up(&self, code: i32, message: String) -> Arc<Failed> {
+        refuse(error(code, message), self.enter().plan.outputs())
+    }
+
     /// Numbers of it.
     pub fn facts(&self) -> GraphFacts {
         let entered = self.enter();
@@ -318,16 +332,18 @@ impl Graph {
     /// Claims nothing.
     pub fn update(&self, node: NodeId, request: &Request<'_>) -> Result<()> {
         self.device.check()?;
-        let (index, work) = self.checked(node, request).map_err(|made| Failed::of(*made))?;
+        let (index, mut work) = self.checked(node, request).map_err(|made| Failed::of(*made))?;
+        // What its buffers have to wait for (M5) is waited for here, with no lock held: in the plan they are in place already.
+        let _kept = Kept::of(&work)?;
         let mut inner = self.inner.lock();
         if inner.entered > 0 {
             let label = &self.label;
             return fail(code::BUSY, format!("another call is using graph `{label}` this moment; update it between its replays"));
         }
-        let old = self.exchange(&mut inner, index, work)?;
+        let old = self.exchange(&mut inner, index, &mut work)?;
         drop(inner);
-        // Buffers, kernels and the device's graph go with no lock held.
-        drop(old);
+        // Buffers, kernels and the device's graph go with no lock held, and so does what the node did.
+        drop((old, work));
         Ok(())
     }
 
@@ -358,8 +374,8 @@ impl Graph {
         Ok((index, new))
     }
 
-    /// Puts a node's new work in its place, here and on the device.
-    fn exchange(&self, inner: &mut Inner, index: usize, work: Work) -> Result<(Option<Arc<Plan>>, Option<Native>)> {
+    /// Puts a node's new work in its place, here and on the device, and the old one into `work`. After an error nothing has changed.
+    fn exchange(&self, inner: &mut Inner, index: usize, work: &mut Work) -> Result<(Option<Arc<Plan>>, Option<Native>)> {
         let Some(plan) = Arc::get_mut(&mut inner.plan) else {
             return fail(code::INTERNAL, "somebody looks at a graph that nobody has entered");
         };
@@ -367,10 +383,10 @@ impl Graph {
         let alike = work.is_nothing() == node.work.is_nothing() && work.calls() == node.work.calls();
         if alike && work.touches_as(&node.work) {
             let updated = match &inner.native {
-                Some(native) => self.update_native(native, index, &work)?,
+                Some(native) => self.update_native(native, index, work)?,
                 None => true,
             };
-            let old = std::mem::replace(&mut node.work, work);
+            std::mem::swap(&mut node.work, work);
             if updated {
                 return Ok((None, None));
             }
@@ -386,7 +402,7 @@ impl Graph {
                 Err(failed) => {
                     // The device's graph still does the old work.
                     if let Some(node) = plan.nodes.get_mut(index) {
-                        node.work = old;
+                        std::mem::swap(&mut node.work, work);
                     }
                     Err(failed)
                 }
@@ -394,7 +410,7 @@ impl Graph {
         }
         let mut nodes = copied(&plan.nodes)?;
         if let Some(node) = nodes.get_mut(index) {
-            node.work = work;
+            node.work = work.clone();
         }
         let mut list = List::of(self.number, nodes, plan.given.copied()?).map_err(|made| Failed::of(*made))?;
         let mut new = Plan::new(&mut list)?;

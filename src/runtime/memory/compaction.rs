@@ -52,7 +52,7 @@ impl Stream {
             // What is still in use elsewhere may be over by now.
             self.device.clean(set);
             if let Some(last) = self.compact_set(set, buffers, &mut done)? {
-                self.device.wait_for_uses(&[last]);
+                self.device.wait_for_use(last);
                 self.device.clean(set);
             }
         }

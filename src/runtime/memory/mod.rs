@@ -36,6 +36,7 @@ pub(crate) use ready::{BUDGETED, CAPTURING, DRY, Keeper, keep};
 use super::code;
 use super::device::Device;
 use super::error::{Failed, Result, error, fail};
+use super::queue::Queue;
 use super::stream::Stream;
 
 /// Idle pages of one set are kept up to this many bytes, where the caller does not say otherwise.
@@ -495,28 +496,55 @@ impl Device {
     fn reclaim(&self) {
         // Kernels that are kept for nobody take memory on some devices.
         self.kernels.forget();
-        let mut last: SmallVec<[Use; 8]> = SmallVec::new();
+        let mut newest = Newest::of(self);
         self.memory.each_set(|set| {
             set.let_go();
             let pools = set.pools.lock();
-            pools.pending_uses().flat_map(|elsewhere| elsewhere.uses.iter()).for_each(|one| newest(&mut last, one));
+            pools.pending_uses().flat_map(|elsewhere| elsewhere.uses.iter()).for_each(|one| newest.note(one));
             if let Some(queue) = set.queue {
-                newest(&mut last, Use { queue, position: pools.idle_position() });
+                newest.note(Use { queue, position: pools.idle_position() });
             }
         });
-        self.each_retired(|one| newest(&mut last, one));
-        self.wait_for_uses(&last);
+        self.each_retired(|one| newest.note(one));
+        // Where there was no memory for that list, for all that has been enqueued.
+        self.each_queue(|queue| {
+            if let Some(position) = newest.of_queue(&queue) {
+                // A device that fails meanwhile is found by the allocation that follows.
+                let _ = queue.native.wait(position, None);
+            }
+        });
         // A wait may fail, and then the device may still be at it: cleaning up asks again.
         self.clean_all();
         self.reap();
     }
 }
 
-/// Keeps the latest use of each queue.
-fn newest(all: &mut SmallVec<[Use; 8]>, one: Use) {
-    match all.iter_mut().find(|known| known.queue == one.queue) {
-        Some(known) => known.position = known.position.max(one.position),
-        None => all.push(one),
+/// The latest of some uses on each queue of a device, by its index. `None`: there was no memory for a number per queue.
+struct Newest(Option<SmallVec<[u64; 8]>>);
+
+impl Newest {
+    fn of(device: &Device) -> Self {
+        let mut count = 0;
+        device.each_queue(|_| count += 1);
+        let mut all = SmallVec::new();
+        if all.try_reserve(count).is_err() {
+            return Self(None);
+        }
+        all.resize(count, 0);
+        Self(Some(all))
+    }
+
+    /// What a queue that was made meanwhile does is newer than all that can be waited for.
+    fn note(&mut self, one: Use) {
+        if let Some(known) = self.0.as_mut().and_then(|all| all.get_mut(usize::from(one.queue))) {
+            *known = one.position.max(*known);
+        }
+    }
+
+    /// The latest use on a queue: the last that there is, where nothing could be noted.
+    fn of_queue(&self, queue: &Queue) -> Option<u64> {
+        let noted = |all: &SmallVec<[u64; 8]>| all.get(usize::from(queue.index)).copied();
+        self.0.as_ref().map_or_else(|| Some(queue.last()), noted).filter(|position| *position > 0)
     }
 }
 

@@ -34,6 +34,12 @@ const CALLS: &[(&str, Model)] = &[
     ("subgroupShuffleXor(x, 5u)", |s, lane| s.at(Some(lane ^ 5))),
     ("subgroupShuffleUp(x, 2u)", |s, lane| s.at(lane.checked_sub(2))),
     ("subgroupShuffleDown(x, 2u)", |s, lane| s.at(lane.checked_add(2))),
+    // So far away is nobody, also where numbers begin anew at zero.
+    ("subgroupShuffleUp(x, 0xffffffffu - (n & 0u))", |_, _| 0),
+    ("subgroupShuffleUp(x, 0xfffffffbu - (n & 0u))", |_, _| 0),
+    ("subgroupShuffleUp(x, 0x80000000u - (n & 0u))", |_, _| 0),
+    ("subgroupShuffleDown(x, 0xffffffffu - (n & 0u))", |_, _| 0),
+    ("subgroupShuffleDown(x, 0xfffffffbu - (n & 0u))", |_, _| 0),
     ("quadBroadcast(x, 2u)", |s, lane| s.at(Some(lane / 4 * 4 + 2))),
     ("quadSwapX(x)", |s, lane| s.at(Some(lane ^ 1))),
     ("quadSwapY(x)", |s, lane| s.at(Some(lane ^ 2))),

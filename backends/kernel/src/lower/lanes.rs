@@ -114,13 +114,13 @@ fn other_lane(
     Some(match (mode, given) {
         (GatherMode::Broadcast(_) | GatherMode::Shuffle(_), Some(id)) => id,
         (GatherMode::ShuffleXor(_), Some(mask)) => writer.binary(BinaryOperator::ExclusiveOr, own, mask),
-        // What is less than zero becomes larger than any lane.
-        (GatherMode::ShuffleUp(_), Some(distance)) => writer.binary(BinaryOperator::Subtract, own, distance),
-        (GatherMode::ShuffleDown(_), Some(distance)) => {
+        (GatherMode::ShuffleUp(_) | GatherMode::ShuffleDown(_), Some(distance)) => {
+            // So far away is nobody, and from there nothing comes back to a lane by wrapping: what is less than zero becomes larger than any.
             let most = writer.word(MOST);
             let small = writer.binary(BinaryOperator::Less, distance, most);
             let distance = writer.select(small, distance, most);
-            writer.binary(BinaryOperator::Add, own, distance)
+            let up = matches!(mode, GatherMode::ShuffleUp(_));
+            writer.binary(if up { BinaryOperator::Subtract } else { BinaryOperator::Add }, own, distance)
         }
         (GatherMode::QuadBroadcast(_), Some(id)) => {
             let mask = writer.word(!3);
@@ -156,4 +156,67 @@ fn is_there(writer: &mut Writer<'_>, lane: Handle<Expression>) -> Handle<Express
     let bit = writer.binary(BinaryOperator::And, bits, one);
     let set = writer.binary(BinaryOperator::NotEqual, bit, zero);
     writer.binary(BinaryOperator::LogicalAnd, fits, set)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "ends at the first thing that is wrong")]
+
+    use naga::{Arena, UniqueArena};
+
+    use super::*;
+
+    /// The lane that is meant, of the own lane and what the operation is given.
+    type Model = fn(u32, u32) -> Option<u32>;
+
+    /// What an expression over the own lane and what the operation is given is worth.
+    fn value(all: &Arena<Expression>, at: Handle<Expression>, own: u32, given: u32) -> u32 {
+        let of = |at| value(all, at, own, given);
+        match all[at] {
+            Expression::FunctionArgument(0) => given,
+            Expression::Load { .. } => own,
+            Expression::Literal(Literal::U32(word)) => word,
+            Expression::Select { condition, accept, reject } => of(if of(condition) != 0 { accept } else { reject }),
+            Expression::Binary { op, left, right } => match op {
+                BinaryOperator::Less => u32::from(of(left) < of(right)),
+                BinaryOperator::Add => of(left).wrapping_add(of(right)),
+                BinaryOperator::Subtract => of(left).wrapping_sub(of(right)),
+                BinaryOperator::ExclusiveOr => of(left) ^ of(right),
+                other => panic!("{other:?}"),
+            },
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn l12_from_every_distance_comes_the_lane_that_is_there_or_none() {
+        let (mut types, mut globals, mut all) = (UniqueArena::new(), Arena::new(), Arena::new());
+        let word = types.insert(Type { name: None, inner: TypeInner::Scalar(Scalar::U32) }, Span::UNDEFINED);
+        let lane = GlobalVariable {
+            name: None,
+            space: AddressSpace::Private,
+            binding: None,
+            ty: word,
+            init: None,
+            memory_decorations: MemoryDecorations::empty(),
+        };
+        let lane = globals.append(lane, Span::UNDEFINED);
+        let given = all.append(Expression::FunctionArgument(0), Span::UNDEFINED);
+        let modes: [(GatherMode, Model); 3] = [
+            (GatherMode::ShuffleUp(given), u32::checked_sub),
+            (GatherMode::ShuffleDown(given), u32::checked_add),
+            (GatherMode::ShuffleXor(given), |own, mask| Some(own ^ mask)),
+        ];
+        for (mode, expected) in modes {
+            let mut writer = Writer::new(&mut all, Span::UNDEFINED);
+            let other = other_lane(&mut writer, mode, Some((given, Scalar::U32)), lane).unwrap();
+            for own in 0..MOST {
+                for given in (0..260).chain([1 << 31, u32::MAX - 300, u32::MAX - 128, u32::MAX - 4, u32::MAX]) {
+                    let expected = expected(own, given).filter(|lane| *lane < MOST);
+                    let found = Some(value(&all, other, own, given)).filter(|lane| *lane < MOST);
+                    assert_eq!(found, expected, "{mode:?} by {given} in lane {own}");
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! What is known of values at one place of a kernel, and what follows from it: bounds that are numbers, and bounds below the length of a
 //! binding's array.
 //!
-//! All arithmetic here is that of numbers, without wrapping: a rule holds only where the kernel's arithmetic is shown not to wrap.
+//! All arithmetic here is that of numbers, without wrapping: a rule holds only where the kernel's arithmetic is shown not to wrap. Where conditions exclude each other no
+//! invocation comes, and bounds may be any number there: sums of them stop at the largest that there is.
 
 use std::collections::HashMap;
 
@@ -143,8 +144,8 @@ impl<'a> Question<'a> {
 
     fn least_binary(&mut self, kind: Kind, op: BinaryOperator, a: Id, b: Id) -> Option<i64> {
         Some(match op {
-            BinaryOperator::Add if self.adds(kind, a, b) => self.least(a) + self.least(b),
-            BinaryOperator::Subtract if self.subtracts(kind, a, b) => self.least(a) - self.most(b),
+            BinaryOperator::Add if self.adds(kind, a, b) => self.least(a).saturating_add(self.least(b)),
+            BinaryOperator::Subtract if self.subtracts(kind, a, b) => self.least(a).saturating_sub(self.most(b)),
             BinaryOperator::Multiply if self.multiplies(kind, a, b) => self.least(a).checked_mul(self.least(b))?,
             BinaryOperator::Divide if self.least(a) >= 0 && self.least(b) >= 1 => 0,
             BinaryOperator::Modulo if self.least(a) >= 0 && self.least(b) >= 1 => 0,
@@ -175,7 +176,7 @@ impl<'a> Question<'a> {
             Goal::Zero => Some(number),
             Goal::Length(of) => {
                 let length = self.values.find(Kind::Unsigned, Made::Length(of));
-                Some(number - length.map_or(1, |length| self.least(length)))
+                Some(number.saturating_sub(length.map_or(1, |length| self.least(length))))
             }
         }
     }
@@ -244,15 +245,16 @@ impl<'a> Question<'a> {
 
     /// Whether a sum does not wrap.
     fn adds(&mut self, kind: Kind, a: Id, b: Id) -> bool {
-        self.most(a) + self.most(b) <= kind.highest() && self.least(a) + self.least(b) >= kind.lowest()
+        self.most(a).saturating_add(self.most(b)) <= kind.highest()
+            && self.least(a).saturating_add(self.least(b)) >= kind.lowest()
     }
 
     /// Whether a difference does not wrap.
     fn subtracts(&mut self, kind: Kind, a: Id, b: Id) -> bool {
-        if self.most(a) - self.least(b) > kind.highest() {
+        if self.most(a).saturating_sub(self.least(b)) > kind.highest() {
             return false;
         }
-        self.least(a) - self.most(b) >= kind.lowest() || kind == Kind::Unsigned && self.is_below(b, a)
+        self.least(a).saturating_sub(self.most(b)) >= kind.lowest() || kind == Kind::Unsigned && self.is_below(b, a)
     }
 
     /// Whether a comparison said that the first is at most the second, or less than what the second is computed from by subtraction.
@@ -261,13 +263,13 @@ impl<'a> Question<'a> {
         if let Value { made: Made::Binary(BinaryOperator::Subtract, whole, part), kind, .. } = self.values.get(high)
             && let Made::Number(number) = self.values.get(part).made
             // By numbers alone: asked of the facts it would come back here, for as long as a chain of subtractions is.
-            && self.least(whole) - self.most(part) >= kind.lowest()
-            && self.most(whole) - self.least(part) <= kind.highest()
+            && self.least(whole).saturating_sub(self.most(part)) >= kind.lowest()
+            && self.most(whole).saturating_sub(self.least(part)) <= kind.highest()
         {
             (from, less) = (whole, number);
         }
         self.facts.of(low).any(|fact| {
-            matches!(fact, Fact::AtMost(Some(other), more) if other == high && more <= 0 || other == from && more <= -less)
+            matches!(fact, Fact::AtMost(Some(other), more) if other == high && more <= 0 || other == from && more.saturating_add(less) <= 0)
         })
     }
 

@@ -571,7 +571,7 @@ impl<'a> Flow<'a> {
         if let Made::Number(number) = self.values.get(b).made
             && self.ask(|question| question.least(a)) == number
         {
-            self.add_fact(a, Fact::AtLeast(number + 1));
+            self.add_fact(a, Fact::AtLeast(number.saturating_add(1)));
         }
     }
 
@@ -579,14 +579,14 @@ impl<'a> Flow<'a> {
     fn at_most(&mut self, low: Id, high: Id, more: i64) {
         let (least, sum) = self.ask(|question| (question.least(low), question.sum(low)));
         match self.values.get(high).made {
-            Made::Number(number) => self.add_fact(low, Fact::AtMost(None, number + more)),
+            Made::Number(number) => self.add_fact(low, Fact::AtMost(None, number.saturating_add(more))),
             _ => {
                 self.add_fact(low, Fact::AtMost(Some(high), more));
-                self.add_fact(high, Fact::AtLeast(least - more));
+                self.add_fact(high, Fact::AtLeast(least.saturating_sub(more)));
             }
         }
         if let Some((part, number)) = sum {
-            self.add_fact(part, Fact::AtMost(Some(high), more - number));
+            self.add_fact(part, Fact::AtMost(Some(high), more.saturating_sub(number)));
         }
     }
 

@@ -291,6 +291,20 @@ fn l5_conditions_are_taken_apart() {
 }
 
 #[test]
+fn f1_conditions_that_exclude_each_other_are_followed_without_wrapping() {
+    let never = |text: &str| {
+        let made = body(&format!("if i < 5u {{ if i > 2000000000u {{ let y = i * i; let z = y + y; let w = z + y; {text} }} }}"));
+        // Which accesses are proven where nobody comes does not matter.
+        assert!(checked(&made).len() < 8, "{text}");
+    };
+    never("a[w] = 1u;");
+    never("a[w + z] = 1u;");
+    never("let v = w + z; if v < n { a[v] = 1u; } if n > v { a[n - v] = 1u; }");
+    never("let v = w + z; if v != 7u { if v < u.x { if u.x < n { a[u.x - v] = 1u; } } }");
+    never("let v = 3u - (w + z); a[v + v] = 1u; if v >= w { a[v - w] = 1u; }");
+}
+
+#[test]
 fn l5_what_all_callers_know_holds_in_a_function() {
     let at = |functions: &str, calls: &str| checked(&format!("{}{functions}", body(calls))).len();
     let fetch = "fn fetch(k: u32) -> u32 { return a[k]; }";

@@ -69,6 +69,10 @@ impl<'w, 'a> Walk<'w, 'a> {
     pub(super) fn run(mut self) -> Outcome {
         let function = self.function;
         for round in 0.. {
+            // Expressions are looked at one after another, which is quick.
+            if !self.analysis.spend(function.expressions.len() / 8) {
+                break;
+            }
             self.changed = false;
             self.values.update(self.analysis, function, &self.arguments);
             let control = self.control.clone();
@@ -97,6 +101,9 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement, span: Span, control: &Control, inside: Inside) -> Left {
+        if !self.analysis.spend(1) {
+            return Left::default();
+        }
         match statement {
             Statement::Block(block) => return self.block(block, control.clone(), inside),
             Statement::If { condition, accept, reject } => {
@@ -266,6 +273,10 @@ impl<'w, 'a> Walk<'w, 'a> {
         result: Option<Handle<Expression>>,
         control: &Control,
     ) {
+        // Each may be an alias of each.
+        if !self.analysis.spend(pointers.len().saturating_mul(pointers.len()) / 8) {
+            return;
+        }
         let arguments = pointers.iter().map(|&p| self.argument(p, pointers)).collect();
         let outcome = self.analysis.call(callee, arguments, control.clone());
         for (&pointer, &content) in pointers.iter().zip(&outcome.contents) {

@@ -11,6 +11,7 @@
 
 mod explain;
 mod flow;
+mod meetings;
 mod subgroup;
 mod values;
 
@@ -25,12 +26,17 @@ use flow::Walk;
 /// A variable that changes its mind more often than this is taken for not uniform.
 const MAX_ROUNDS: usize = 48;
 
+/// Statements that are looked at in all contexts and rounds together, some times what the largest kernels take.
+const MAX_STEPS: usize = 1 << 22;
+
 /// Refuses every barrier and subgroup operation of an entry point that is not in uniform control flow. What begins at `source_size` is not of the
 /// source.
 pub(crate) fn check(module: &Module, index: usize, source_size: usize) -> Vec<Finding> {
-    let private = vec![true; module.global_variables.len()];
-    let mut analysis = Analysis { module, source_size, private, memo: HashMap::new(), findings: Vec::new() };
     let Some(entry) = module.entry_points.get(index) else { return Vec::new() };
+    // Most kernels have nothing that the workgroup must reach together.
+    let Some(first) = meetings::first(module, &entry.function, source_size) else { return Vec::new() };
+    let private = vec![true; module.global_variables.len()];
+    let mut analysis = Analysis { module, source_size, private, memo: HashMap::new(), findings: Vec::new(), left: MAX_STEPS };
     for round in 0.. {
         let before = analysis.private.clone();
         analysis.memo.clear();
@@ -41,6 +47,12 @@ pub(crate) fn check(module: &Module, index: usize, source_size: usize) -> Vec<Fi
         let arguments = values::builtins(module, &entry.function);
         let context = Context { arguments, control: Control::Uniform };
         Walk::new(&mut analysis, &entry.function, context).run();
+        if analysis.is_spent() {
+            // In doubt, it is not uniform.
+            let text = "whether the whole workgroup reaches the barriers and subgroup operations of this kernel together takes too many steps to find out: its \
+                functions are called with arguments that differ between invocations in too many ways";
+            return vec![Finding::span(text, first)];
+        }
         if analysis.private == before {
             break;
         }
@@ -120,9 +132,21 @@ struct Analysis<'a> {
     private: Vec<bool>,
     memo: HashMap<(Handle<naga::Function>, Vec<Argument>, bool), Outcome>,
     findings: Vec<Finding>,
+    /// Steps that may still be taken.
+    left: usize,
 }
 
 impl<'a> Analysis<'a> {
+    /// Takes steps. False: there are none left, and what has been found does not count.
+    fn spend(&mut self, steps: usize) -> bool {
+        self.left = self.left.saturating_sub(steps);
+        !self.is_spent()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
     /// Whether what a global holds is the same for the whole workgroup.
     fn global(&self, handle: Handle<GlobalVariable>) -> bool {
         match self.module.global_variables[handle].space {

@@ -157,6 +157,11 @@ fn shuffles_and_quads_of_subgroups_work_in_glsl() {
             ("subgroupShuffleDown(x, 3)", |lanes, lane| other(lanes, lane + 3)),
             ("subgroupShuffleDown(x, I[0] & 7u)", |lanes, lane| other(lanes, lane + (noise(1)[0] & 7) as usize)),
             ("subgroupShuffleUp(x, gl_SubgroupInvocationID)", |lanes, _| lanes[0]),
+            // So far away is nobody, also where numbers begin anew at zero.
+            ("subgroupShuffleUp(x, 0xffffffffu - (I[0] & 0u))", |_, _| 0),
+            ("subgroupShuffleUp(x, 0xfffffffbu - (I[0] & 0u))", |_, _| 0),
+            ("subgroupShuffleDown(x, 0xffffffffu - (I[0] & 0u))", |_, _| 0),
+            ("subgroupShuffleDown(x, 0xfffffffbu - (I[0] & 0u))", |_, _| 0),
             ("subgroupQuadBroadcast(x, 2u)", |lanes, lane| other(lanes, (lane & !3) + 2)),
             ("subgroupQuadSwapHorizontal(x)", |lanes, lane| other(lanes, lane ^ 1)),
             ("subgroupQuadSwapVertical(x)", |lanes, lane| other(lanes, lane ^ 2)),

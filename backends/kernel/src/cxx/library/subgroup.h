@@ -31,7 +31,9 @@ template<class T, int N> C_FN vec<T, N> c_shuffle(vec<T, N> x, u32 lane) {
   return x;
 }
 template<class T> C_FN T c_broadcast(T x, u32 lane) { return c_shuffle(x, lane); }
-template<class T> C_FN T c_shuffle_up(T x, u32 distance) { return c_shuffle(x, c_lane() - distance); }
+template<class T> C_FN T c_shuffle_up(T x, u32 distance) {
+  return c_shuffle(x, distance <= c_lane() ? c_lane() - distance : C_WAVE);
+}
 template<class T> C_FN T c_shuffle_down(T x, u32 distance) {
   return c_shuffle(x, distance < C_WAVE ? c_lane() + distance : C_WAVE);
 }

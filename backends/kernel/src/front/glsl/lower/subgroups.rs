@@ -206,7 +206,14 @@ impl Lower<'_> {
                     "subgroupShuffleUp" => Op::Subtract,
                     _ => Op::Add,
                 };
-                GatherMode::Shuffle(self.op(op, &lane, &index, UINT, at).handle)
+                let by = if op == Op::ExclusiveOr {
+                    index
+                } else {
+                    // So far away is nobody, and from there nothing comes back to a lane by wrapping.
+                    let most = self.uint(MOST, at);
+                    self.math(Math::Min, &[&index, &most], UINT, at)
+                };
+                GatherMode::Shuffle(self.op(op, &lane, &by, UINT, at).handle)
             }
             _ => return Ok(None),
         };
