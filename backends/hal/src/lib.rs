@@ -172,7 +172,6 @@ impl std::fmt::Display for PciAddress {
     }
 }
 
-
 /// Who a device is. Stable across runs as far as the driver allows.
 #[derive(Clone, Debug)]
 pub struct Properties {
