@@ -13,7 +13,7 @@ use crate::batch::{Batch, Landing, Told, own_id};
 use crate::commands::Around;
 use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
-use crate::sending::AGE;
+use crate::sending::{AGE, PARTS};
 use crate::staging::{Download, MAPPED, WAITING, map};
 
 /// How long the queue's thread sleeps at most: a fault may be told to nobody.
@@ -187,6 +187,10 @@ fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::Sub
 }
 
 impl Flight {
+    fn is_due(&self) -> bool {
+        self.due && self.entries.len() < PARTS
+    }
+
     /// Whether the oldest batch only waits for somebody to end it.
     fn front_is_over(&self) -> bool {
         self.entries.front().and_then(|entry| entry.sent.as_ref()).is_some_and(Sent::is_over)
@@ -243,9 +247,9 @@ impl Progress {
         }
     }
 
-    /// Whether the open batch was handed over.
+    /// Whether the open batch was handed over, and may go.
     pub(crate) fn is_due(&self) -> bool {
-        self.flight.lock().due
+        self.flight.lock().is_due()
     }
 
     /// The open batch is about to be sent, up to this position.
@@ -299,7 +303,7 @@ impl Progress {
         if flight.closing && flight.entries.is_empty() && !flight.open {
             return None;
         }
-        if !flight.due && (flight.inside > 0 || flight.oldest().is_none()) {
+        if !flight.is_due() && (flight.inside > 0 || flight.oldest().is_none()) {
             flight.asleep = !briefly && !flight.open;
             let time = if flight.asleep { SLEEP } else { AGE };
             self.work.wait_for(&mut flight, time);

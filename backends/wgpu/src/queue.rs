@@ -18,16 +18,16 @@ use crate::flight::Progress;
 use crate::launches::own;
 use crate::memory::{Block, Span, create};
 use crate::moves::{self, Own, PIECE};
-use crate::sending::wake_all;
+use crate::sending::{PARTS, wake_all};
 use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
 
-/// Commands in a batch while the device has nothing to do, and while it has.
+/// Commands in a batch that the queue's thread is to send, while the device has nothing to do, and while it has.
 const SOON: usize = 64;
+const MEANWHILE: usize = 256;
+/// Commands in a batch that whoever recorded the last one sends, as the queue's thread has not come to it.
 const LATER: usize = 1024;
 /// Bytes for the host in a batch.
 const MOST_FETCHED: u64 = 64 << 20;
-/// Batches under way beyond which a flush leaves the rest to the queue's thread: the device has enough to do.
-const AHEAD: usize = 1;
 /// Bytes that the host fills by itself at most, where it can: more than that the device fills faster.
 const FILLED_HERE: u64 = 256 << 10;
 /// Bytes of a read that the host copies within the call at most, where nobody has said that he waits. A write has no such bound: its bytes are copied within the call
@@ -246,7 +246,8 @@ impl Lane {
         if done.is_ok() && Self::is_full(&recorder, LATER) {
             return self.send_off(recorder);
         }
-        let soon = Self::is_full(&recorder, SOON) && self.progress.under_way() == 0;
+        let under_way = self.progress.under_way();
+        let soon = under_way < PARTS && Self::is_full(&recorder, if under_way == 0 { SOON } else { MEANWHILE });
         drop(recorder);
         if soon {
             // To send is most of the cost of a launch, and not for whoever has more to enqueue.
@@ -638,11 +639,12 @@ impl Queue for WgpuQueue {
     }
 
     fn submit(&self) -> Result<(), DeviceError> {
-        // Whoever shares the queue sends work of its own behind what is flushed. Else the queue's thread sends the rest when the device has time for it.
-        if self.lane.shared.gpu.host().is_none() && self.lane.progress.under_way() >= AHEAD {
-            return self.lane.shared.well();
+        // Whoever shares the queue sends work of its own behind what is flushed.
+        if self.lane.shared.gpu.host().is_some() {
+            return self.lane.flush();
         }
-        self.lane.flush()
+        self.lane.progress.hand_over();
+        self.lane.shared.well()
     }
 
     fn completed(&self) -> Position {

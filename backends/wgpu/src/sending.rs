@@ -1,7 +1,7 @@
-//! When batches go and when they are over. Whoever needs a batch sends it, or fills it while the device is busy; the first for a device that has nothing to do goes by the
-//! queue's thread, so that its caller can go on. Who waits without a time limit waits inside wgpu and ends what is over.
-//! For all that nobody waits for there is the queue's thread. It looks around every `AGE` while there is work, so that the next launch does not have to wake it, and
-//! sleeps when there has been none for a while.
+//! When batches go and when they are over. Whoever waits for a batch sends it, and so does who fills it faster than the queue's thread comes to it. All others, those of
+//! callers that go on or flush, go by the queue's thread: to send is most of the cost of a launch, and the next batch is made ready while the device works on one.
+//! Who waits without a time limit waits inside wgpu and ends what is over. For all that nobody waits for there is the queue's thread. It looks around every `AGE` while
+//! there is work, so that the next launch does not have to wake it, and sleeps when there has been none for a while.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,6 +54,13 @@ impl Lane {
     fn attend(&self) {
         let mut looks = 0;
         while self.shared.fault().is_none() {
+            // Before waiting for what is under way, so that the device has the next when it is done with that.
+            if self.progress.is_due() {
+                let _inside = exit::inside();
+                let _ = self.flush();
+                looks = 0;
+                continue;
+            }
             if let Some(oldest) = self.progress.left_alone() {
                 let inside = exit::inside();
                 let _ = poll(&self.shared, Some(oldest));
@@ -69,7 +76,7 @@ impl Lane {
             // A fault is seen by somebody who tells this thread, or at the next look.
             let Some(open) = self.progress.rest(looks < LOOKS) else { break };
             looks = if open { 0 } else { looks.saturating_add(1) };
-            if self.progress.under_way() == 0 && (self.progress.is_due() || self.is_overdue()) {
+            if self.progress.under_way() == 0 && self.is_overdue() {
                 let _inside = exit::inside();
                 let _ = self.flush();
             }
