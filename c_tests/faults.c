@@ -92,6 +92,42 @@ TEST(t12_of_several_launches_all_are_named_that_may_have_been_it)
     expect_dead();
 }
 
+/* The fault is there before anybody asks, and `call` is the first that hears of it. */
+static void expect_named_by(compute_status (*call)(void))
+{
+    set_up();
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    OK(launch(stream, stray, 1, bindings, 2));
+    usleep(400000);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, call());
+    CHECK(error_says("`stray`"));
+    expect_dead();
+}
+
+static compute_status create_a_buffer(void)
+{
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer made = NULL;
+    desc.size = 1ull << 30;
+    return compute_buffer_create(device, &desc, &made, E);
+}
+static compute_status write_a_little(void)
+{
+    static const uint32_t words[MEMBERS];
+    compute_view view = whole(in);
+    return compute_stream_write(stream, &view, words, sizeof words, E);
+}
+static compute_status create_a_kernel(void)
+{
+    compute_kernel_desc desc = kernel_desc(ADD, "add");
+    compute_kernel made = NULL;
+    return compute_kernel_create(device, &desc, &made, E);
+}
+
+TEST(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel) { expect_named_by(create_a_buffer); }
+TEST(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel) { expect_named_by(write_a_little); }
+TEST(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel) { expect_named_by(create_a_kernel); }
+
 TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
 {
     set_up();
@@ -172,6 +208,9 @@ int main(int argc, char **argv)
     }
     RUN(t12_an_illegal_address_ends_the_device_with_the_launch_that_did_it_and_nothing_hangs);
     RUN(t12_of_several_launches_all_are_named_that_may_have_been_it);
+    RUN(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel);
     RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
     return finish();

@@ -13,6 +13,7 @@ use compute_hal::{DeviceError, Fit, NativeHeader, NativeInterface, NativeParamet
 
 use crate::api::{Inside, Object};
 use crate::artifact;
+use crate::device::Shared;
 use crate::driver::{Places, Status};
 use crate::kernel::{Compiler, Input, Kernel, Loading, Refused, compile_text, refused};
 use crate::source;
@@ -89,7 +90,7 @@ impl Compiler<'_> {
         };
         let check = |function| {
             check(&calls, function, interface, self)?;
-            check_parameters(&calls, function, code, &source.entry, interface)
+            check_parameters(self.device, &calls, function, code, (&source.entry, interface))
         };
         self.load(&calls, code, loading, check).map_err(|error| match error {
             DeviceError::Driver { call, code, name, message } if self.api.vendor.errors.is_image(code) => {
@@ -199,13 +200,13 @@ fn check(calls: &Inside<'_>, function: Object, interface: &NativeInterface, comp
 /// DL-08: count, places and sizes of the parameters, as the driver tells them (CUDA 12.4 and later), else as the code does. Where neither does, there is nothing to
 /// compare.
 fn check_parameters(
+    device: &Shared,
     calls: &Inside<'_>,
     function: Object,
     code: &[u8],
-    entry: &str,
-    interface: &NativeInterface,
+    (entry, interface): (&str, &NativeInterface),
 ) -> Result<(), DeviceError> {
-    let told = match ask_parameters(calls, function, interface.parameters.len())? {
+    let told = match ask_parameters(device, calls, function, interface.parameters.len())? {
         Some(told) => Some(told),
         None => (calls.api.vendor.forms.parameters)(code, entry),
     };
@@ -213,7 +214,7 @@ fn check_parameters(
 }
 
 /// The parameters, or one more than there are declared; `None`: the driver does not tell.
-fn ask_parameters(calls: &Inside<'_>, function: Object, declared: usize) -> Result<Option<Places>, DeviceError> {
+fn ask_parameters(device: &Shared, calls: &Inside<'_>, function: Object, declared: usize) -> Result<Option<Places>, DeviceError> {
     let mut found = Vec::new();
     for index in 0..=declared {
         let (mut offset, mut size) = (0_usize, 0_usize);
@@ -222,7 +223,7 @@ fn ask_parameters(calls: &Inside<'_>, function: Object, declared: usize) -> Resu
             Ok(()) => found.push([offset, size].map(|number| u32::try_from(number).unwrap_or(u32::MAX))),
             Err(failure) if failure.is_absent() => return Ok(None),
             Err(failure) if failure.code == INVALID_VALUE => break,
-            Err(failure) => return Err(calls.api.error(failure, 0)),
+            Err(failure) => return Err(device.fail(failure)),
         }
     }
     Ok(Some(found))

@@ -113,12 +113,7 @@ impl Shared {
     }
 
     fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
-        let kernel = made.inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                self.end_by(cause.clone());
-            }
-        })?;
-        Ok(KernelId(self.kernels.insert(Arc::new(kernel))))
+        Ok(KernelId(self.kernels.insert(Arc::new(made?))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
@@ -212,7 +207,7 @@ impl Shared {
 
     /// The same for a call that may not wait.
     pub(crate) fn pinned_now(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
-        Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure))
+        Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail_for(failure, size as u64))
     }
 
     /// Ends the device by a cause of ours.
@@ -231,12 +226,33 @@ impl Shared {
         }
     }
 
-    /// What a failed call is; the end of the device if nothing works any more after it.
+    /// What a failed call is; the end of the device if nothing works any more after it. Every failure of a call goes through here, whichever call is the first to be told of
+    /// a fault: nobody else ends the device, tells the other ones, and knows what may have been it.
     pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
+        self.fail_for(failure, 0)
+    }
+
+    /// As [`Self::fail`] where so many bytes were asked for.
+    pub(crate) fn fail_for(&self, failure: Failure, asked: u64) -> DeviceError {
         match self.api.cause(failure) {
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
-            None => self.api.error(failure, 0),
+            None => self.api.error(failure, asked),
         }
+    }
+
+    /// Memory of the device; `relieve` is called once when there is none, and says whether that may have helped.
+    pub(crate) fn allocate(
+        &self,
+        calls: &Inside<'_>,
+        size: u64,
+        relieve: impl FnOnce() -> bool,
+    ) -> Result<MemoryId, DeviceError> {
+        self.memory.allocate(calls, size, relieve).map_err(|failure| self.fail_for(failure, size))
+    }
+
+    /// A chunk of at least `size` bytes, if there is one or memory for one.
+    pub(crate) fn chunk_now(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        self.chunks.take(calls, &self.reclaim, size).map_err(|failure| self.fail_for(failure, size as u64))
     }
 
     /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
@@ -281,6 +297,7 @@ impl Shared {
 
     fn compiler(&self) -> Compiler<'_> {
         Compiler {
+            device: self,
             api: &self.api,
             target: &self.target,
             subgroup: self.subgroup,
@@ -311,9 +328,7 @@ impl Shared {
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter())) {
-            self.end_by(cause);
-        }
+        let _ = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter()));
         self.well()
     }
 
@@ -487,11 +502,7 @@ impl Device for GpuDevice {
             return Err(DeviceError::TooLarge { asked: size, limit: shared.limits.allocation_size });
         }
         let calls = shared.enter()?;
-        shared.memory.allocate(&calls, size, || shared.relieve()).inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                shared.end_by(cause.clone());
-            }
-        })
+        shared.allocate(&calls, size, || shared.relieve())
     }
 
     fn free(&self, memory: MemoryId) {

@@ -364,8 +364,7 @@ impl Lane {
 
     /// A chunk, for which a call that enqueues waits as it does for room: where the driver has no memory now, but some is under way.
     pub(crate) fn chunk(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
-        let Shared { chunks, reclaim, .. } = &*self.shared;
-        let take = || chunks.take(calls, reclaim, size);
+        let take = || self.shared.chunk_now(calls, size);
         if submit.draining {
             return take();
         }

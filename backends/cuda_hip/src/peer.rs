@@ -18,7 +18,7 @@ use crate::fate::Fate;
 use crate::lane::{Lane, Submit};
 use crate::memory::Owner;
 use crate::op::{Op, Ready};
-use crate::staging::{Pinned, Slice};
+use crate::staging::Slice;
 
 /// The devices of a driver that are open.
 #[derive(Default)]
@@ -161,7 +161,7 @@ impl Shared {
     fn receives(&self, other: &Arc<Self>) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
         let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
-        let arrived = Pinned::new(&self.enter().ok()?, &self.reclaim, PATTERN).ok()?;
+        let arrived = self.pinned_now(&self.enter().ok()?, PATTERN).ok()?;
         let zeros = vec![0; PATTERN];
         let origin = Origin::new(other);
         let fetch = Fetch { origin, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
@@ -209,7 +209,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     fn new(device: &'a Shared) -> Result<Self, DeviceError> {
         let calls = device.enter()?;
-        let memory = device.memory.allocate(&calls, PATTERN as u64, || false)?;
+        let memory = device.allocate(&calls, PATTERN as u64, || false)?;
         let mut made = Self { device, memory, address: 0, stream: Object(std::ptr::null_mut()) };
         made.address = device.memory.get(memory)?.address;
         // SAFETY: the place is ours.

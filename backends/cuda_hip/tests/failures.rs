@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use compute_hal::kernel::reflection::Bounds;
+use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Device, DeviceError, Driver, GraphRequest, HostRows, HostSource, HostTarget, Node, NodeWork, OpenOptions, Pitched, Position,
-    Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, FaultCause, GraphRequest, Grid, HostRows, HostSource,
+    HostTarget, KernelId, Launch, Node, NodeWork, OpenOptions, Pitched, Position, Queue, Region, Waited,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -306,5 +308,97 @@ fn t12_a_fault_ends_all_devices_of_the_process_at_once_with_the_first_cause() {
     while mock.left()[4] > 0 {
         assert!(Instant::now() < deadline, "the context is left behind");
         std::thread::yield_now();
+    }
+}
+
+/// A kernel that copies two views behind one another.
+fn kernel(device: &dyn Device, cancellable: bool) -> Result<KernelId, DeviceError> {
+    let source = "@group(0) @binding(0) var<storage> a: array<vec4<u32>, 1>;
+        @group(0) @binding(1) var<storage> b: array<vec4<u32>, 1>;
+        @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
+        @compute @workgroup_size(1) fn stray() { o[0] = a[0]; o[1] = b[0]; }";
+    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+    let source = CompileSource::Portable(&entry);
+    device.compile(&CompileRequest {
+        source,
+        bounds: Bounds::Unchecked,
+        cancellable,
+        print_room: 0,
+        strict: false,
+        label: "fault",
+    })
+}
+
+/// Two devices, and on the first a kernel that can be stopped.
+struct Pair {
+    devices: [Arc<dyn Device>; 2],
+    queue: Arc<dyn Queue>,
+    stoppable: KernelId,
+    views: [Region; 3],
+}
+
+impl Pair {
+    fn launch(&self, at: Position, kernel: KernelId, time_limit: u64) -> Result<(), DeviceError> {
+        let bindings = self.views.map(Binding::Buffer);
+        self.queue.launch(at, &Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit })
+    }
+}
+
+/// What a device's end is, that somebody has found.
+fn cause(device: &dyn Device) -> FaultCause {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match device.fault() {
+            Some(cause) => return cause,
+            None => assert!(Instant::now() < deadline, "it has not ended"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A call that finds a fault; anything for what it answers besides.
+type First = fn(&Pair) -> Result<(), DeviceError>;
+
+#[test]
+fn t12_whichever_call_is_the_first_to_find_a_fault_names_the_kernel_and_ends_the_other_devices() {
+    let allocates: First = |pair| pair.devices[0].allocate(1 << 20).map(drop);
+    let compiles: First = |pair| kernel(&*pair.devices[0], false).map(drop);
+    let cases: [(&str, u64, First); 8] = [
+        ("pool_allocate", 1, allocates),
+        ("event_record", 1, allocates),
+        ("host_allocate", 1, |pair| pair.queue.write(4, pair.views[0], &[1; 16])),
+        ("host_allocate", 1, |pair| pair.devices[0].allocate_staging(100).map(drop)),
+        ("module_load", 1, compiles),
+        ("module_function", 1, compiles),
+        // The word of the queue, for a launch that may be stopped.
+        ("pool_allocate", 1, |pair| pair.launch(4, pair.stoppable, 1_000_000_000)),
+        // Memory to try the way with, behind that of the other device.
+        ("pool_allocate", 2, |pair| {
+            let [device, other] = &pair.devices;
+            assert!(!device.can_reach(other.peer().unwrap(), None));
+            Err(DeviceError::Lost(cause(&**device)))
+        }),
+    ];
+    for (n, (call, times, first)) in cases.into_iter().enumerate() {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(2, &[]);
+        let devices = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let device = &*devices[0];
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let (queue, stoppable) = (device.create_queue().unwrap(), kernel(device, true).unwrap());
+        let stray = kernel(device, false).unwrap();
+        let pair = Pair { queue, stoppable, views, devices };
+        mock.stall(true);
+        pair.launch(1, stray, 0).unwrap();
+        mock.arm(call, times, mock::STICKY);
+        let Err(DeviceError::Lost(answer)) = first(&pair) else { panic!("{n}: {call} was to find a fault") };
+        let words = "The only launch of this device that was not known to be over was `stray`";
+        assert!(!answer.reopen && answer.message.contains(words), "{n}: {answer:?}");
+        for (device, told) in pair.devices.iter().zip(["", "of this process ended, and all others with it"]) {
+            let cause = cause(&**device);
+            assert!(cause.message.contains(told) && cause.message.contains(words), "{n}: {cause:?}");
+        }
+        drop(pair);
     }
 }
