@@ -2,6 +2,8 @@
  * context of the process works. Only CUDA's driver has such faults to test with: RULES_BACKEND=cuda, or nothing is tried. */
 #include "rules.h"
 
+#include <dlfcn.h>
+
 #define MEMBERS 64
 
 static compute_device device;
@@ -167,6 +169,45 @@ TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_ask
     expect_dead();
 }
 
+TEST(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone)
+{
+    set_up();
+    compute_device other = NULL, again = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.index = 1;
+    if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) printf("  there is one GPU\n");
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    CHECK(cuda != NULL);
+    int (*reset)(int);
+    *(void **)&reset = dlsym(cuda, "cuDevicePrimaryCtxReset_v2");
+    CHECK(reset != NULL && reset(0) == 0);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, create_a_buffer());
+    CHECK(error_says("reset") && error_says("a new device can be opened"));
+    CHECK(!error_says("Every context") && !error_says("known to be over"));
+    print_error(last_error);
+    desc.index = 0;
+    OK(compute_device_open(&desc, &again, E));
+    /* What was in the context that is gone goes while the new one works. */
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(stray);
+    compute_kernel_release(increment);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    for (int i = 0; i < 2; i++) {
+        compute_device works = i ? other : again;
+        if (!works) continue;
+        stream = make_stream(works);
+        in = make_buffer(works, 4 * MEMBERS, "in");
+        out = make_buffer(works, 4 * MEMBERS, "out");
+        fill_words(stream, in, 7);
+        OK(launch_io(stream, make_kernel(works, INCREMENT), "", in, out, 1));
+        CHECK_EQ(get_word(stream, out, 3), 8);
+    }
+}
+
 TEST(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works)
 {
     set_up();
@@ -212,6 +253,7 @@ int main(int argc, char **argv)
     RUN(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel);
     RUN(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel);
     RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
+    RUN(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
     return finish();
 }

@@ -132,9 +132,11 @@ const ERRORS: Errors = Errors {
     // In the relaxed mode nothing of it comes to questions about streams that nobody captures.
     patience: Duration::from_secs(30),
     sticky_at_home: &[],
-    // Memory or a link that cannot be corrected, an illegal address, a time-out, a destroyed context, assertions, faults of the hardware, tensor memory that was not
-    // given back: the context is gone, and with it the process.
-    sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],
+    // Memory or a link that cannot be corrected, an illegal address, a time-out, assertions, faults of the hardware, tensor memory that was not given back: the context is
+    // gone, and with it the process.
+    sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (710, 710), (714, 719), (721, 721)],
+    // CUDA_ERROR_CONTEXT_IS_DESTROYED
+    context_gone: 709,
     // Read when the driver cannot be asked.
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
     // Invalid image, no binary for the GPU, invalid PTX, PTX of an unsupported version, symbol not found.

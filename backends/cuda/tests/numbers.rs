@@ -87,7 +87,6 @@ fn errors_have_the_numbers_of_the_headers() {
         Answer::CUDA_ERROR_TENSOR_MEMORY_LEAK,
         Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
         Answer::CUDA_ERROR_LAUNCH_TIMEOUT,
-        Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,
         Answer::CUDA_ERROR_HARDWARE_STACK_ERROR,
         Answer::CUDA_ERROR_ILLEGAL_INSTRUCTION,
         Answer::CUDA_ERROR_MISALIGNED_ADDRESS,
@@ -98,6 +97,9 @@ fn errors_have_the_numbers_of_the_headers() {
     for code in sticky {
         assert!(ours.is_sticky(code as i32), "{code:?}");
     }
+    // Of one device alone.
+    let gone = Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED as i32;
+    assert!(ours.context_gone == gone && !ours.is_sticky(gone));
     let passing = [Answer::CUDA_ERROR_OUT_OF_MEMORY, Answer::CUDA_ERROR_NOT_READY, Answer::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES];
     for code in passing {
         assert!(!ours.is_sticky(code as i32), "{code:?}");

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::{DeviceError, FaultCause};
 
@@ -145,6 +146,14 @@ impl Api {
         Ok(Inside { api: self, mode, _home: home })
     }
 
+    /// As [`Self::enter`], unless what there was is gone.
+    pub(crate) fn enter_if(&self, home: Home, gone: &Gone) -> Result<Inside<'_>, Failure> {
+        if gone.load(Ordering::Acquire) {
+            return Err(Failure { call: "enter", code: self.vendor.errors.context_gone });
+        }
+        self.enter(home)
+    }
+
     /// As [`Self::enter`], for launches alone: see [`AtHome`].
     #[inline]
     pub(crate) fn at_home(&self, home: Home) -> Result<AtHome<'_>, Failure> {
@@ -216,12 +225,21 @@ impl Api {
             }
             let (name, text) =
                 (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
-            let message = format!(
-                "{} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {} device is dead with it: \
-                 nothing can run there any more, and only a new process can open one",
-                failure.call, self.vendor.name
-            );
-            FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen: false }
+            let (call, vendor) = (failure.call, self.vendor.name);
+            let (message, reopen) = if failure.code == self.vendor.errors.context_gone {
+                let message = format!(
+                    "{call} answered {name} ({text}): somebody in this process has reset the device or destroyed its primary context, which the library works in, \
+                     and all that the device had is gone with it. Other devices go on"
+                );
+                (message, true)
+            } else {
+                let message = format!(
+                    "{call} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {vendor} device is dead with it: \
+                     nothing can run there any more, and only a new process can open one"
+                );
+                (message, false)
+            };
+            FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen }
         })
     }
 }
@@ -261,9 +279,19 @@ pub(crate) struct Retained {
     pub(crate) api: Arc<Api>,
     pub(crate) home: Home,
     pub(crate) device: DeviceNumber,
+    pub(crate) gone: Gone,
 }
 
+/// Set once what the device had is gone with its context. Nothing of it may be named to the driver any more, not even to be ended: whoever retains the context next gets
+/// one of the same name, in which these things are not.
+pub(crate) type Gone = Arc<AtomicBool>;
+
 impl Retained {
+    /// As [`Api::enter`], for as long as there is something to enter.
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, Failure> {
+        self.api.enter_if(self.home, &self.gone)
+    }
+
     pub(crate) fn new(api: &Arc<Api>, device: DeviceNumber) -> Result<Self, Failure> {
         let home = if api.calls.context_push.is_some() {
             let mut context: Handle = std::ptr::null_mut();
@@ -273,7 +301,7 @@ impl Retained {
         } else {
             Home::Device(device)
         };
-        Ok(Self { api: Arc::clone(api), home, device })
+        Ok(Self { api: Arc::clone(api), home, device, gone: Gone::default() })
     }
 }
 

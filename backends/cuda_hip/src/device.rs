@@ -15,7 +15,7 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
+use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained};
 use crate::attendant::Attendant;
 use crate::declared;
 use crate::doubt::Doubt;
@@ -69,18 +69,24 @@ pub(crate) struct Shared {
     pub(crate) awake: AtomicU32,
     lent: Lent,
     fate: Arc<Fate>,
+    gone: Gone,
 }
 
 impl Shared {
     /// The device's calls, on this thread.
+    pub(crate) fn try_enter(&self) -> Result<Inside<'_>, Failure> {
+        self.api.enter_if(self.home, &self.gone)
+    }
+
+    /// As [`Self::try_enter`]; that it fails may be the end of the device.
     pub(crate) fn enter(&self) -> Result<Inside<'_>, DeviceError> {
-        self.api.enter(self.home).map_err(|failure| self.fail(failure))
+        self.try_enter().map_err(|failure| self.fail(failure))
     }
 
     /// As [`Self::enter`] for those who look how far work is, and would look for ever where that fails for ever: the end of the device, unless memory is out or somebody
     /// captures, which passes. With a doubt not even that is borne without end.
     pub(crate) fn enter_to_look(&self, doubt: Option<&mut Doubt>) -> Option<Inside<'_>> {
-        let failure = match self.api.enter(self.home) {
+        let failure = match self.try_enter() {
             Ok(calls) => return Some(calls),
             Err(failure) => failure,
         };
@@ -125,7 +131,7 @@ impl Shared {
     /// for as long as another answer is to be expected.
     pub(crate) fn is_running(&self, stream: Object, doubt: &mut Doubt) -> bool {
         let errors = &self.api.vendor.errors;
-        let failure = match self.api.enter(self.home) {
+        let failure = match self.try_enter() {
             // SAFETY: the stream lives.
             Ok(calls) => match unsafe { calls.stream_query(stream.0) } {
                 Err(failure) if errors.is_capturing(failure.code) => failure,
@@ -235,6 +241,11 @@ impl Shared {
     /// As [`Self::fail`] where so many bytes were asked for.
     pub(crate) fn fail_for(&self, failure: Failure, asked: u64) -> DeviceError {
         match self.api.cause(failure) {
+            Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
+                self.gone.store(true, Ordering::Release);
+                // No work of the device's has done that.
+                DeviceError::Lost(self.end_by(cause))
+            }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, asked),
         }
@@ -393,7 +404,7 @@ impl Drop for Shared {
         drop(self.graphs.drain());
         drop(self.kernels.drain());
         self.chunks.clear();
-        if let Ok(calls) = self.api.enter(self.home) {
+        if let Ok(calls) = self.api.enter_if(self.home, &self.gone) {
             self.memory.end(&calls);
         }
         self.reclaim.close();
@@ -441,7 +452,7 @@ impl GpuDevice {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let lost = |failure: Failure| api.error(failure, 0);
         let retained = Retained::new(api, number).map_err(lost)?;
-        let home = retained.home;
+        let (home, gone) = (retained.home, Arc::clone(&retained.gone));
         is_alive(&api.enter(home).map_err(lost)?).map_err(lost)?;
         exit::register();
         let reclaim = Reclaim::start(retained)?;
@@ -475,6 +486,7 @@ impl GpuDevice {
             awake: AtomicU32::new(0),
             lent: Lent::default(),
             fate,
+            gone,
         };
         let (shared, peer) = (Arc::new(shared), PeerId::new());
         api.peers.add(peer, &shared);

@@ -614,6 +614,8 @@ pub struct Errors {
     pub patience: Duration,
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
+    /// The context is gone, and all of it: somebody else has destroyed or reset it. Says nothing about other devices.
+    pub context_gone: Status,
     /// The same, but only where a call that makes a device or context the thread's answers them.
     pub sticky_at_home: &'static [Status],
     /// Code and name, for libraries that do not tell.
@@ -732,7 +734,9 @@ impl Vendor {
         let Names { current_device, set_device, context_current, context_push, .. } = self.names;
         let at_home =
             || [current_device, set_device, context_current, context_push].iter().any(|call| call.contains(&failure.call));
-        self.errors.is_sticky(failure.code) || self.errors.sticky_at_home.contains(&failure.code) && at_home()
+        let Errors { context_gone, sticky_at_home, .. } = &self.errors;
+        let ends = self.errors.is_sticky(failure.code) || failure.code == *context_gone;
+        ends || sticky_at_home.contains(&failure.code) && at_home()
     }
 
     /// Whether a library has all calls that graphs take.

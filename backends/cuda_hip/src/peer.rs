@@ -119,7 +119,10 @@ impl Shared {
         let found = match self.reach(&other) {
             Ok(true) => self.receives(&other),
             Ok(false) => Some(false),
-            Err(_) => None,
+            Err(failure) => {
+                self.fail(failure);
+                None
+            }
         };
         reached.insert(name, found.map_or(Reach::Failed(failed + 1), Reach::Known));
         found.unwrap_or(false)
@@ -131,7 +134,7 @@ impl Shared {
 
     /// Has the driver let this device reach memory of another; false: it cannot.
     fn reach(&self, other: &Self) -> Result<bool, Failure> {
-        let calls = self.api.enter(self.home)?;
+        let calls = self.try_enter()?;
         if calls.copy_peer_contexts.is_none() && calls.copy_peer_devices.is_none() {
             return Ok(false);
         }

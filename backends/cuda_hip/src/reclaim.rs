@@ -110,7 +110,7 @@ impl Reclaim {
                 }
             };
             let _inside = exit::inside();
-            if let Ok(calls) = retained.api.enter(retained.home) {
+            if let Ok(calls) = retained.enter() {
                 garbage.end(&calls);
             }
         }

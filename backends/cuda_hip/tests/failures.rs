@@ -402,3 +402,45 @@ fn t12_whichever_call_is_the_first_to_find_a_fault_names_the_kernel_and_ends_the
         drop(pair);
     }
 }
+
+#[test]
+fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    mock.set_devices(2, &[]);
+    let [device, other] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let (queue, theirs) = (device.create_queue().unwrap(), other.create_queue().unwrap());
+    let [memory, far] = [&device, &other].map(|device| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+    let stray = kernel(&*device, false).unwrap();
+    mock.arm_named("fill_8_async", mock::GONE);
+    let Err(DeviceError::Lost(cause)) = queue.fill(1, memory, &[1]) else { panic!("it was to find that all is gone") };
+    assert!(cause.reopen && cause.message.contains("reset"), "{cause:?}");
+    // No work of ours has done it.
+    assert!(!cause.message.contains("Every context") && !cause.message.contains("known to be over"), "{cause:?}");
+    // Whoever retains the context next gets one of the same name, in which the names of what there was mean nothing, or something else.
+    let again = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let touched = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&touched);
+    mock.hook(move |call| {
+        let harmless = ["context_", "capture_mode", "last_error", "primary_release"].iter().any(|name| call.starts_with(name));
+        if !harmless {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let retained = mock.left()[4];
+    device.free(memory.memory);
+    drop(device.allocate_staging(100));
+    device.drop_kernel(stray);
+    device.trim();
+    drop((queue, device));
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left()[4] == retained {
+        assert!(Instant::now() < deadline, "what is left of the device does not end");
+        std::thread::yield_now();
+    }
+    assert_eq!(touched.load(Ordering::SeqCst), 0, "calls about what was gone");
+    mock.hook(|_| {});
+    assert!(other.fault().is_none() && again.fault().is_none());
+    assert_eq!(read(&*theirs, 1, far).unwrap().len(), 64);
+    assert!(again.allocate(64).is_ok());
+}

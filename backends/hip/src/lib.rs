@@ -179,9 +179,10 @@ const ERRORS: Errors = Errors {
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),
         (plain(hipErrorLaunchTimeOut.0), plain(hipErrorLaunchTimeOut.0)),
-        (plain(hipErrorContextIsDestroyed.0), plain(hipErrorAssert.0)),
+        (plain(hipErrorAssert.0), plain(hipErrorAssert.0)),
         (plain(hipErrorLaunchFailure.0), plain(hipErrorLaunchFailure.0)),
     ],
+    context_gone: plain(hipErrorContextIsDestroyed.0),
     names: NAMES,
     // hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed, hipErrorNotFound
     image: &[200, 209, 218, 303, 500],

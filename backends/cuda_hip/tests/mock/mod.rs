@@ -27,6 +27,7 @@ pub(crate) use vendor::{POOLS, VENDOR};
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
+pub(crate) const GONE: Status = 709;
 pub(crate) const CAPTURING: Status = 901;
 pub(crate) const CAPTURED: Status = 907;
 const NOT_READY: Status = 600;

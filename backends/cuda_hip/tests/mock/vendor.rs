@@ -2,7 +2,7 @@
 
 use compute_cuda_hip::driver::{Attributes, CompilerNames, Errors, Flags, Names, NodeParameters, Vendor};
 
-use super::{NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
+use super::{GONE, NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
 
 /// Whether the next device has pools.
 pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
@@ -84,7 +84,8 @@ const DATA: Vendor = Vendor {
         patience: std::time::Duration::from_millis(200),
         sticky_at_home: &[],
         sticky: &[(STICKY, STICKY)],
-        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
+        context_gone: GONE,
+        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED"), (GONE, "GONE")],
         image: &[200],
         no_memory_there: &[NOT_FOUND],
         compilation: 6,
