@@ -135,6 +135,8 @@ const ERRORS: Errors = Errors {
     // Memory or a link that cannot be corrected, an illegal address, a time-out, assertions, faults of the hardware, tensor memory that was not given back: the context is
     // gone, and with it the process.
     sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (710, 710), (714, 719), (721, 721)],
+    // Seen on an H200: after a fault no context of the process works, on whatever device, and no new one.
+    end_all: true,
     // CUDA_ERROR_CONTEXT_IS_DESTROYED
     context_gone: 709,
     // Read when the driver cannot be asked.

@@ -232,6 +232,12 @@ impl Api {
                      and all that the device had is gone with it. Other devices go on"
                 );
                 (message, true)
+            } else if !self.vendor.errors.end_all {
+                let message = format!(
+                    "{call} answered {name} ({text}), so work that was enqueued before failed. Nothing is known to be wrong with other devices; one that is opened \
+                     anew is tried first"
+                );
+                (message, true)
             } else {
                 let message = format!(
                     "{call} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {vendor} device is dead with it: \

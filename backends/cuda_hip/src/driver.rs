@@ -614,6 +614,9 @@ pub struct Errors {
     pub patience: Duration,
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
+    /// Whether one that is sticky on a device says so of every device of the process, so that none can be opened any more. Else it is the end of that device alone, and `open` finds
+    /// out what still works.
+    pub end_all: bool,
     /// The context is gone, and all of it: somebody else has destroyed or reset it. Says nothing about other devices.
     pub context_gone: Status,
     /// The same, but only where a call that makes a device or context the thread's answers them.

@@ -444,3 +444,18 @@ fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
     assert_eq!(read(&*theirs, 1, far).unwrap().len(), 64);
     assert!(again.allocate(64).is_ok());
 }
+
+#[test]
+fn t12_where_a_vendor_does_not_say_that_a_fault_ends_all_devices_it_ends_its_own() {
+    let mock = mock::Mock::amd();
+    mock.set_devices(2, &[]);
+    let [device, other] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let (queue, theirs) = (device.create_queue().unwrap(), other.create_queue().unwrap());
+    let [memory, far] = [&device, &other].map(|device| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+    mock.arm_named("fill_8_async", mock::STICKY);
+    let Err(DeviceError::Lost(cause)) = queue.fill(1, memory, &[1]) else { panic!("it was to find a fault") };
+    assert!(cause.reopen && !cause.message.contains("new process") && !cause.message.contains("Every context"), "{cause:?}");
+    assert!(device.fault().is_some() && other.fault().is_none());
+    assert_eq!(read(&*theirs, 1, far).unwrap().len(), 64);
+    assert!(mock.driver.open(0, &OpenOptions::default()).unwrap().allocate(64).is_ok());
+}

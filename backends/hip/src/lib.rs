@@ -182,6 +182,8 @@ const ERRORS: Errors = Errors {
         (plain(hipErrorAssert.0), plain(hipErrorAssert.0)),
         (plain(hipErrorLaunchFailure.0), plain(hipErrorLaunchFailure.0)),
     ],
+    // AMD says nothing of the kind, and no GPU has been there to ask.
+    end_all: false,
     context_gone: plain(hipErrorContextIsDestroyed.0),
     names: NAMES,
     // hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed, hipErrorNotFound

@@ -22,6 +22,7 @@ pub(super) static AMD: Vendor = Vendor {
         parameters: |code, kernel| (code.starts_with(b"\x7fELF") && kernel == "two").then(|| vec![[0, 8], [8, 8]]),
         ..DATA.forms
     },
+    errors: Errors { end_all: false, ..DATA.errors },
     ..LAUNCHING
 };
 
@@ -84,6 +85,7 @@ const DATA: Vendor = Vendor {
         patience: std::time::Duration::from_millis(200),
         sticky_at_home: &[],
         sticky: &[(STICKY, STICKY)],
+        end_all: true,
         context_gone: GONE,
         names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED"), (GONE, "GONE")],
         image: &[200],
