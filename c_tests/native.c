@@ -906,6 +906,44 @@ TEST(l7_a_kernel_of_other_options_is_another_kernel)
     try_scale(other, 3);
 }
 
+TEST(f1_an_option_that_names_an_architecture_is_refused_before_any_compiler_sees_it)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    static const char *const wrong[] = { "--offload-arch=gfx9999", "--gpu-architecture=sm_999", "-DOFFSET=3 --offload-arch=gfx9999" };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        compute_native_source source = on("cuda") ? cuda_source() : hip_source();
+        source.options = &wrong[i];
+        source.option_count = 1;
+        compute_native_desc native = scale_of(&source, 1);
+        compute_kernel kernel = NULL;
+        IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+        CHECK(kernel == NULL && last_info().refusal == 1);
+        CHECK(error_says("names an architecture") && error_says("`target`"));
+        told();
+    }
+}
+
+TEST(l11_a_source_that_is_kept_to_its_generation_alone_is_compiled_for_that)
+{
+    if (!needs("cuda", "cuda")) return;
+    set_up();
+    compute_device_info mine = device_info(device);
+    if (strcmp(mine.target, "sm_90") != 0) {
+        printf("  not tried: the device is no sm_90\n");
+        return;
+    }
+    compute_native_source source = source_of(COMPUTE_LANGUAGE_CUDA, "#ifndef __CUDA_ARCH_FEAT_SM90_ALL\n#error plain\n#endif\nextern \"C\" __global__ void scale_cuda" C_BODY, "scale_cuda");
+    compute_native_desc native = scale_of(&source, 1);
+    compute_kernel kernel = NULL;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("plain"));
+    source.target = "sm_90a";
+    source.target_length = COMPUTE_NUL_TERMINATED;
+    OK(make(NULL, &native, 0, &kernel));
+    try_scale(kernel, 2);
+}
+
 TEST(g5_a_graph_replays_a_native_kernel)
 {
     set_up();
@@ -957,6 +995,8 @@ int main(int argc, char **argv)
     RUN(l11_spirv_goes_to_vulkan_as_it_is);
     RUN(l3_a_workgroup_that_the_code_cannot_have_is_refused_with_numbers);
     RUN(l7_a_kernel_of_other_options_is_another_kernel);
+    RUN(f1_an_option_that_names_an_architecture_is_refused_before_any_compiler_sees_it);
+    RUN(l11_a_source_that_is_kept_to_its_generation_alone_is_compiled_for_that);
     RUN(g5_a_graph_replays_a_native_kernel);
     return finish();
 }

@@ -63,7 +63,7 @@ impl Compiler<'_> {
     }
 
     fn native_options(&self, source: &NativeSource) -> Result<Vec<String>, DeviceError> {
-        let mut options = self.options()?;
+        let mut options = self.options_for(source::compiled_for(self.target, source))?;
         options.extend(source.options.iter().cloned());
         Ok(options)
     }

@@ -308,8 +308,13 @@ impl Compiler<'_> {
     }
 
     /// What the runtime compiler is told for this device.
-    pub(crate) fn options(&self) -> Result<Vec<String>, DeviceError> {
-        (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))
+    fn options(&self) -> Result<Vec<String>, DeviceError> {
+        self.options_for(self.target)
+    }
+
+    /// The same for an architecture that it has another name for.
+    pub(crate) fn options_for(&self, target: &str) -> Result<Vec<String>, DeviceError> {
+        (self.api.vendor.compile_options)(target).map_err(|why| refused(why, true))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
