@@ -29,6 +29,8 @@ pub static VENDOR: Vendor = Vendor {
     },
     compiler_parts: &["libnvrtc-builtins", "nvrtc-builtins64"],
     environment: &[],
+    // As of `oldest`: the library of 11.2 has the name of those up to 11.8.
+    oldest_compiler: [11, 7],
     // Later code than the driver's own version may need a later driver; earlier code runs.
     compiler_fits: |major, driver| major <= driver / 1000,
     names: &symbols::DRIVER,
@@ -135,7 +137,18 @@ const ERRORS: Errors = Errors {
     // Memory or a link that cannot be corrected, an illegal address, a time-out, assertions, faults of the hardware, tensor memory that was not given back: the context is
     // gone, and with it the process. Three of which NVIDIA says that the process has to end: an error that the GPU has contained, a client that its MPS server has ended, a
     // signal of another device's that bytes are not right.
-    sticky: &[(214, 214), (220, 220), (226, 226), (700, 700), (702, 702), (710, 710), (714, 719), (721, 721), (810, 810), (911, 911)],
+    sticky: &[
+        (214, 214),
+        (220, 220),
+        (226, 226),
+        (700, 700),
+        (702, 702),
+        (710, 710),
+        (714, 719),
+        (721, 721),
+        (810, 810),
+        (911, 911),
+    ],
     // Seen on an H200: after a fault no context of the process works, on whatever device, and no new one.
     end_all: true,
     // CUDA_ERROR_CONTEXT_IS_DESTROYED

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::{DeviceError, FaultCause};
 
-use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+use crate::compiler::RuntimeCompiler;
+use crate::driver::{Calls, DeviceNumber, Failure, Handle, Vendor};
 use crate::fate::Fates;
 use crate::kernel::Compiled;
 use crate::peer::Peers;
@@ -16,7 +17,7 @@ pub(crate) struct Api {
     pub(crate) vendor: &'static Vendor,
     pub(crate) calls: Calls,
     /// The runtime compiler, or what was tried to find it.
-    pub(crate) compiler: Result<CompilerCalls, String>,
+    pub(crate) compiler: Result<RuntimeCompiler, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
     /// Its devices that are open.
@@ -121,7 +122,7 @@ impl Api {
     pub(crate) fn new(
         vendor: &'static Vendor,
         calls: Calls,
-        compiler: Result<CompilerCalls, String>,
+        compiler: Result<RuntimeCompiler, String>,
         order: Vec<[u8; 16]>,
     ) -> Self {
         let process = std::process::id();
@@ -185,6 +186,13 @@ impl Api {
             }
         };
         Ok(AtHome { api: self, back })
+    }
+
+    /// What the runtime compiler is told for a target; an error says why there is no code for it.
+    pub(crate) fn compile_options(&self, target: &str) -> Result<Vec<String>, String> {
+        let options = (self.vendor.compile_options)(target)?;
+        let compiler = self.compiler.as_ref().ok();
+        compiler.map_or(Ok(()), |compiler| compiler.check(self.vendor, target)).map(|()| options)
     }
 
     /// An attribute of a device.

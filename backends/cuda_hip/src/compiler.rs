@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn the_first_of_the_highest_rank_is_taken_and_nothing_behind_one_that_has_all() {
         let seen = std::cell::Cell::new(0);
-        let all = || [(1, false), (0, true), (2, false), (2, true), (2, true)].into_iter().zip(1..).inspect(|(_, n)| seen.set(*n));
+        let all =
+            || [(1, false), (0, true), (2, false), (2, true), (2, true)].into_iter().zip(1..).inspect(|(_, n)| seen.set(*n));
         assert_eq!((best(all(), |one| one.0, (2, true)), seen.get()), (Some(((2, true), 4)), 4));
         assert_eq!((best(all(), |one| one.0, (3, true)), seen.get()), (Some(((2, true), 4)), 5));
         assert_eq!(best(all(), |one| !one.0.1, true).map(|one| one.1), Some(1));
@@ -141,7 +142,10 @@ mod tests {
         let old = About { file: "libnvrtc.so.12".into(), version: Some([12, 4]), generations: Some(vec![50, 70, 90]) };
         assert_eq!((old.check(90, "sm_90"), old.check(90, "sm_90a")), (Ok(()), Ok(())));
         let why = old.check(120, "sm_120").unwrap_err();
-        assert_eq!(why, "libnvrtc.so.12 (version 12.4) makes code for sm_50 to sm_90, and not for sm_120, which takes a later one");
+        assert_eq!(
+            why,
+            "libnvrtc.so.12 (version 12.4) makes code for sm_50 to sm_90, and not for sm_120, which takes a later one"
+        );
         let why = About { generations: Some(vec![75, 90]), ..old.clone() }.check(70, "sm_70").unwrap_err();
         assert!(why.ends_with("which takes an earlier one"), "{why}");
         assert_eq!(About::default().check(120, "sm_120"), Ok(()), "one that does not tell is asked itself");

@@ -118,10 +118,10 @@ impl Compiler<'_> {
             return Ok(if is_all { Cow::Borrowed(image) } else { Cow::Owned(image.to_vec()) });
         }
         let options = self.native_options(source)?;
-        let calls = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
+        let compiler = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
         // Never the label: what is compiled is found again by its content, of which the label is no part.
         let input = Input { source: &source.code, name: PROGRAM, headers: &source.headers, options: &options };
-        compile_text(calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source))
+        compile_text(&compiler.calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source))
     }
 
     fn explain_native(&self, why: Refused, source: &NativeSource) -> DeviceError {

@@ -383,6 +383,10 @@ table! { CompilerCalls, CompilerNames:
     must code(program: Handle, code: *mut c_char);
     /// Ends a program.
     must destroy(program: *mut Handle);
+    /// How many architectures it makes code for.
+    may architecture_count(count: *mut c_int);
+    /// Which, as numbers.
+    may architectures(all: *mut c_int);
 }
 
 /// The calls whose symbols differ by the vendor's prefix alone, in HIP's spelling. CUDA's later versions of some have others.
@@ -446,6 +450,7 @@ macro_rules! shared_compiler_names {
             code_size: &[concat!($prefix, "GetCodeSize")],
             code: &[concat!($prefix, "GetCode")],
             destroy: &[concat!($prefix, "DestroyProgram")],
+            ..$crate::driver::CompilerNames::NONE
         }
     };
 }
@@ -683,6 +688,8 @@ pub struct Vendor {
     pub compiler_parts: &'static [&'static str],
     /// Variables of the environment that say to the runtime compiler what it does besides its options.
     pub environment: &'static [&'static str],
+    /// The first of them, major and minor, that takes what kernels are written in.
+    pub oldest_compiler: [c_int; 2],
     /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.
     pub compiler_fits: fn(major: c_int, driver: c_int) -> bool,
     /// Symbols.

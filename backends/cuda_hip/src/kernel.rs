@@ -314,7 +314,7 @@ impl Compiler<'_> {
 
     /// The same for an architecture that it has another name for.
     pub(crate) fn options_for(&self, target: &str) -> Result<Vec<String>, DeviceError> {
-        (self.api.vendor.compile_options)(target).map_err(|why| refused(why, true))
+        self.api.compile_options(target).map_err(|why| refused(why, true))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -332,13 +332,14 @@ impl Compiler<'_> {
                 return Ok(code);
             }
         }
-        let calls = self
+        let compiler = self
             .api
             .compiler
             .as_ref()
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
         let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options };
-        let code: Arc<[u8]> = compile_text(calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
+        let code: Arc<[u8]> =
+            compile_text(&compiler.calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
         let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
         if kept.len() > KEPT {

@@ -62,7 +62,8 @@ pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource, interface: &Na
         return match &api.compiler {
             Err(tried) => Err(format!("{what} needs a runtime compiler: {tried}")),
             // The compiler is not asked for an architecture that it is known not to make code for.
-            Ok(_) => (api.vendor.compile_options)(compiled_for(target, source))
+            Ok(_) => api
+                .compile_options(compiled_for(target, source))
                 .map(|_| Fit::Text { named })
                 .map_err(|why| format!("{what} is not compiled for this device: {why}")),
         };

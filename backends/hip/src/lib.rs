@@ -34,6 +34,7 @@ pub static VENDOR: Vendor = Vendor {
         "CPLUS_INCLUDE_PATH",
         "CCC_OVERRIDE_OPTIONS",
     ],
+    oldest_compiler: [0, 0],
     // Both come from one release, or may disagree on what is in the code.
     compiler_fits: |major, driver| major == hip_sys::version(driver).0,
     names: &symbols::RUNTIME,

@@ -20,7 +20,7 @@ pub(crate) use faults::fail_next;
 use faults::{HOOK, call};
 use memory::{Block, MEMORY};
 use parking_lot::{Mutex, MutexGuard};
-use vendor::{AMD, LAUNCHING};
+use vendor::{AMD, CHOOSY, LAUNCHING};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use vendor::{POOLS, VENDOR};
 
@@ -108,6 +108,8 @@ pub(crate) struct State {
     devices: c_int,
     /// Those that answer nothing.
     broken: Vec<c_int>,
+    /// What the runtime compiler makes code for, if it tells.
+    generations: Vec<c_int>,
     /// The program of the runtime compiler's that there is.
     program: bool,
     /// The beginning of names, how many more calls with such names there are until one fails, and what that answers.
@@ -142,9 +144,18 @@ impl Mock {
         Self::of(&AMD)
     }
 
+    /// One of an sm_120, whose runtime compiler makes code for these.
+    pub(crate) fn compiling_for(generations: &[c_int]) -> Self {
+        Self::with(&CHOOSY, generations)
+    }
+
     fn of(vendor: &'static Vendor) -> Self {
+        Self::with(vendor, &[])
+    }
+
+    fn with(vendor: &'static Vendor, generations: &[c_int]) -> Self {
         let user = USER.lock();
-        *STATE.lock() = Some(State { dice: 1, devices: 1, ..State::default() });
+        *STATE.lock() = Some(State { dice: 1, devices: 1, generations: generations.to_vec(), ..State::default() });
         // SAFETY: the symbols are functions of this file, with the table's arguments.
         let driver = unsafe { GpuDriver::with_symbols(vendor, &find) }.unwrap();
         Self { driver, _user: user }
@@ -643,6 +654,14 @@ mock! {
     code_size(_state, _program: Handle, size: *mut usize) { give(size, 1) }
     code(_state, _program: Handle, code: *mut c_char) { give(code, 1) }
     destroy(state, _program: *mut Handle) { state.program = false; 0 }
+    architecture_count(state, count: *mut c_int) {
+        if state.generations.is_empty() { REFUSED } else { give(count, state.generations.len() as c_int) }
+    }
+    architectures(state, all: *mut c_int) {
+        // SAFETY: there is room for as many as were told.
+        unsafe { std::ptr::copy_nonoverlapping(state.generations.as_ptr(), all, state.generations.len()) }
+        0
+    }
     graph_create(state, graph: *mut Handle, _flags: u32) {
         let id = state.id();
         state.graphs.insert(id, Vec::new());

@@ -8,6 +8,15 @@ use super::{GONE, NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
 pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
 
 pub(crate) static VENDOR: Vendor = DATA;
+/// Of devices that the runtime compiler may not know.
+pub(super) static CHOOSY: Vendor = Vendor {
+    target: |_, _, _| Ok("sm_120".into()),
+    forms: compute_cuda_hip::driver::Forms {
+        generation: |target| target.trim_start_matches("sm_").parse().unwrap_or(0),
+        ..DATA.forms
+    },
+    ..LAUNCHING
+};
 pub(super) static LAUNCHING: Vendor = Vendor { compile_options: |_| Ok(Vec::new()), ..DATA };
 pub(super) static AMD: Vendor = Vendor {
     target: |_, _, _| Ok("gfx90a:sramecc+:xnack-".into()),
@@ -33,6 +42,7 @@ const DATA: Vendor = Vendor {
     compilers: &[],
     compiler_parts: &[],
     environment: &[],
+    oldest_compiler: [11, 7],
     compiler_fits: |_, _| true,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
