@@ -389,7 +389,7 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         Some(most) => number(api, most, device)?.max(declared),
         None => declared,
     };
-    // HIP counts a launch's invocations on an axis in 32 bits, and groups of the largest size have to fit.
+    // HIP counts a launch's invocations on an axis in 32 bits, and so do the ids of portable kernels; groups of the largest size have to fit, as there is one limit for all kernels.
     let ids = u32::MAX / invocations.max(1);
     Ok(Limits {
         workgroup_size: numbers(api, attributes.workgroup_size, device)?.map(|axis| axis.min(invocations)),
