@@ -58,6 +58,30 @@ fn l8_asking_for_a_position_that_waits_for_another_queue_takes_no_memory() {
 }
 
 #[test]
+fn l8_a_position_of_work_that_there_was_no_memory_to_hold_back_still_completes() {
+    // More than the device's threads take at once.
+    const LEAST: usize = 4096;
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let [first, second] = [(); 2].map(|()| device.create_queue().unwrap());
+    let memory = region(&*device, 64);
+    second.wait_for(first.id(), 1).unwrap();
+    let long = 64;
+    (1..=long).for_each(|at| second.fill(at, memory, &[1]).unwrap());
+    MOST.store(LEAST, Ordering::Relaxed);
+    let refused = (long + 1..long + 1000).find(|at| second.fill(*at, memory, &[2]).is_err());
+    let at = refused.unwrap();
+    // As whoever enqueues does for each position that was refused. Of several behind one another the last stands for all.
+    (at..at + 100).for_each(|at| second.mark(at));
+    MOST.store(usize::MAX, Ordering::Relaxed);
+    assert!(device.fault().is_none() && second.completed() == 0);
+    first.mark(1);
+    assert_eq!(second.wait(at + 99, Some(PATIENCE)).unwrap(), Waited::Done);
+    second.fill(at + 100, memory, &[3]).unwrap();
+    assert_eq!(read(&*second, at + 101, memory), [3; 64]);
+}
+
+#[test]
 fn f1_a_write_that_would_be_held_back_without_memory_for_its_bytes_is_refused() {
     let mock = mock::Mock::new();
     let device = open(&mock);
