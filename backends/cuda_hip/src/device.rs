@@ -251,13 +251,8 @@ impl Shared {
         }
     }
 
-    /// Memory of the device; `relieve` is called once when there is none, and says whether that may have helped.
-    pub(crate) fn allocate(
-        &self,
-        calls: &Inside<'_>,
-        size: u64,
-        relieve: impl FnOnce() -> bool,
-    ) -> Result<MemoryId, DeviceError> {
+    /// Memory of the device; `relieve` is called once when there is none, and then the driver is asked again.
+    pub(crate) fn allocate(&self, calls: &Inside<'_>, size: u64, relieve: impl FnOnce()) -> Result<MemoryId, DeviceError> {
         self.memory.allocate(calls, size, relieve).map_err(|failure| self.fail_for(failure, size))
     }
 
@@ -387,9 +382,10 @@ impl Shared {
         }
     }
 
-    pub(crate) fn relieve(&self) -> bool {
+    /// Gives the driver what nobody uses, and waits until it has it. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
+    pub(crate) fn relieve(&self) {
         self.chunks.clear();
-        self.reclaim.flush()
+        self.reclaim.flush();
     }
 }
 
@@ -450,10 +446,16 @@ impl Drop for Staged {
 impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
-        let lost = |failure: Failure| api.error(failure, 0);
-        let retained = Retained::new(api, number).map_err(lost)?;
+        let failed = |what| {
+            move |failure: Failure| match api.error(failure, 0) {
+                DeviceError::OutOfMemory { .. } => DeviceError::NoMemoryFor { what, call: failure.call },
+                error => error,
+            }
+        };
+        let (context, stream) = ("the device's context", "a stream on the device");
+        let retained = Retained::new(api, number).map_err(failed(context))?;
         let (home, gone) = (retained.home, Arc::clone(&retained.gone));
-        is_alive(&api.enter(home).map_err(lost)?).map_err(lost)?;
+        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(stream))?;
         exit::register();
         let reclaim = Reclaim::start(retained)?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
@@ -526,7 +528,10 @@ impl Device for GpuDevice {
         let calls = self.shared.enter()?;
         // The runtime asks with locks held, so that nothing is waited for but what is being given back: chunks that nobody uses, pieces that the runtime has let go.
         let pinned = match self.shared.pinned_now(&calls, size) {
-            Err(DeviceError::OutOfMemory { .. }) if self.shared.relieve() => self.shared.pinned_now(&calls, size)?,
+            Err(DeviceError::OutOfMemory { .. }) => {
+                self.shared.relieve();
+                self.shared.pinned_now(&calls, size)?
+            }
             made => made?,
         };
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));

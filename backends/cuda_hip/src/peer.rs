@@ -212,7 +212,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     fn new(device: &'a Shared) -> Result<Self, DeviceError> {
         let calls = device.enter()?;
-        let memory = device.allocate(&calls, PATTERN as u64, || false)?;
+        let memory = device.allocate(&calls, PATTERN as u64, || ())?;
         let mut made = Self { device, memory, address: 0, stream: Object(std::ptr::null_mut()) };
         made.address = device.memory.get(memory)?.address;
         // SAFETY: the place is ours.

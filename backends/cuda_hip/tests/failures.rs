@@ -160,7 +160,7 @@ fn fail_once(mock: &mock::Mock, work: Work, only: &'static str, call: u64, code:
         Err(DeviceError::Lost(cause)) if sticky => {
             assert!(!cause.reopen && cause.message.contains("new process"), "{}", cause.message)
         }
-        Err(DeviceError::OutOfMemory { .. }) if code == mock::OUT_OF_MEMORY => {}
+        Err(DeviceError::OutOfMemory { .. } | DeviceError::NoMemoryFor { .. }) if code == mock::OUT_OF_MEMORY => {}
         // The runtime makes such a graph anew.
         Err(DeviceError::Unsupported(_)) if code == mock::REFUSED && failed.starts_with("graph_set") => {}
         // A code that says that the call was wrong where work has to be asked for ends the device.

@@ -187,7 +187,7 @@ fn expected(error: &DeviceError, code: i32, late: bool, failed: &str) -> bool {
     match error {
         // A device of which a part is in doubt ends, too. No end says anything about other devices.
         DeviceError::Lost(cause) => cause.reopen && (code == DEAD) == cause.message.contains("wrong with other devices"),
-        DeviceError::OutOfMemory { .. } => code == OUT_OF_MEMORY,
+        DeviceError::OutOfMemory { .. } | DeviceError::NoMemoryFor { .. } => code == OUT_OF_MEMORY,
         // The runtime makes such a graph anew.
         DeviceError::Unsupported(_) => code == REFUSED && failed.contains("SetParams"),
         // The compiler has codes of its own.
