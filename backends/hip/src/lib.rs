@@ -35,8 +35,9 @@ pub static VENDOR: Vendor = Vendor {
         "CCC_OVERRIDE_OPTIONS",
     ],
     oldest_compiler: [0, 0],
-    // Both come from one release, or may disagree on what is in the code.
-    compiler_fits: |major, driver| major == hip_sys::version(driver).0,
+    // Both come from one release, or may disagree on what is in the code. hiprtc has said 9.0 in many releases, which says nothing: then it is the first that is found, and
+    // those of other releases are not loaded beside it.
+    compiler_fits: |major, driver| major == 9 || major == hip_sys::version(driver).0,
     names: &symbols::RUNTIME,
     compiler_names: &symbols::COMPILER,
     listing: None,
@@ -297,6 +298,7 @@ mod tests {
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
         assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
+        assert!((VENDOR.compiler_fits)(9, 60_443_484), "one that does not tell is not looked for further");
     }
 
     #[test]
