@@ -130,10 +130,9 @@ TEST(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel) { e
 TEST(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel) { expect_named_by(write_a_little); }
 TEST(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel) { expect_named_by(create_a_kernel); }
 
-TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
+/* The next GPU where there is one, else the same once more. */
+static compute_device open_another(void)
 {
-    set_up();
-    /* The next GPU where there is one, else the same once more. */
     compute_device other = NULL;
     compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
     desc.backend = "cuda";
@@ -144,6 +143,31 @@ TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_ask
         desc.index = 0;
         OK(compute_device_open(&desc, &other, E));
     }
+    return other;
+}
+
+static compute_status create_a_buffer_elsewhere(void)
+{
+    static compute_device other;
+    if (!other) other = open_another();
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer made = NULL;
+    desc.size = 1ull << 30;
+    return compute_buffer_create(other, &desc, &made, E);
+}
+TEST(t12_a_fault_that_another_device_is_the_first_to_find_names_the_kernel)
+{
+    OK(create_a_buffer_elsewhere());
+    expect_named_by(create_a_buffer_elsewhere);
+}
+
+TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
+{
+    set_up();
+    compute_device other = open_another();
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
     compute_stream lane = make_stream(other);
     compute_buffer theirs = make_buffer(other, 4, "theirs");
     compute_event event = NULL;
@@ -252,6 +276,7 @@ int main(int argc, char **argv)
     RUN(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel);
     RUN(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel);
     RUN(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_another_device_is_the_first_to_find_names_the_kernel);
     RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
     RUN(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);

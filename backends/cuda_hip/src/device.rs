@@ -266,11 +266,25 @@ impl Shared {
         if self.fault().is_some() || self.api.fates.ended().is_some() {
             return cause;
         }
+        let own = self.suspects("this device");
+        let mut told = vec![own.unwrap_or_else(|| "All launches of this device were known to be over".into())];
+        if self.api.vendor.errors.end_all {
+            // Any of them may have been it, and this one only the first that was told.
+            for other in self.api.peers.others(self) {
+                told.extend(other.suspects(&format!("device {}", other.number)));
+                self.attendant.let_go([other]);
+            }
+        }
+        FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
+    }
+
+    /// The launches of the device that are not known to be over, as a sentence.
+    fn suspects(&self, whose: &str) -> Option<String> {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let sentence = suspects::sentence(self, lanes.iter().map(|lane| &lane.progress));
+        let sentence = suspects::sentence(self, whose, lanes.iter().map(|lane| &lane.progress));
         // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
         self.attendant.let_go(lanes);
-        FaultCause { message: format!("{}. {sentence}", cause.message).into(), ..cause }
+        sentence
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.

@@ -31,6 +31,12 @@ impl Peers {
         known.insert(name, Arc::downgrade(device));
     }
 
+    /// All but this one. Whoever has them lets them go where it holds no lock.
+    pub(crate) fn others(&self, device: &Shared) -> Vec<Arc<Shared>> {
+        let open: Vec<_> = self.0.lock().values().filter_map(Weak::upgrade).collect();
+        open.into_iter().filter(|other| !std::ptr::eq(&raw const **other, device)).collect()
+    }
+
     fn find(&self, name: PeerId) -> Option<Arc<Shared>> {
         self.0.lock().get(&name).and_then(Weak::upgrade)
     }
