@@ -203,7 +203,7 @@ impl Api {
         Ok(value)
     }
 
-    /// What a failure is to a device. The caller sees to the end of the device when [`Api::cause`] says that this is one.
+    /// What a failure is to a device. The caller sees to the end of the device when [`Api::cause`] says that this is one: [`crate::device::Shared::fail`], or [`Self::fail`].
     pub(crate) fn error(&self, failure: Failure, asked: u64) -> DeviceError {
         if failure.is_absent() {
             return DeviceError::Unsupported(failure.call);
@@ -223,6 +223,17 @@ impl Api {
             name: self.vendor.error_name(Some(&self.calls), failure.code),
             message: self.vendor.error_text(&self.calls, failure.code),
         }
+    }
+
+    /// As [`Self::error`], of a call for no device that is open. What ends all devices ends those that are, by one of them, which looks for what may have been it.
+    pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
+        let errors = &self.vendor.errors;
+        let ends_all = errors.end_all && failure.code != errors.context_gone && self.vendor.is_end(failure);
+        if ends_all && let Some(device) = self.peers.any() {
+            device.fail(failure);
+            Arc::clone(&device.attendant).let_go([device]);
+        }
+        self.error(failure, 0)
     }
 
     /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.

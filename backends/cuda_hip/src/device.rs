@@ -461,7 +461,7 @@ impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let failed = |what| {
-            move |failure: Failure| match api.error(failure, 0) {
+            move |failure: Failure| match api.fail(failure) {
                 DeviceError::OutOfMemory { .. } => DeviceError::NoMemoryFor { what, call: failure.call },
                 error => error,
             }

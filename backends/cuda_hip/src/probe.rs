@@ -131,9 +131,9 @@ impl GpuDriver {
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
         let Some(api) = self.api(&mut tried, told) else { return Err(none(&tried)) };
-        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let (devices, failures) = list(&api).map_err(|failure| api.fail(failure))?;
         let Some(description) = devices.into_iter().nth(index as usize) else {
-            let failed = failures.first().map(|failure| api.error(*failure, 0));
+            let failed = failures.first().map(|failure| api.fail(*failure));
             return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
         };
         let expected = told.and_then(|listing| listing.devices.get(index as usize));

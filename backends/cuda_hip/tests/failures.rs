@@ -408,6 +408,30 @@ fn t12_whichever_call_is_the_first_to_find_a_fault_names_the_kernel_and_ends_the
 }
 
 #[test]
+fn t12_a_fault_that_opening_a_device_is_the_first_to_find_ends_those_that_are_open() {
+    for call in ["device_name", "primary_retain", "context_push", "stream_create"] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(2, &[]);
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let queue = device.create_queue().unwrap();
+        let stray = kernel(&*device, false).unwrap();
+        mock.stall(true);
+        let bindings = views.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch).unwrap();
+        mock.arm(call, 1, mock::STICKY);
+        let Err(DeviceError::Lost(answer)) = mock.driver.open(1, &OpenOptions::default()) else {
+            panic!("{call} was to find a fault")
+        };
+        let words = "was not known to be over was `stray`";
+        assert!(!answer.reopen && answer.message.contains(words), "{call}: {answer:?}");
+        assert!(cause(&*device).message.contains(words));
+    }
+}
+
+#[test]
 fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
     mock::POOLS.store(true, Ordering::Relaxed);
     let mock = mock::Mock::launching();
