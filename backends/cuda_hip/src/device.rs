@@ -241,14 +241,29 @@ impl Shared {
     /// As [`Self::fail`] where so many bytes were asked for.
     pub(crate) fn fail_for(&self, failure: Failure, asked: u64) -> DeviceError {
         match self.api.cause(failure) {
+            // No work of the device's has done that.
             Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
-                self.gone.store(true, Ordering::Release);
-                // No work of the device's has done that.
-                DeviceError::Lost(self.end_by(cause))
+                DeviceError::Lost(self.end_without_context(cause))
             }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, asked),
         }
+    }
+
+    /// Ends the device, whose context is gone, and the same one where it is open once more: that has been in the same context, and would not be told once there is another.
+    fn end_without_context(&self, cause: FaultCause) -> FaultCause {
+        // Only once: later ones may have the next context.
+        if self.gone.swap(true, Ordering::AcqRel) {
+            return self.end_by(cause);
+        }
+        for other in self.api.peers.others(self) {
+            if self.is_twin_of(&other) {
+                other.gone.store(true, Ordering::Release);
+                other.end_by(cause.clone());
+            }
+            self.attendant.let_go([other]);
+        }
+        self.end_by(cause)
     }
 
     /// Memory of the device; `relieve` is called once when there is none, and then the driver is asked again.

@@ -139,7 +139,7 @@ impl Shared {
         found.unwrap_or(false)
     }
 
-    fn is_twin_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_twin_of(&self, other: &Self) -> bool {
         self.number == other.number
     }
 
