@@ -241,12 +241,71 @@ impl Shared {
     /// As [`Self::fail`] where so many bytes were asked for.
     pub(crate) fn fail_for(&self, failure: Failure, asked: u64) -> DeviceError {
         match self.api.cause(failure) {
-            // No work of the device's has done that.
+            // No work of the device's has done that. What the call named was the device's own: see `fail_between` and `fail_given` for others.
             Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
                 DeviceError::Lost(self.end_without_context(cause))
             }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, asked),
+        }
+    }
+
+    /// As [`Self::fail`], of a call that names something of another device's: where a context is gone, the answer does not say which.
+    pub(crate) fn fail_between(&self, failure: Failure, other: &Self) -> DeviceError {
+        match self.own(failure) {
+            Some(failure) => self.fail(failure),
+            None => other.fail(failure),
+        }
+    }
+
+    /// As [`Self::fail`], of a call that names something of the caller's: where that is of a context that is gone, the call is refused, and the device goes on.
+    pub(crate) fn fail_given(&self, failure: Failure, what: &str) -> DeviceError {
+        match self.own(failure) {
+            Some(failure) => self.fail(failure),
+            None => DeviceError::Driver {
+                call: failure.call,
+                code: failure.code.into(),
+                name: self.api.vendor.error_name(Some(&self.api.calls), failure.code),
+                message: format!(
+                    "{what}'s context is gone: somebody has destroyed it, or reset its device; this device's is there"
+                ),
+            },
+        }
+    }
+
+    /// A failure as far as it is this device's: `None`, where one says that a context is gone and its own works. A device whose context has been reset and retained anew is taken
+    /// to work, but never comes here: on a stream of the former one the driver crashes.
+    fn own(&self, failure: Failure) -> Option<Failure> {
+        if failure.code != self.api.vendor.errors.context_gone {
+            return Some(failure);
+        }
+        self.try_context().err().filter(|failure| self.api.vendor.is_end(*failure))
+    }
+
+    /// Whether the context works. That it becomes the thread's says nothing, and an allocation fails where it is gone (both seen on an H200).
+    fn try_context(&self) -> Result<(), Failure> {
+        let calls = self.try_enter()?;
+        let mut address = 0;
+        // SAFETY: the place is ours.
+        unsafe { calls.allocate(&mut address, 1) }?;
+        // The driver may wait for the device before it takes it back.
+        self.reclaim.throw(Garbage::Memory(address));
+        Ok(())
+    }
+
+    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do. Asked often, so by a call that waits for nothing and leaves nothing.
+    pub(crate) fn find_context(&self) {
+        let Home::Context(_) = self.home else { return };
+        let made = self.try_enter().and_then(|calls| {
+            let mut event = std::ptr::null_mut();
+            // SAFETY: the place is ours, and what was made is ended once.
+            unsafe {
+                calls.event_create(&mut event, self.api.vendor.flags.event)?;
+                calls.event_destroy(event)
+            }
+        });
+        if let Err(failure) = made {
+            self.fail(failure);
         }
     }
 

@@ -82,6 +82,22 @@ impl Origin {
         Self { fate: device.fate(), device: Arc::downgrade(device) }
     }
 
+    /// As of [`Shared::find_context`]: on a copy from a context that is gone the driver crashes. The caller holds locks, and this may be the device's last user.
+    fn find_context(&self, attendant: &Attendant) {
+        if let Some(device) = self.device.upgrade() {
+            device.find_context();
+            attendant.let_go([device]);
+        }
+    }
+
+    /// What a copy from there that a device could not enqueue is.
+    fn fail(&self, to: &Shared, failure: Failure) -> DeviceError {
+        let Some(device) = self.device.upgrade() else { return to.fail(failure) };
+        let error = to.fail_between(failure, &device);
+        to.attendant.let_go([device]);
+        error
+    }
+
     /// What a copy at a position has come to if the device has ended: work that was to write the bytes may never have run, and their memory may be gone.
     fn failure(&self, position: Position) -> Option<LateFailure> {
         let FaultCause { code, name, message, .. } = self.fate.cause()?;
@@ -133,7 +149,7 @@ impl Shared {
             Ok(true) => self.receives(&other),
             Ok(false) => Some(false),
             Err(failure) => {
-                self.fail(failure);
+                self.fail_between(failure, &other);
                 None
             }
         };
@@ -186,7 +202,7 @@ impl Shared {
         let fetch = Fetch { origin, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
         let moved = from.write(&sent).and_then(|()| to.write(&zeros)).and_then(|()| {
             let calls = self.enter()?;
-            fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
+            fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail_between(f, other))?;
             // SAFETY: the place is ours and as long as the piece, and is given back when the stream is done.
             unsafe { calls.read_async(arrived.pointer().cast(), to.address, PATTERN, to.stream.0) }.map_err(|f| self.fail(f))?;
             to.finish(&calls)
@@ -302,11 +318,20 @@ impl Lane {
         at: Position,
         fetch: &Fetch,
     ) -> Result<(), DeviceError> {
+        if !fetch.same {
+            fetch.origin.find_context(&self.shared.attendant);
+        }
         if let Some(failure) = fetch.origin.failure(at) {
             submit.load.late.push(failure);
             return Ok(());
         }
-        fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))?;
+        if let Err(failure) = fetch.put(calls, self.shared.home, self.stream) {
+            let error = fetch.origin.fail(&self.shared, failure);
+            let Some(failure) = fetch.origin.failure(at).filter(|_| self.shared.well().is_ok()) else { return Err(error) };
+            // It has come to its end since it was asked.
+            submit.load.late.push(failure);
+            return Ok(());
+        }
         submit.load.fetches.push((at, fetch.origin.clone()));
         Ok(())
     }

@@ -475,6 +475,101 @@ fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
     assert!(again.allocate(64).is_ok());
 }
 
+/// Resets the first device before the next call of that name, so that nobody else finds it first.
+fn reset_at(mock: &mock::Mock, at: &'static str) {
+    mock.hook(move |call| {
+        if call == at {
+            mock::reset(0);
+        }
+    });
+}
+
+/// Two devices of which the first is reset by somebody else, and what the call of the second one that names something of the first leaves of them.
+fn reset_meanwhile(what: &str, call: impl FnOnce(&mock::Mock, &[Arc<dyn Device>; 2], &dyn Queue)) {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    mock.set_devices(2, &[]);
+    let devices = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let twin = mock.driver.open(1, &OpenOptions::default()).unwrap();
+    let queue = devices[1].create_queue().unwrap();
+    let far = Region { memory: devices[1].allocate(64).unwrap(), offset: 0, size: 64 };
+    queue.fill(1, far, &[7]).unwrap();
+    call(&mock, &devices, &*queue);
+    mock.hook(|_| {});
+    let [device, other] = &devices;
+    assert!(device.fault().is_some_and(|cause| cause.reopen && cause.message.contains("reset")), "{what}: {:?}", device.fault());
+    assert!(other.fault().is_none() && twin.fault().is_none(), "{what}: the one that works has ended: {:?}", other.fault());
+    mock.stall(false);
+    assert_eq!(read(&*queue, 9, far).unwrap(), [7; 64], "{what}");
+    assert!(
+        other.allocate(64).is_ok() && mock.driver.open(0, &OpenOptions::default()).is_ok_and(|again| again.allocate(64).is_ok())
+    );
+}
+
+#[test]
+fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_own() {
+    // For a position that a marker covers already: only the event is named.
+    reset_meanwhile("a wait", |mock, [device, other], queue| {
+        mock.stall(true);
+        let source = device.create_queue().unwrap();
+        let near = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        source.fill(1, near, &[1]).unwrap();
+        let (peer, first) = (device.peer().unwrap(), other.create_queue().unwrap());
+        first.wait_for_peer(peer, source.id(), 1).unwrap();
+        reset_at(mock, "stream_wait");
+        queue.wait_for_peer(peer, source.id(), 1).unwrap();
+    });
+    reset_meanwhile("a way", |mock, [device, other], _| {
+        reset_at(mock, "peer_enable_context");
+        assert!(!other.can_reach(device.peer().unwrap(), None));
+    });
+    // Nobody but the copy has a reason to ask a device that has nothing to do.
+    reset_meanwhile("a copy", |_, [device, other], queue| {
+        let near = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let to = Region { memory: other.allocate(64).unwrap(), offset: 0, size: 64 };
+        let peer = device.peer().unwrap();
+        assert!(other.can_reach(peer, None));
+        mock::reset(0);
+        queue.copy_peer(2, (peer, near), to).unwrap();
+        assert_eq!(queue.wait(2, Some(PATIENCE)).unwrap(), Waited::Done);
+        let failures = queue.take_late();
+        assert!(failures.iter().any(|failure| failure.position == 2), "the copy has not been: {failures:?}");
+    });
+}
+
+#[test]
+fn t14_an_event_of_a_context_that_is_gone_is_refused_and_ends_nothing() {
+    let calls: [(&str, fn(&dyn Queue, u64) -> Result<(), DeviceError>); 3] = [
+        ("event_query", |queue, event| queue.wait_native(event)),
+        ("stream_wait", |queue, event| queue.wait_native(event)),
+        ("event_record", |queue, event| queue.record_native(event).map(drop)),
+    ];
+    for (call, refused) in calls {
+        let mock = mock::Mock::new();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let queue = device.create_queue().unwrap();
+        let event = mock.event_gone(1);
+        if call == "stream_wait" {
+            // Between the question and the wait.
+            mock.arm_named(call, mock::GONE);
+        }
+        let event = if call == "stream_wait" { mock.event(false) } else { event };
+        match refused(&*queue, event) {
+            Err(DeviceError::Driver { code, message, .. }) => {
+                assert!(code == i64::from(mock::GONE) && message.contains("the event's context"), "{call}: {message}")
+            }
+            other => panic!("{call}: {other:?}"),
+        }
+        assert!(device.fault().is_none(), "{call}: {:?}", device.fault());
+        let region = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        queue.fill(1, region, &[3]).unwrap();
+        assert_eq!(read(&*queue, 2, region).unwrap(), [3; 64], "{call}");
+        // Its own context's end is still one.
+        mock::reset(0);
+        assert!(matches!(refused(&*queue, mock.event(false)), Err(DeviceError::Lost(cause)) if cause.reopen), "{call}");
+    }
+}
+
 #[test]
 fn t12_where_a_vendor_does_not_say_that_a_fault_ends_all_devices_it_ends_its_own() {
     let mock = mock::Mock::amd();

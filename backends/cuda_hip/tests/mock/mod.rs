@@ -65,6 +65,8 @@ enum NodeWork {
 
 #[derive(Default)]
 struct Event {
+    /// The context that it was made in; 0: none that the library knows.
+    context: usize,
     /// Records that were made and reached.
     made: u64,
     reached: u64,
@@ -82,6 +84,8 @@ pub(crate) struct State {
     pools: usize,
     retained: usize,
     current: HashMap<std::thread::ThreadId, Vec<usize>>,
+    /// Contexts that were reset and that nobody has retained since.
+    gone: HashSet<usize>,
     next: usize,
     dice: u64,
     clock: u64,
@@ -183,6 +187,14 @@ impl Mock {
         })
     }
 
+    /// An event of somebody else's in a context of a device's, which has been reset since.
+    pub(crate) fn event_gone(&self, device: c_int) -> u64 {
+        let id = self.event(false);
+        with(|state| state.events.get_mut(&(id as usize)).expect("it was just made").context = context(device));
+        reset(device);
+        id
+    }
+
     /// Whether a stream has become a part of the capture.
     pub(crate) fn has_captured_streams(&self) -> bool {
         with(|state| !state.captured_streams.is_empty())
@@ -250,6 +262,16 @@ pub(crate) fn capture_event(event: u64) {
 /// As [`Mock::stall`], from a hook.
 pub(crate) fn stall(stalled: bool) {
     with(|state| state.stalled = stalled);
+}
+
+/// The primary context of a device.
+fn context(device: c_int) -> usize {
+    0x1000 + device as usize
+}
+
+/// Resets a device's primary context, as anybody in the process may. Also from a hook.
+pub(crate) fn reset(device: c_int) {
+    with(|state| _ = state.gone.insert(context(device)));
 }
 
 /// Blocks of memory that there are, from a hook.
@@ -471,9 +493,10 @@ mock! {
             _ => 1,
         })
     }
-    primary_retain(state, context: *mut Handle, _device: c_int) {
+    primary_retain(state, place: *mut Handle, device: c_int) {
         state.retained += 1;
-        give(context, 0x1000 as Handle)
+        state.gone.remove(&context(device));
+        give(place, context(device) as Handle)
     }
     primary_release(state, _device: c_int) { state.retained -= 1; 0 }
     context_current(state, context: *mut Handle) {
@@ -534,9 +557,10 @@ mock! {
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     can_access_peer(_state, can: *mut c_int, _device: c_int, _peer: c_int) { give(can, 1) }
-    peer_enable_context(_state, _peer: Handle, _flags: u32) { 0 }
+    peer_enable_context(state, peer: Handle, _flags: u32) { if state.gone.contains(&(peer as usize)) { GONE } else { 0 } }
     pool_access(_state, _pool: Handle, _access: *const c_void, _count: usize) { 0 }
-    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, _from_context: Handle, size: usize, stream: Handle) {
+    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle) {
+        assert!(!state.gone.contains(&(from_context as usize)), "the driver crashes on a copy from a context that is gone");
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
@@ -582,7 +606,10 @@ mock! {
         give(status, c_int::from(state.captured_streams.contains(&(stream as usize))))
     }
     stream_wait(state, stream: Handle, event: Handle, _flags: u32) {
-        let made = state.events.get(&(event as usize)).expect("an event that lives").made;
+        let Event { made, context, .. } = *state.events.get(&(event as usize)).expect("an event that lives");
+        if state.gone.contains(&context) {
+            return GONE;
+        }
         if state.captured_events.contains(&(event as usize)) {
             state.captured_streams.insert(stream as usize);
         }
@@ -590,12 +617,17 @@ mock! {
     }
     event_create(state, event: *mut Handle, _flags: u32) {
         let id = state.id();
-        state.events.insert(id, Event::default());
+        let stack = state.current.get(&std::thread::current().id());
+        let context = stack.and_then(|stack| stack.last().copied()).unwrap_or(0);
+        state.events.insert(id, Event { context, ..Event::default() });
         give(event, id as Handle)
     }
     event_destroy(state, event: Handle) { state.events.remove(&(event as usize)).expect("destroyed twice"); 0 }
     event_record(state, event: Handle, stream: Handle) {
         let entry = state.events.get_mut(&(event as usize)).expect("an event that lives");
+        if state.gone.contains(&entry.context) {
+            return GONE;
+        }
         if state.captured_streams.contains(&(stream as usize)) {
             state.captured_events.insert(event as usize);
             return 0;
@@ -612,6 +644,9 @@ mock! {
         if state.captured_events.contains(&(event as usize)) {
             state.capture = false;
             return CAPTURED;
+        }
+        if state.events.get(&(event as usize)).is_some_and(|event| state.gone.contains(&event.context)) {
+            return GONE;
         }
         state.progress();
         let spoiled = state.spoiled.get(&(event as usize)).copied();
