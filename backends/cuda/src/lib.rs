@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
+use compute_cuda_hip::driver::{Attributes, Calls, CompilerFit, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
 use compute_cuda_hip::elf::sections;
 use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
@@ -32,7 +32,7 @@ pub static VENDOR: Vendor = Vendor {
     // As of `oldest`: the library of 11.2 has the name of those up to 11.8.
     oldest_compiler: [11, 7],
     // Later code than the driver's own version may need a later driver; earlier code runs.
-    compiler_fits: |major, driver| major <= driver / 1000,
+    compiler_fits: |major, driver| if major <= driver / 1000 { CompilerFit::Yes } else { CompilerFit::No },
     names: &symbols::DRIVER,
     compiler_names: &symbols::COMPILER,
     listing: Some((if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" }, listing::listing)),
@@ -258,7 +258,8 @@ mod tests {
         assert_eq!((generation("sm_90"), generation("sm_120"), generation("gfx90a")), (90, 120, 0));
         assert_eq!(compile_options("sm_90").unwrap(), ["--gpu-architecture=sm_90", "-w"]);
         assert!(compile_options("sm_61").unwrap_err().contains("sm_70"));
-        assert!((VENDOR.compiler_fits)(12, 12_080) && (VENDOR.compiler_fits)(11, 13_000) && !(VENDOR.compiler_fits)(13, 12_080));
+        let fits = [(12, 12_080), (11, 13_000), (13, 12_080)].map(|(major, driver)| (VENDOR.compiler_fits)(major, driver));
+        assert_eq!(fits, [CompilerFit::Yes, CompilerFit::Yes, CompilerFit::No]);
         assert!(features("sm_80").f16 && !features("sm_52").f16);
     }
     #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::driver::{CompilerCalls, Vendor};
+use crate::driver::{CompilerCalls, CompilerFit, Vendor};
 
 /// A runtime compiler, opened.
 pub(crate) struct RuntimeCompiler {
@@ -89,20 +89,62 @@ fn generations(calls: &CompilerCalls) -> Option<Vec<u32>> {
 /// Architectures that a compiler may have. One that says more is not understood.
 const MOST: usize = 4096;
 
-/// The compiler for a driver of a version and devices of these targets. What is not taken because of its age is told in `tried`.
+/// What a compiler is chosen by.
+pub(crate) struct Wanted {
+    /// The first version, major and minor, that takes what kernels are written in.
+    oldest: [c_int; 2],
+    /// Of the devices that kernels are compiled for at all; of others it does not matter what is known.
+    generations: Vec<u32>,
+    /// As of [`Vendor::compiler_fits`], by a compiler's major version.
+    fits: Box<dyn Fn(c_int) -> CompilerFit>,
+}
+
+impl Wanted {
+    /// For a driver of a version and devices of these targets.
+    pub(crate) fn new(vendor: &Vendor, driver: c_int, targets: &[String]) -> Self {
+        let fits = vendor.compiler_fits;
+        let generations = generations_of(targets, vendor.compile_options, vendor.forms.generation);
+        Self { oldest: vendor.oldest_compiler, generations, fits: Box::new(move |major| fits(major, driver)) }
+    }
+
+    /// How good one is: by the devices that its code is made for and runs on, then by those that it is made for, as code which may be too new for the driver is better
+    /// than none.
+    fn rank(&self, about: &About) -> Rank {
+        let fits = about.version.map_or(CompilerFit::Unknown, |[major, _]| (self.fits)(major));
+        let known = self.generations.iter().filter(|generation| about.makes(**generation)).count();
+        (if fits == CompilerFit::No { 0 } else { known }, known, fits)
+    }
+}
+
+type Rank = (usize, usize, CompilerFit);
+
+/// The generations of those targets that there are options for.
+fn generations_of(
+    targets: &[String],
+    options: impl Fn(&str) -> Result<Vec<String>, String>,
+    generation: impl Fn(&str) -> u32,
+) -> Vec<u32> {
+    targets.iter().filter(|target| options(target).is_ok()).map(|target| generation(target)).collect()
+}
+
+/// The best compiler. What is not taken because of its age is told in `tried`.
 pub(crate) fn choose(
-    vendor: &Vendor,
     found: impl Iterator<Item = RuntimeCompiler>,
-    (driver, targets): (c_int, &[String]),
+    wanted: &Wanted,
     tried: &mut Vec<String>,
 ) -> Option<RuntimeCompiler> {
-    let young = found.filter(|one| one.about.check_age(vendor.oldest_compiler).map_err(|why| tried.push(why)).is_ok());
-    let rank = |one: &RuntimeCompiler| {
-        let known = targets.iter().filter(|target| one.check(vendor, target).is_ok()).count();
-        let fits = one.version().is_some_and(|[major, _]| (vendor.compiler_fits)(major, driver));
-        (known, fits)
-    };
-    best(young, rank, (targets.len(), true))
+    best_of(found, |one| &one.about, wanted, tried)
+}
+
+fn best_of<T>(
+    found: impl Iterator<Item = T>,
+    about: impl Fn(&T) -> &About,
+    wanted: &Wanted,
+    tried: &mut Vec<String>,
+) -> Option<T> {
+    let young = found.filter(|one| about(one).check_age(wanted.oldest).map_err(|why| tried.push(why)).is_ok());
+    let all = wanted.generations.len();
+    best(young, |one| wanted.rank(about(one)), (all, all, CompilerFit::Yes))
 }
 
 /// The first of the highest rank, which may be low: it is better than none. Nothing is looked at behind one of the rank `top`.
@@ -135,6 +177,49 @@ mod tests {
         assert_eq!((best(all(), |one| one.0, (3, true)), seen.get()), (Some(((2, true), 4)), 5));
         assert_eq!(best(all(), |one| !one.0.1, true).map(|one| one.1), Some(1));
         assert_eq!(best([0; 0].into_iter(), |_| true, true), None);
+    }
+
+    /// As of CUDA's: what is newer than the driver may not run.
+    fn wanted(driver: c_int, targets: &[&str]) -> Wanted {
+        let targets: Vec<String> = targets.iter().map(|target| (*target).to_owned()).collect();
+        let generation = |target: &str| target.trim_start_matches("sm_").parse().unwrap();
+        let options = |target: &str| if generation(target) < 70 { Err(String::new()) } else { Ok(Vec::new()) };
+        let fits = move |major| match major {
+            9 => CompilerFit::Unknown,
+            _ if major <= driver => CompilerFit::Yes,
+            _ => CompilerFit::No,
+        };
+        Wanted { oldest: [7, 0], generations: generations_of(&targets, options, generation), fits: Box::new(fits) }
+    }
+
+    /// The major version of the one that is taken, of those with these versions, which know these generations.
+    fn taken(wanted: &Wanted, all: &[(c_int, &[u32])]) -> c_int {
+        let about = all.iter().map(|(major, known)| About {
+            version: Some([*major, 4]),
+            generations: Some(known.to_vec()).filter(|known| !known.is_empty()),
+            ..About::default()
+        });
+        best_of(about, |about| about, wanted, &mut Vec::new()).unwrap().version.unwrap()[0]
+    }
+
+    #[test]
+    fn pkg_03_a_compiler_is_chosen_by_the_devices_that_it_makes_running_code_for() {
+        let nvrtc: [(c_int, &[u32]); 2] = [(13, &[75, 90, 120]), (12, &[50, 61, 70, 75, 90])];
+        // Kernels are refused for the two old ones, whichever is taken.
+        assert_eq!(taken(&wanted(13, &["sm_61", "sm_61", "sm_120"]), &nvrtc), 13);
+        assert_eq!(taken(&wanted(13, &["sm_70", "sm_70", "sm_120"]), &nvrtc), 12);
+        // What is too new for the driver is no better than what works for one of them, and better than nothing.
+        assert_eq!(taken(&wanted(12, &["sm_90", "sm_120"]), &nvrtc), 12);
+        assert_eq!(taken(&wanted(12, &["sm_120"]), &nvrtc), 13);
+        assert_eq!(taken(&wanted(13, &["sm_90"]), &nvrtc), 13);
+    }
+
+    #[test]
+    fn pkg_03_a_compiler_that_does_not_tell_its_release_is_behind_one_of_the_right_release_and_before_a_wrong_one() {
+        let fit = wanted(7, &[]);
+        assert_eq!(taken(&fit, &[(9, &[]), (7, &[])]), 7);
+        assert_eq!(taken(&fit, &[(8, &[]), (9, &[]), (8, &[])]), 9);
+        assert_eq!(taken(&fit, &[(8, &[]), (10, &[])]), 8, "the first where none is right");
     }
 
     #[test]

@@ -674,6 +674,17 @@ pub struct TensorMaps {
 #[repr(C, align(64))]
 pub struct TensorMapBytes(pub [u8; TENSOR_MAP_SIZE as usize]);
 
+/// Whether a driver takes what a compiler makes, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CompilerFit {
+    /// It may not.
+    No,
+    /// The compiler does not tell what it is.
+    Unknown,
+    /// It does.
+    Yes,
+}
+
 /// One vendor: all in which the two differ.
 pub struct Vendor {
     /// `cuda` or `hip`.
@@ -691,7 +702,7 @@ pub struct Vendor {
     /// The first of them, major and minor, that takes what kernels are written in.
     pub oldest_compiler: [c_int; 2],
     /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.
-    pub compiler_fits: fn(major: c_int, driver: c_int) -> bool,
+    pub compiler_fits: fn(major: c_int, driver: c_int) -> CompilerFit,
     /// Symbols.
     pub names: &'static Names,
     /// Symbols of the runtime compiler.

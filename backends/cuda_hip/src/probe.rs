@@ -8,7 +8,7 @@ use libloading::Library;
 use parking_lot::Mutex;
 
 use crate::api::Api;
-use crate::compiler::RuntimeCompiler;
+use crate::compiler::{RuntimeCompiler, Wanted};
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
 use crate::{compiler, library, tensor_map};
@@ -165,7 +165,7 @@ impl GpuDriver {
             found.ok().map(|calls| RuntimeCompiler::new(calls, file))
         };
         let all = names.into_iter().map(Some).chain([None]).filter_map(load);
-        let found = compiler::choose(self.vendor, all, (version, &self.targets(calls)), &mut old);
+        let found = compiler::choose(all, &Wanted::new(self.vendor, version, &self.targets(calls)), &mut old);
         found.ok_or_else(|| [tried, old].concat().join("; "))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{
-    Attributes, Calls, DeviceNumber, Errors, Failure, FillNode, Flags, Forms, KernelNode, NodeParameters, Vendor,
+    Attributes, Calls, CompilerFit, DeviceNumber, Errors, Failure, FillNode, Flags, Forms, KernelNode, NodeParameters, Vendor,
 };
 use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
@@ -35,9 +35,13 @@ pub static VENDOR: Vendor = Vendor {
         "CCC_OVERRIDE_OPTIONS",
     ],
     oldest_compiler: [0, 0],
-    // Both come from one release, or may disagree on what is in the code. hiprtc has said 9.0 in many releases, which says nothing: then it is the first that is found, and
-    // those of other releases are not loaded beside it.
-    compiler_fits: |major, driver| major == 9 || major == hip_sys::version(driver).0,
+    // Both come from one release, or may disagree on what is in the code. hiprtc has said 9.0 in many releases, which says nothing: then one that tells the right release is
+    // better, and one that tells another is not.
+    compiler_fits: |major, driver| match major {
+        _ if major == hip_sys::version(driver).0 => CompilerFit::Yes,
+        9 => CompilerFit::Unknown,
+        _ => CompilerFit::No,
+    },
     names: &symbols::RUNTIME,
     compiler_names: &symbols::COMPILER,
     listing: None,
@@ -297,8 +301,8 @@ mod tests {
         assert!(why.contains("gfx803") && why.contains("gfx1201"), "{why}");
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
-        assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
-        assert!((VENDOR.compiler_fits)(9, 60_443_484), "one that does not tell is not looked for further");
+        let fits = [6, 7, 9].map(|major| (VENDOR.compiler_fits)(major, 60_443_484));
+        assert_eq!(fits, [CompilerFit::Yes, CompilerFit::No, CompilerFit::Unknown]);
     }
 
     #[test]

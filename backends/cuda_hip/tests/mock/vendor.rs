@@ -1,6 +1,6 @@
 //! What is said of the stand-in as of a vendor: no symbol of its own is looked up under another name, and numbers are as the calls in `mod.rs` have them.
 
-use compute_cuda_hip::driver::{Attributes, CompilerNames, Errors, Flags, Names, NodeParameters, Vendor};
+use compute_cuda_hip::driver::{Attributes, CompilerFit, CompilerNames, Errors, Flags, Names, NodeParameters, Vendor};
 
 use super::{GONE, NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
 
@@ -43,7 +43,7 @@ const DATA: Vendor = Vendor {
     compiler_parts: &[],
     environment: &[],
     oldest_compiler: [11, 7],
-    compiler_fits: |_, _| true,
+    compiler_fits: |_, _| CompilerFit::Yes,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
     listing: None,
