@@ -229,9 +229,15 @@ impl Api {
     pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
         let errors = &self.vendor.errors;
         let ends_all = errors.end_all && failure.code != errors.context_gone && self.vendor.is_end(failure);
-        if ends_all && let Some(device) = self.peers.any() {
-            device.fail(failure);
-            Arc::clone(&device.attendant).let_go([device]);
+        if ends_all {
+            let open = self.peers.open();
+            // One that has ended already has another cause, and keeps it.
+            if let Some(device) = open.iter().find(|device| device.well().is_ok()).or(open.first()) {
+                device.fail(failure);
+            }
+            for device in open {
+                Arc::clone(&device.attendant).let_go([device]);
+            }
         }
         self.error(failure, 0)
     }

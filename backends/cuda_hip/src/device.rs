@@ -335,19 +335,26 @@ impl Shared {
         self.chunks.take(calls, &self.reclaim, size).map_err(|failure| self.fail_for(failure, size as u64))
     }
 
-    /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
+    /// A cause that the driver told, with what may have brought it about, unless nobody would be told: one that has ended before keeps its cause, but may still end others.
     fn with_suspects(&self, cause: FaultCause) -> FaultCause {
-        if self.fault().is_some() || self.api.fates.ended().is_some() {
+        let over = self.fate.is_over();
+        if self.api.fates.ended().is_some() || over && (cause.reopen || self.fate.has_told()) {
             return cause;
         }
-        let own = self.suspects("this device");
-        let mut told = vec![own.unwrap_or_else(|| "All launches of this device were known to be over".into())];
+        let mut told: Vec<String> = self.suspects("this device").into_iter().collect();
+        // Of one that has ended by something else nobody knows.
+        if told.is_empty() && !over {
+            told.push("All launches of this device were known to be over".into());
+        }
         if self.api.vendor.errors.end_all {
             // Any of them may have been it, and this one only the first that was told.
             for other in self.api.peers.others(self) {
                 told.extend(other.suspects(&format!("device {}", other.number)));
                 self.attendant.let_go([other]);
             }
+        }
+        if told.is_empty() {
+            return cause;
         }
         FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
     }

@@ -39,6 +39,11 @@ impl Fate {
         self.over.load(Ordering::Acquire)
     }
 
+    /// Whether the others are told of its end, or it of theirs.
+    pub(crate) fn has_told(&self) -> bool {
+        self.told.load(Ordering::Acquire)
+    }
+
     /// Why the device has ended, if it has.
     pub(crate) fn cause(&self) -> Option<FaultCause> {
         if self.is_over() { self.cause.get().cloned() } else { None }

@@ -31,15 +31,14 @@ impl Peers {
         known.insert(name, Arc::downgrade(device));
     }
 
-    /// One of them. Whoever has it lets it go as of [`Self::others`].
-    pub(crate) fn any(&self) -> Option<Arc<Shared>> {
-        self.0.lock().values().find_map(Weak::upgrade)
+    /// All. Whoever has them lets them go where it holds no lock.
+    pub(crate) fn open(&self) -> Vec<Arc<Shared>> {
+        self.0.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// All but this one. Whoever has them lets them go where it holds no lock.
+    /// As [`Self::open`], but for this one.
     pub(crate) fn others(&self, device: &Shared) -> Vec<Arc<Shared>> {
-        let open: Vec<_> = self.0.lock().values().filter_map(Weak::upgrade).collect();
-        open.into_iter().filter(|other| !std::ptr::eq(&raw const **other, device)).collect()
+        self.open().into_iter().filter(|other| !std::ptr::eq(&raw const **other, device)).collect()
     }
 
     fn find(&self, name: PeerId) -> Option<Arc<Shared>> {

@@ -432,6 +432,52 @@ fn t12_a_fault_that_opening_a_device_is_the_first_to_find_ends_those_that_are_op
 }
 
 #[test]
+fn t12_a_fault_that_a_device_is_told_of_which_has_ended_already_names_the_kernel_to_the_others() {
+    let cases: [(&str, fn(&mock::Mock, &dyn Device, Region)); 2] = [
+        ("context_push", |_, ended, region| ended.free(region.memory)),
+        // One that is opened has any of the others look for what may have been it.
+        ("primary_retain", |mock, _, _| {
+            assert!(matches!(mock.driver.open(2, &OpenOptions::default()).map(drop), Err(DeviceError::Lost(_))));
+        }),
+    ];
+    for (call, first) in cases {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(3, &[]);
+        let [ended, device] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let region = Region { memory: ended.allocate(64).unwrap(), offset: 0, size: 64 };
+        let queue = ended.create_queue().unwrap();
+        mock.spoil_next_record();
+        queue.fill(1, region, &[1]).unwrap();
+        let _ = queue.wait(1, Some(PATIENCE));
+        let own = cause(&*ended);
+        assert!(own.reopen && &*own.name == "REFUSED" && device.fault().is_none(), "{own:?}");
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let (working, stray) = (device.create_queue().unwrap(), kernel(&*device, false).unwrap());
+        mock.stall(true);
+        let bindings = views.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        working.launch(1, &launch).unwrap();
+        // Whoever of the device's own makes the call meanwhile would name the kernel, too, but not as another device's.
+        let caller = std::thread::current().id();
+        mock.hook(move |name| {
+            if name == call && std::thread::current().id() == caller {
+                mock::fail_next(call, mock::STICKY);
+            }
+        });
+        first(&mock, &*ended, region);
+        let found = cause(&*device);
+        let words = "launch of device 1 that was not known to be over was `stray`";
+        let own_words = "launch of this device that was not known to be over was `stray`";
+        assert!(!found.reopen && (found.message.contains(words) || found.message.contains(own_words)), "{call}: {found:?}");
+        // The first cause stays.
+        assert_eq!(ended.fault().unwrap().message, own.message, "{call}");
+        mock.hook(|_| {});
+        mock.stall(false);
+    }
+}
+
+#[test]
 fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
     mock::POOLS.store(true, Ordering::Relaxed);
     let mock = mock::Mock::launching();
