@@ -275,6 +275,17 @@ impl Api {
     }
 }
 
+/// A stream, as people are told of it.
+pub(crate) const STREAM: &str = "a stream on the device";
+
+/// What a failure is, of a call that makes something of the driver's own: of how many bytes nobody knows.
+pub(crate) fn made_for(what: &'static str, failure: Failure, error: DeviceError) -> DeviceError {
+    match error {
+        DeviceError::OutOfMemory { .. } => DeviceError::NoMemoryFor { what, call: failure.call },
+        error => error,
+    }
+}
+
 /// Something of the driver's that is ended on a thread of its own, because ending it may wait for the device.
 pub(crate) enum Garbage {
     Memory(u64),

@@ -15,7 +15,7 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained};
+use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained, STREAM, made_for};
 use crate::attendant::Attendant;
 use crate::declared;
 use crate::doubt::Doubt;
@@ -541,16 +541,11 @@ impl Drop for Staged {
 impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
-        let failed = |what| {
-            move |failure: Failure| match api.fail(failure) {
-                DeviceError::OutOfMemory { .. } => DeviceError::NoMemoryFor { what, call: failure.call },
-                error => error,
-            }
-        };
-        let (context, stream) = ("the device's context", "a stream on the device");
+        let failed = |what| move |failure: Failure| made_for(what, failure, api.fail(failure));
+        let context = "the device's context";
         let retained = Retained::new(api, number).map_err(failed(context))?;
         let (home, gone) = (retained.home, Arc::clone(&retained.gone));
-        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(stream))?;
+        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(STREAM))?;
         exit::register();
         let reclaim = Reclaim::start(retained)?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;

@@ -7,7 +7,7 @@ use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits,
 use libloading::Library;
 use parking_lot::Mutex;
 
-use crate::api::Api;
+use crate::api::{Api, made_for};
 use crate::compiler::{RuntimeCompiler, Wanted};
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
@@ -131,9 +131,10 @@ impl GpuDriver {
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
         let Some(api) = self.api(&mut tried, told) else { return Err(none(&tried)) };
-        let (devices, failures) = list(&api).map_err(|failure| api.fail(failure))?;
+        let failed = |failure| made_for("the list of devices", failure, api.fail(failure));
+        let (devices, failures) = list(&api).map_err(failed)?;
         let Some(description) = devices.into_iter().nth(index as usize) else {
-            let failed = failures.first().map(|failure| api.fail(*failure));
+            let failed = failures.first().map(|failure| failed(*failure));
             return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
         };
         let expected = told.and_then(|listing| listing.devices.get(index as usize));

@@ -117,11 +117,24 @@ fn m2_memory_that_has_come_back_by_itself_is_asked_for_again() {
 }
 
 #[test]
-fn m2_opening_a_device_without_memory_says_what_there_was_none_for() {
+fn m2_opening_a_device_or_a_queue_without_memory_says_what_there_was_none_for() {
     let mock = mock::Mock::new();
-    for (call, what) in [("primary_retain", "context"), ("context_push", "context"), ("stream_create", "stream")] {
+    let device = open(&mock);
+    let opened = [
+        ("device_count", "list of devices"),
+        ("device_name", "list of devices"),
+        ("primary_retain", "context"),
+        ("context_push", "context"),
+        ("stream_create", "stream"),
+    ];
+    let made = [("context_push", "stream"), ("stream_create", "stream")];
+    for (n, (call, what)) in opened.into_iter().chain(made).enumerate() {
         mock.arm_named(call, mock::OUT_OF_MEMORY);
-        let Err(error) = mock.driver.open(0, &OpenOptions::default()) else { panic!("{call} failed") };
+        let answer = match n {
+            0..5 => mock.driver.open(0, &OpenOptions::default()).map(drop),
+            _ => device.create_queue().map(drop),
+        };
+        let Err(error) = answer else { panic!("{call} failed") };
         let words = error.to_string();
         assert!(
             words.contains("out of memory") && words.contains(what) && words.contains(call) && !words.contains("0 bytes"),
