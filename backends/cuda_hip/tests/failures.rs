@@ -431,9 +431,12 @@ fn t12_a_fault_that_opening_a_device_is_the_first_to_find_ends_those_that_are_op
     }
 }
 
+/// A call that is told of a fault, with a device that has ended and memory of it.
+type Told = fn(&mock::Mock, &dyn Device, Region);
+
 #[test]
 fn t12_a_fault_that_a_device_is_told_of_which_has_ended_already_names_the_kernel_to_the_others() {
-    let cases: [(&str, fn(&mock::Mock, &dyn Device, Region)); 2] = [
+    let cases: [(&str, Told); 2] = [
         ("context_push", |_, ended, region| ended.free(region.memory)),
         // One that is opened has any of the others look for what may have been it.
         ("primary_retain", |mock, _, _| {
@@ -583,9 +586,12 @@ fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_
     });
 }
 
+/// A call about somebody else's event.
+type Native = fn(&dyn Queue, u64) -> Result<(), DeviceError>;
+
 #[test]
 fn t14_an_event_of_a_context_that_is_gone_is_refused_and_ends_nothing() {
-    let calls: [(&str, fn(&dyn Queue, u64) -> Result<(), DeviceError>); 3] = [
+    let calls: [(&str, Native); 3] = [
         ("event_query", |queue, event| queue.wait_native(event)),
         ("stream_wait", |queue, event| queue.wait_native(event)),
         ("event_record", |queue, event| queue.record_native(event).map(drop)),
