@@ -193,6 +193,16 @@ TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_ask
     expect_dead();
 }
 
+/* What any library in the process may do to the first GPU. */
+static void reset_the_first(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    CHECK(cuda != NULL);
+    int (*reset)(int);
+    *(void **)&reset = dlsym(cuda, "cuDevicePrimaryCtxReset_v2");
+    CHECK(reset != NULL && reset(0) == 0);
+}
+
 TEST(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone)
 {
     set_up();
@@ -202,11 +212,7 @@ TEST(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_a
     desc.backend_length = COMPUTE_NUL_TERMINATED;
     desc.index = 1;
     if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) printf("  there is one GPU\n");
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    CHECK(cuda != NULL);
-    int (*reset)(int);
-    *(void **)&reset = dlsym(cuda, "cuDevicePrimaryCtxReset_v2");
-    CHECK(reset != NULL && reset(0) == 0);
+    reset_the_first();
     IS(COMPUTE_ERROR_DEVICE_POISONED, create_a_buffer());
     CHECK(error_says("reset") && error_says("a new device can be opened"));
     CHECK(!error_says("Every context") && !error_says("known to be over"));
@@ -230,6 +236,36 @@ TEST(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_a
         OK(launch_io(stream, make_kernel(works, INCREMENT), "", in, out, 1));
         CHECK_EQ(get_word(stream, out, 3), 8);
     }
+}
+
+/* The driver itself crashes on a copy from a context that is gone, and nobody has asked the first GPU since. */
+TEST(t12_a_copy_from_a_card_that_somebody_else_has_reset_is_the_end_of_that_card_alone)
+{
+    set_up();
+    compute_device other = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.index = 1;
+    if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) {
+        printf("  not tried: there is one GPU\n");
+        return;
+    }
+    compute_stream there = make_stream(other);
+    compute_buffer theirs = make_buffer(other, 4 * MEMBERS, "theirs");
+    compute_view from = whole(in), to = whole(theirs);
+    OK(compute_stream_copy_between(stream, &from, there, &to, E));
+    CHECK_EQ(get_word(there, theirs, 3), 7);
+    wait_for(stream);
+    reset_the_first();
+    compute_status copied = compute_stream_copy_between(stream, &from, there, &to, E);
+    CHECK(copied >= 0 || copied == COMPUTE_ERROR_DEVICE_POISONED);
+    compute_stream_sync(there, NULL, 0, 0, 20 * SECONDS, NULL);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    CHECK(error_says("reset") && error_says("a new device can be opened"));
+    OK(compute_device_status(other, E));
+    fill_words(there, theirs, 9);
+    CHECK_EQ(get_word(there, theirs, 3), 9);
 }
 
 TEST(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works)
@@ -279,6 +315,7 @@ int main(int argc, char **argv)
     RUN(t12_a_fault_that_another_device_is_the_first_to_find_names_the_kernel);
     RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
     RUN(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone);
+    RUN(t12_a_copy_from_a_card_that_somebody_else_has_reset_is_the_end_of_that_card_alone);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
     return finish();
 }
