@@ -144,6 +144,11 @@ impl Shared {
             Some(Reach::Failed(times)) => *times,
             None => 0,
         };
+        // Where another device has opened the way already, the driver says so whatever has become of the other end, whose pool is named next.
+        other.find_context();
+        if other.well().is_err() {
+            return false;
+        }
         let found = match self.reach(&other) {
             Ok(true) => self.receives(&other),
             Ok(false) => Some(false),

@@ -572,6 +572,12 @@ fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_
         reset_at(mock, "peer_enable_context");
         assert!(!other.can_reach(device.peer().unwrap(), None));
     });
+    // The way is open in the driver already, which says so before it looks at the context; then its pool, which is gone, would be named.
+    reset_meanwhile("a way that is open", |mock, [device, other], _| {
+        mock::reset(0);
+        mock.arm_named("peer_enable_context", mock::PEER_ENABLED);
+        assert!(!other.can_reach(device.peer().unwrap(), None));
+    });
     // Nobody but the copy has a reason to ask a device that has nothing to do.
     reset_meanwhile("a copy", |_, [device, other], queue| {
         let near = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };

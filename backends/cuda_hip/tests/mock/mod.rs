@@ -28,6 +28,7 @@ pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
 pub(crate) const GONE: Status = 709;
+pub(crate) const PEER_ENABLED: Status = 704;
 pub(crate) const CAPTURING: Status = 901;
 pub(crate) const CAPTURED: Status = 907;
 const NOT_READY: Status = 600;
@@ -263,6 +264,9 @@ pub(crate) fn capture_event(event: u64) {
 pub(crate) fn stall(stalled: bool) {
     with(|state| state.stalled = stalled);
 }
+
+/// What the name of a pool is behind that of its context.
+const POOL: usize = 0x1000;
 
 /// The primary context of a device.
 fn context(device: c_int) -> usize {
@@ -516,7 +520,11 @@ mock! {
         state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(address, found))
     }
     free(state, address: u64) { state.blocks.remove(&address).expect("freed twice"); 0 }
-    pool_create(state, pool: *mut Handle, _properties: *const PoolProperties) { state.pools += 1; give(pool, 0x2000 as Handle) }
+    pool_create(state, pool: *mut Handle, _properties: *const PoolProperties) {
+        state.pools += 1;
+        let context = state.current.get(&std::thread::current().id()).and_then(|stack| stack.last().copied()).unwrap_or(0);
+        give(pool, (POOL + context) as Handle)
+    }
     pool_destroy(state, _pool: Handle) { state.pools -= 1; 0 }
     pool_set(_state, _pool: Handle, _attribute: c_int, _value: *mut c_void) { 0 }
     pool_trim(_state, _pool: Handle, _keep: usize) { 0 }
@@ -558,7 +566,10 @@ mock! {
     }
     can_access_peer(_state, can: *mut c_int, _device: c_int, _peer: c_int) { give(can, 1) }
     peer_enable_context(state, peer: Handle, _flags: u32) { if state.gone.contains(&(peer as usize)) { GONE } else { 0 } }
-    pool_access(_state, _pool: Handle, _access: *const c_void, _count: usize) { 0 }
+    pool_access(state, pool: Handle, _access: *const c_void, _count: usize) {
+        assert!(!state.gone.contains(&(pool as usize - POOL)), "the pool of a context that is gone");
+        0
+    }
     copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle) {
         assert!(!state.gone.contains(&(from_context as usize)), "the driver crashes on a copy from a context that is gone");
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
