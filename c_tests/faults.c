@@ -2,6 +2,8 @@
  * context of the process works. Only CUDA's driver has such faults to test with: RULES_BACKEND=cuda, or nothing is tried. */
 #include "rules.h"
 
+#include <dlfcn.h>
+
 #define MEMBERS 64
 
 static compute_device device;
@@ -92,10 +94,45 @@ TEST(t12_of_several_launches_all_are_named_that_may_have_been_it)
     expect_dead();
 }
 
-TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
+/* The fault is there before anybody asks, and `call` is the first that hears of it. */
+static void expect_named_by(compute_status (*call)(void))
 {
     set_up();
-    /* The next GPU where there is one, else the same once more. */
+    compute_binding bindings[2] = { bind(0, in), bind(1, out) };
+    OK(launch(stream, stray, 1, bindings, 2));
+    usleep(400000);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, call());
+    CHECK(error_says("`stray`"));
+    expect_dead();
+}
+
+static compute_status create_a_buffer(void)
+{
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer made = NULL;
+    desc.size = 1ull << 30;
+    return compute_buffer_create(device, &desc, &made, E);
+}
+static compute_status write_a_little(void)
+{
+    static const uint32_t words[MEMBERS];
+    compute_view view = whole(in);
+    return compute_stream_write(stream, &view, words, sizeof words, E);
+}
+static compute_status create_a_kernel(void)
+{
+    compute_kernel_desc desc = kernel_desc(ADD, "add");
+    compute_kernel made = NULL;
+    return compute_kernel_create(device, &desc, &made, E);
+}
+
+TEST(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel) { expect_named_by(create_a_buffer); }
+TEST(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel) { expect_named_by(write_a_little); }
+TEST(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel) { expect_named_by(create_a_kernel); }
+
+/* The next GPU where there is one, else the same once more. */
+static compute_device open_another(void)
+{
     compute_device other = NULL;
     compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
     desc.backend = "cuda";
@@ -106,6 +143,31 @@ TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_ask
         desc.index = 0;
         OK(compute_device_open(&desc, &other, E));
     }
+    return other;
+}
+
+static compute_status create_a_buffer_elsewhere(void)
+{
+    static compute_device other;
+    if (!other) other = open_another();
+    compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+    compute_buffer made = NULL;
+    desc.size = 1ull << 30;
+    return compute_buffer_create(other, &desc, &made, E);
+}
+TEST(t12_a_fault_that_another_device_is_the_first_to_find_names_the_kernel)
+{
+    OK(create_a_buffer_elsewhere());
+    expect_named_by(create_a_buffer_elsewhere);
+}
+
+TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them)
+{
+    set_up();
+    compute_device other = open_another();
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
     compute_stream lane = make_stream(other);
     compute_buffer theirs = make_buffer(other, 4, "theirs");
     compute_event event = NULL;
@@ -129,6 +191,81 @@ TEST(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_ask
     CHECK(compute_device_open(&desc, &again, E) < 0 && again == NULL);
     CHECK(error_says("`stray`"));
     expect_dead();
+}
+
+/* What any library in the process may do to the first GPU. */
+static void reset_the_first(void)
+{
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    CHECK(cuda != NULL);
+    int (*reset)(int);
+    *(void **)&reset = dlsym(cuda, "cuDevicePrimaryCtxReset_v2");
+    CHECK(reset != NULL && reset(0) == 0);
+}
+
+TEST(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone)
+{
+    set_up();
+    compute_device other = NULL, again = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.index = 1;
+    if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) printf("  there is one GPU\n");
+    reset_the_first();
+    IS(COMPUTE_ERROR_DEVICE_POISONED, create_a_buffer());
+    CHECK(error_says("reset") && error_says("a new device can be opened"));
+    CHECK(!error_says("Every context") && !error_says("known to be over"));
+    print_error(last_error);
+    desc.index = 0;
+    OK(compute_device_open(&desc, &again, E));
+    /* What was in the context that is gone goes while the new one works. */
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(stray);
+    compute_kernel_release(increment);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    for (int i = 0; i < 2; i++) {
+        compute_device works = i ? other : again;
+        if (!works) continue;
+        stream = make_stream(works);
+        in = make_buffer(works, 4 * MEMBERS, "in");
+        out = make_buffer(works, 4 * MEMBERS, "out");
+        fill_words(stream, in, 7);
+        OK(launch_io(stream, make_kernel(works, INCREMENT), "", in, out, 1));
+        CHECK_EQ(get_word(stream, out, 3), 8);
+    }
+}
+
+/* The driver itself crashes on a copy from a context that is gone, and nobody has asked the first GPU since. */
+TEST(t12_a_copy_from_a_card_that_somebody_else_has_reset_is_the_end_of_that_card_alone)
+{
+    set_up();
+    compute_device other = NULL;
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = "cuda";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.index = 1;
+    if (compute_device_open(&desc, &other, NULL) != COMPUTE_OK) {
+        printf("  not tried: there is one GPU\n");
+        return;
+    }
+    compute_stream there = make_stream(other);
+    compute_buffer theirs = make_buffer(other, 4 * MEMBERS, "theirs");
+    compute_view from = whole(in), to = whole(theirs);
+    OK(compute_stream_copy_between(stream, &from, there, &to, E));
+    CHECK_EQ(get_word(there, theirs, 3), 7);
+    wait_for(stream);
+    reset_the_first();
+    compute_status copied = compute_stream_copy_between(stream, &from, there, &to, E);
+    CHECK(copied >= 0 || copied == COMPUTE_ERROR_DEVICE_POISONED);
+    compute_stream_sync(there, NULL, 0, 0, 20 * SECONDS, NULL);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    CHECK(error_says("reset") && error_says("a new device can be opened"));
+    OK(compute_device_status(other, E));
+    fill_words(there, theirs, 9);
+    CHECK_EQ(get_word(there, theirs, 3), 9);
 }
 
 TEST(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works)
@@ -172,7 +309,13 @@ int main(int argc, char **argv)
     }
     RUN(t12_an_illegal_address_ends_the_device_with_the_launch_that_did_it_and_nothing_hangs);
     RUN(t12_of_several_launches_all_are_named_that_may_have_been_it);
+    RUN(t12_a_fault_that_making_a_buffer_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_a_write_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_making_a_kernel_is_the_first_to_find_names_the_kernel);
+    RUN(t12_a_fault_that_another_device_is_the_first_to_find_names_the_kernel);
     RUN(t12_other_devices_of_the_process_end_with_the_same_cause_before_anybody_asks_them);
+    RUN(t12_a_primary_context_that_somebody_else_resets_is_the_end_of_that_device_alone);
+    RUN(t12_a_copy_from_a_card_that_somebody_else_has_reset_is_the_end_of_that_card_alone);
     RUN(lost_02_after_a_fault_everything_is_released_and_the_cpu_device_works);
     return finish();
 }

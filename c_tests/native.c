@@ -550,6 +550,11 @@ TEST(dl_07_dynamic_workgroup_memory_is_asked_for_and_its_limit_is_told)
             IS(COMPUTE_ERROR_LIMIT, make(NULL, &native, 0, &kernels[n]));
             continue;
         }
+        if (native.workgroup_memory == most) {
+            /* The code has a byte of its own. */
+            IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernels[n]));
+            continue;
+        }
         OK(make(NULL, &native, 0, &kernels[n]));
     }
     /* After all are made: none has lowered what another one asked for. */
@@ -602,10 +607,11 @@ TEST(dl_07_threads_with_little_and_much_workgroup_memory_do_not_disturb_each_oth
     compute_native_parameter parameters[2] = { parameter("out", COMPUTE_PARAMETER_BUFFER, COMPUTE_ACCESS_WRITE_ALL), parameter("count", COMPUTE_PARAMETER_U32, 0) };
     struct turns turns[2];
     pthread_t threads[2];
+    const uint64_t most = device_info(device).max_workgroup_memory;
     for (int n = 0; n < 2; n++) {
         compute_native_desc native = native_of(&source, 1, parameters, 2);
         native.workgroup_size[0] = 1;
-        native.workgroup_memory = n == 0 ? 4 : device_info(device).max_workgroup_memory >= 200 << 10 ? 200 << 10 : 60 << 10;
+        native.workgroup_memory = n == 0 ? 4 : most < 200 << 10 ? (uint32_t)most : 200 << 10;
         turns[n].stream = make_stream(device);
         turns[n].out = make_buffer(device, 4, "out");
         turns[n].count = native.workgroup_memory / 4;
@@ -948,6 +954,44 @@ TEST(l7_a_kernel_of_other_options_is_another_kernel)
     try_scale(other, 3);
 }
 
+TEST(f1_an_option_that_names_an_architecture_is_refused_before_any_compiler_sees_it)
+{
+    if (!needs("cuda", "hip")) return;
+    set_up();
+    static const char *const wrong[] = { "--offload-arch=gfx9999", "--gpu-architecture=sm_999", "-DOFFSET=3 --offload-arch=gfx9999" };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        compute_native_source source = on("cuda") ? cuda_source() : hip_source();
+        source.options = &wrong[i];
+        source.option_count = 1;
+        compute_native_desc native = scale_of(&source, 1);
+        compute_kernel kernel = NULL;
+        IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+        CHECK(kernel == NULL && last_info().refusal == 1);
+        CHECK(error_says("names an architecture") && error_says("`target`"));
+        told();
+    }
+}
+
+TEST(l11_a_source_that_is_kept_to_its_generation_alone_is_compiled_for_that)
+{
+    if (!needs("cuda", "cuda")) return;
+    set_up();
+    compute_device_info mine = device_info(device);
+    if (strcmp(mine.target, "sm_90") != 0) {
+        printf("  not tried: the device is no sm_90\n");
+        return;
+    }
+    compute_native_source source = source_of(COMPUTE_LANGUAGE_CUDA, "#ifndef __CUDA_ARCH_FEAT_SM90_ALL\n#error plain\n#endif\nextern \"C\" __global__ void scale_cuda" C_BODY, "scale_cuda");
+    compute_native_desc native = scale_of(&source, 1);
+    compute_kernel kernel = NULL;
+    IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
+    CHECK(error_says("plain"));
+    source.target = "sm_90a";
+    source.target_length = COMPUTE_NUL_TERMINATED;
+    OK(make(NULL, &native, 0, &kernel));
+    try_scale(kernel, 2);
+}
+
 TEST(g5_a_graph_replays_a_native_kernel)
 {
     set_up();
@@ -1001,6 +1045,8 @@ int main(int argc, char **argv)
     RUN(l11_spirv_goes_to_vulkan_as_it_is);
     RUN(l3_a_workgroup_that_the_code_cannot_have_is_refused_with_numbers);
     RUN(l7_a_kernel_of_other_options_is_another_kernel);
+    RUN(f1_an_option_that_names_an_architecture_is_refused_before_any_compiler_sees_it);
+    RUN(l11_a_source_that_is_kept_to_its_generation_alone_is_compiled_for_that);
     RUN(g5_a_graph_replays_a_native_kernel);
     return finish();
 }

@@ -23,6 +23,8 @@ struct Pinned {
     made: AtomicU64,
     /// The most bytes that it pins.
     limit: AtomicU64,
+    /// How often it was to give back what it keeps.
+    trimmed: AtomicU64,
 }
 
 struct PinningDevice {
@@ -87,12 +89,16 @@ impl hal::Device for PinningDevice {
     fn fault(&self) -> Option<FaultCause> {
         self.inner.fault()
     }
+    fn trim(&self) {
+        self.pinned.trimmed.fetch_add(1, Ordering::SeqCst);
+        self.inner.trim();
+    }
 }
 
 fn pinning() -> (Arc<Device>, Arc<Stream>, Arc<Pinned>) {
     let (inner, _) = registry::open(Some("cpu"), 0, &Default::default()).unwrap().unwrap();
-    let [bytes, most, made, limit] = [0, 0, 0, u64::MAX].map(AtomicU64::new);
-    let pinned = Arc::new(Pinned { bytes, most, made, limit });
+    let [bytes, most, made, limit, trimmed] = [0, 0, 0, u64::MAX, 0].map(AtomicU64::new);
+    let pinned = Arc::new(Pinned { bytes, most, made, limit, trimmed });
     let device = Device::new(Arc::new(PinningDevice { inner, pinned: Arc::clone(&pinned) }), &DeviceOptions::default()).unwrap();
     let stream = Stream::new(&device, "reader").unwrap();
     (device, stream, pinned)
@@ -121,6 +127,16 @@ fn m7_pinned_memory_is_pinned_once_and_serves_one_readback_after_the_other() {
     assert_eq!((now(&pinned), device.usage().bytes_staging), (12288, 12288));
     device.cleanup().unwrap();
     assert_eq!((now(&pinned), device.usage().bytes_staging), (0, 0));
+}
+
+#[test]
+fn m1_a_cleanup_has_the_device_give_back_what_it_keeps_for_itself() {
+    let (device, stream, pinned) = pinning();
+    drop(buffer(&device, MIB, "gone"));
+    assert_eq!(pinned.trimmed.load(Ordering::SeqCst), 0);
+    device.cleanup().unwrap();
+    assert_eq!(pinned.trimmed.load(Ordering::SeqCst), 1);
+    drop(stream);
 }
 
 #[test]

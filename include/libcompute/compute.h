@@ -933,11 +933,11 @@ typedef struct compute_native_source {
     const char *entry;
     /* Its length. */
     size_t entry_length;
-    /* The architecture that it is for (`sm_90`, `gfx942`): it is passed over on others. NULL: any, or what the code says of itself. */
+    /* The architecture that it is for (`sm_90`, `gfx942`): it is passed over on others. That of a generation alone (`sm_90a`) has C++ compiled for it. NULL: any, or what the code says of itself. */
     const char *target;
     /* Its length. */
     size_t target_length;
-    /* What its compiler is told besides the architecture: strings that end in a NUL byte. */
+    /* What its compiler is told besides the architecture, which no option may name: strings that end in a NUL byte. */
     const char *const *options;
     /* How many. */
     size_t option_count;

@@ -106,7 +106,7 @@ pub(crate) fn from_diagnostics(found: Diagnostics) -> Error {
 pub(crate) fn from_device(failed: DeviceError) -> Error {
     let message = failed.to_string();
     match failed {
-        DeviceError::OutOfMemory { .. } => error(code::OUT_OF_MEMORY, message),
+        DeviceError::OutOfMemory { .. } | DeviceError::NoMemoryFor { .. } => error(code::OUT_OF_MEMORY, message),
         DeviceError::TooLarge { .. } => error(code::TOO_LARGE, message),
         DeviceError::Compile { location: at, refusal, .. } => Error {
             answers: Answers { refusal, ..Answers::default() },

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
-use compute_cuda_hip::driver::{Attributes, Calls, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
+use compute_cuda_hip::driver::{Attributes, Calls, CompilerFit, DeviceNumber, Errors, Failure, Flags, Forms, Vendor};
 use compute_cuda_hip::elf::sections;
 use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
@@ -29,8 +29,10 @@ pub static VENDOR: Vendor = Vendor {
     },
     compiler_parts: &["libnvrtc-builtins", "nvrtc-builtins64"],
     environment: &[],
+    // As of `oldest`: the library of 11.2 has the name of those up to 11.8.
+    oldest_compiler: [11, 7],
     // Later code than the driver's own version may need a later driver; earlier code runs.
-    compiler_fits: |major, driver| major <= driver / 1000,
+    compiler_fits: |major, driver| if major <= driver / 1000 { CompilerFit::Yes } else { CompilerFit::No },
     names: &symbols::DRIVER,
     compiler_names: &symbols::COMPILER,
     listing: Some((if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1" }, listing::listing)),
@@ -132,9 +134,25 @@ const ERRORS: Errors = Errors {
     // In the relaxed mode nothing of it comes to questions about streams that nobody captures.
     patience: Duration::from_secs(30),
     sticky_at_home: &[],
-    // Memory or a link that cannot be corrected, an illegal address, a time-out, a destroyed context, assertions, faults of the hardware, tensor memory that was not
-    // given back: the context is gone, and with it the process.
-    sticky: &[(214, 214), (220, 220), (700, 700), (702, 702), (709, 710), (714, 719), (721, 721)],
+    // Memory or a link that cannot be corrected, an illegal address, a time-out, assertions, faults of the hardware, tensor memory that was not given back: the context is
+    // gone, and with it the process. Three of which NVIDIA says that the process has to end: an error that the GPU has contained, a client that its MPS server has ended, a
+    // signal of another device's that bytes are not right.
+    sticky: &[
+        (214, 214),
+        (220, 220),
+        (226, 226),
+        (700, 700),
+        (702, 702),
+        (710, 710),
+        (714, 719),
+        (721, 721),
+        (810, 810),
+        (911, 911),
+    ],
+    // Seen on an H200: after a fault no context of the process works, on whatever device, and no new one.
+    end_all: true,
+    // CUDA_ERROR_CONTEXT_IS_DESTROYED
+    context_gone: 709,
     // Read when the driver cannot be asked.
     names: &[(2, "CUDA_ERROR_OUT_OF_MEMORY"), (100, "CUDA_ERROR_NO_DEVICE"), (700, "CUDA_ERROR_ILLEGAL_ADDRESS")],
     // Invalid image, no binary for the GPU, invalid PTX, PTX of an unsupported version, symbol not found.
@@ -240,7 +258,8 @@ mod tests {
         assert_eq!((generation("sm_90"), generation("sm_120"), generation("gfx90a")), (90, 120, 0));
         assert_eq!(compile_options("sm_90").unwrap(), ["--gpu-architecture=sm_90", "-w"]);
         assert!(compile_options("sm_61").unwrap_err().contains("sm_70"));
-        assert!((VENDOR.compiler_fits)(12, 12_080) && (VENDOR.compiler_fits)(11, 13_000) && !(VENDOR.compiler_fits)(13, 12_080));
+        let fits = [(12, 12_080), (11, 13_000), (13, 12_080)].map(|(major, driver)| (VENDOR.compiler_fits)(major, driver));
+        assert_eq!(fits, [CompilerFit::Yes, CompilerFit::Yes, CompilerFit::No]);
         assert!(features("sm_80").f16 && !features("sm_52").f16);
     }
     #[test]

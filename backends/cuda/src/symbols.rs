@@ -59,5 +59,7 @@ pub(crate) static DRIVER: Names = Names {
 pub(crate) static COMPILER: CompilerNames = CompilerNames {
     code_size: &["nvrtcGetCUBINSize"],
     code: &["nvrtcGetCUBIN"],
+    architecture_count: &["nvrtcGetNumSupportedArchs"],
+    architectures: &["nvrtcGetSupportedArchs"],
     ..compute_cuda_hip::shared_compiler_names!("nvrtc")
 };

@@ -87,18 +87,30 @@ fn errors_have_the_numbers_of_the_headers() {
         Answer::CUDA_ERROR_TENSOR_MEMORY_LEAK,
         Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
         Answer::CUDA_ERROR_LAUNCH_TIMEOUT,
-        Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,
         Answer::CUDA_ERROR_HARDWARE_STACK_ERROR,
         Answer::CUDA_ERROR_ILLEGAL_INSTRUCTION,
         Answer::CUDA_ERROR_MISALIGNED_ADDRESS,
         Answer::CUDA_ERROR_INVALID_ADDRESS_SPACE,
         Answer::CUDA_ERROR_INVALID_PC,
         Answer::CUDA_ERROR_LAUNCH_FAILED,
+        Answer::CUDA_ERROR_CONTAINED,
+        Answer::CUDA_ERROR_MPS_CLIENT_TERMINATED,
+        Answer::CUDA_ERROR_EXTERNAL_DEVICE,
     ];
     for code in sticky {
         assert!(ours.is_sticky(code as i32), "{code:?}");
     }
-    let passing = [Answer::CUDA_ERROR_OUT_OF_MEMORY, Answer::CUDA_ERROR_NOT_READY, Answer::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES];
+    // Of one device alone.
+    let gone = Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED as i32;
+    assert!(ours.context_gone == gone && !ours.is_sticky(gone));
+    // The last two are those beside the ones above: an MPS server that is busy, and an update of a graph.
+    let passing = [
+        Answer::CUDA_ERROR_OUT_OF_MEMORY,
+        Answer::CUDA_ERROR_NOT_READY,
+        Answer::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        Answer::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED,
+        Answer::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+    ];
     for code in passing {
         assert!(!ours.is_sticky(code as i32), "{code:?}");
     }

@@ -2,10 +2,12 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::{DeviceError, FaultCause};
 
-use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Handle, Vendor};
+use crate::compiler::RuntimeCompiler;
+use crate::driver::{Calls, DeviceNumber, Failure, Handle, Vendor};
 use crate::fate::Fates;
 use crate::kernel::Compiled;
 use crate::peer::Peers;
@@ -15,7 +17,7 @@ pub(crate) struct Api {
     pub(crate) vendor: &'static Vendor,
     pub(crate) calls: Calls,
     /// The runtime compiler, or what was tried to find it.
-    pub(crate) compiler: Result<CompilerCalls, String>,
+    pub(crate) compiler: Result<RuntimeCompiler, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
     /// Its devices that are open.
@@ -120,7 +122,7 @@ impl Api {
     pub(crate) fn new(
         vendor: &'static Vendor,
         calls: Calls,
-        compiler: Result<CompilerCalls, String>,
+        compiler: Result<RuntimeCompiler, String>,
         order: Vec<[u8; 16]>,
     ) -> Self {
         let process = std::process::id();
@@ -143,6 +145,14 @@ impl Api {
         // SAFETY: the place is ours.
         let mode = unsafe { self.calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
         Ok(Inside { api: self, mode, _home: home })
+    }
+
+    /// As [`Self::enter`], unless what there was is gone.
+    pub(crate) fn enter_if(&self, home: Home, gone: &Gone) -> Result<Inside<'_>, Failure> {
+        if gone.load(Ordering::Acquire) {
+            return Err(Failure { call: "enter", code: self.vendor.errors.context_gone });
+        }
+        self.enter(home)
     }
 
     /// As [`Self::enter`], for launches alone: see [`AtHome`].
@@ -178,6 +188,13 @@ impl Api {
         Ok(AtHome { api: self, back })
     }
 
+    /// What the runtime compiler is told for a target; an error says why there is no code for it.
+    pub(crate) fn compile_options(&self, target: &str) -> Result<Vec<String>, String> {
+        let options = (self.vendor.compile_options)(target)?;
+        let compiler = self.compiler.as_ref().ok();
+        compiler.map_or(Ok(()), |compiler| compiler.check(self.vendor, target)).map(|()| options)
+    }
+
     /// An attribute of a device.
     pub(crate) fn attribute(&self, attribute: c_int, device: DeviceNumber) -> Result<c_int, Failure> {
         let mut value = 0;
@@ -186,7 +203,7 @@ impl Api {
         Ok(value)
     }
 
-    /// What a failure is to a device. The caller sees to the end of the device when [`Api::cause`] says that this is one.
+    /// What a failure is to a device. The caller sees to the end of the device when [`Api::cause`] says that this is one: [`crate::device::Shared::fail`], or [`Self::fail`].
     pub(crate) fn error(&self, failure: Failure, asked: u64) -> DeviceError {
         if failure.is_absent() {
             return DeviceError::Unsupported(failure.call);
@@ -208,6 +225,23 @@ impl Api {
         }
     }
 
+    /// As [`Self::error`], of a call for no device that is open. What ends all devices ends those that are, by one of them, which looks for what may have been it.
+    pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
+        let errors = &self.vendor.errors;
+        let ends_all = errors.end_all && failure.code != errors.context_gone && self.vendor.is_end(failure);
+        if ends_all {
+            let open = self.peers.open();
+            // One that has ended already has another cause, and keeps it.
+            if let Some(device) = open.iter().find(|device| device.well().is_ok()).or(open.first()) {
+                device.fail(failure);
+            }
+            for device in open {
+                Arc::clone(&device.attendant).let_go([device]);
+            }
+        }
+        self.error(failure, 0)
+    }
+
     /// The end of the device, if that is what a failure means (T12): by what has ended all of them, if another one was the first to find out.
     pub(crate) fn cause(&self, failure: Failure) -> Option<FaultCause> {
         self.vendor.is_end(failure).then(|| {
@@ -216,13 +250,39 @@ impl Api {
             }
             let (name, text) =
                 (self.vendor.error_name(Some(&self.calls), failure.code), self.vendor.error_text(&self.calls, failure.code));
-            let message = format!(
-                "{} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {} device is dead with it: \
-                 nothing can run there any more, and only a new process can open one",
-                failure.call, self.vendor.name
-            );
-            FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen: false }
+            let (call, vendor) = (failure.call, self.vendor.name);
+            let (message, reopen) = if failure.code == self.vendor.errors.context_gone {
+                let message = format!(
+                    "{call} answered {name} ({text}): somebody in this process has reset the device or destroyed its primary context, which the library works in, \
+                     and all that the device had is gone with it. Other devices go on"
+                );
+                (message, true)
+            } else if !self.vendor.errors.end_all {
+                let message = format!(
+                    "{call} answered {name} ({text}), so work that was enqueued before failed. Nothing is known to be wrong with other devices; one that is opened \
+                     anew is tried first"
+                );
+                (message, true)
+            } else {
+                let message = format!(
+                    "{call} answered {name} ({text}), so work that was enqueued before failed. Every context of this process on a {vendor} device is dead with it: \
+                     nothing can run there any more, and only a new process can open one"
+                );
+                (message, false)
+            };
+            FaultCause { code: failure.code.into(), name: name.into(), message: message.into(), reopen }
         })
+    }
+}
+
+/// A stream, as people are told of it.
+pub(crate) const STREAM: &str = "a stream on the device";
+
+/// What a failure is, of a call that makes something of the driver's own: of how many bytes nobody knows.
+pub(crate) fn made_for(what: &'static str, failure: Failure, error: DeviceError) -> DeviceError {
+    match error {
+        DeviceError::OutOfMemory { .. } => DeviceError::NoMemoryFor { what, call: failure.call },
+        error => error,
     }
 }
 
@@ -261,9 +321,19 @@ pub(crate) struct Retained {
     pub(crate) api: Arc<Api>,
     pub(crate) home: Home,
     pub(crate) device: DeviceNumber,
+    pub(crate) gone: Gone,
 }
 
+/// Set once what the device had is gone with its context. Nothing of it may be named to the driver any more, not even to be ended: whoever retains the context next gets
+/// one of the same name, in which these things are not.
+pub(crate) type Gone = Arc<AtomicBool>;
+
 impl Retained {
+    /// As [`Api::enter`], for as long as there is something to enter.
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, Failure> {
+        self.api.enter_if(self.home, &self.gone)
+    }
+
     pub(crate) fn new(api: &Arc<Api>, device: DeviceNumber) -> Result<Self, Failure> {
         let home = if api.calls.context_push.is_some() {
             let mut context: Handle = std::ptr::null_mut();
@@ -273,7 +343,7 @@ impl Retained {
         } else {
             Home::Device(device)
         };
-        Ok(Self { api: Arc::clone(api), home, device })
+        Ok(Self { api: Arc::clone(api), home, device, gone: Gone::default() })
     }
 }
 

@@ -46,13 +46,11 @@ impl Compiler<'_> {
     /// What machine code depends on besides the kernel: the compiler, what it is told by us and by the environment, and the driver. `None` without a compiler.
     pub(crate) fn identity(&self) -> Option<String> {
         let vendor = self.api.vendor;
-        let options = (vendor.compile_options)(self.target).ok()?.join(" ");
-        let (mut driver, mut major, mut minor) = (0, 0, 0);
-        // SAFETY: the places are ours.
-        unsafe {
-            self.api.calls.driver_version(&mut driver).ok()?;
-            self.api.compiler.as_ref().ok()?.version(&mut major, &mut minor).ok()?;
-        }
+        let options = self.api.compile_options(self.target).ok()?.join(" ");
+        let [major, minor] = self.api.compiler.as_ref().ok()?.version()?;
+        let mut driver = 0;
+        // SAFETY: the place is ours.
+        unsafe { self.api.calls.driver_version(&mut driver) }.ok()?;
         let (name, subgroup) = (vendor.name, self.subgroup);
         let told = vendor.environment.iter().filter_map(|name| std::env::var_os(name).map(|value| format!("{name}={value:?}")));
         let told = told.collect::<Vec<_>>().join(" ");

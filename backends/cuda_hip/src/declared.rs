@@ -13,6 +13,7 @@ use compute_hal::{DeviceError, Fit, NativeHeader, NativeInterface, NativeParamet
 
 use crate::api::{Inside, Object};
 use crate::artifact;
+use crate::device::Shared;
 use crate::driver::{Places, Status};
 use crate::kernel::{Compiler, Input, Kernel, Loading, Refused, compile_text, refused};
 use crate::source;
@@ -62,7 +63,7 @@ impl Compiler<'_> {
     }
 
     fn native_options(&self, source: &NativeSource) -> Result<Vec<String>, DeviceError> {
-        let mut options = self.options()?;
+        let mut options = self.options_for(source::compiled_for(self.target, source))?;
         options.extend(source.options.iter().cloned());
         Ok(options)
     }
@@ -89,7 +90,7 @@ impl Compiler<'_> {
         };
         let check = |function| {
             check(&calls, function, interface, self)?;
-            check_parameters(&calls, function, code, &source.entry, interface)
+            check_parameters(self.device, &calls, function, code, (&source.entry, interface))
         };
         self.load(&calls, code, loading, check).map_err(|error| match error {
             DeviceError::Driver { call, code, name, message } if self.api.vendor.errors.is_image(code) => {
@@ -117,10 +118,10 @@ impl Compiler<'_> {
             return Ok(if is_all { Cow::Borrowed(image) } else { Cow::Owned(image.to_vec()) });
         }
         let options = self.native_options(source)?;
-        let calls = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
+        let compiler = self.api.compiler.as_ref().map_err(|tried| refused(format!("no runtime compiler: {tried}"), false))?;
         // Never the label: what is compiled is found again by its content, of which the label is no part.
         let input = Input { source: &source.code, name: PROGRAM, headers: &source.headers, options: &options };
-        compile_text(calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source))
+        compile_text(&compiler.calls, &input).map(Cow::Owned).map_err(|why| self.explain_native(why, source))
     }
 
     fn explain_native(&self, why: Refused, source: &NativeSource) -> DeviceError {
@@ -199,13 +200,13 @@ fn check(calls: &Inside<'_>, function: Object, interface: &NativeInterface, comp
 /// DL-08: count, places and sizes of the parameters, as the driver tells them (CUDA 12.4 and later), else as the code does. Where neither does, there is nothing to
 /// compare.
 fn check_parameters(
+    device: &Shared,
     calls: &Inside<'_>,
     function: Object,
     code: &[u8],
-    entry: &str,
-    interface: &NativeInterface,
+    (entry, interface): (&str, &NativeInterface),
 ) -> Result<(), DeviceError> {
-    let told = match ask_parameters(calls, function, interface.parameters.len())? {
+    let told = match ask_parameters(device, calls, function, interface.parameters.len())? {
         Some(told) => Some(told),
         None => (calls.api.vendor.forms.parameters)(code, entry),
     };
@@ -213,7 +214,7 @@ fn check_parameters(
 }
 
 /// The parameters, or one more than there are declared; `None`: the driver does not tell.
-fn ask_parameters(calls: &Inside<'_>, function: Object, declared: usize) -> Result<Option<Places>, DeviceError> {
+fn ask_parameters(device: &Shared, calls: &Inside<'_>, function: Object, declared: usize) -> Result<Option<Places>, DeviceError> {
     let mut found = Vec::new();
     for index in 0..=declared {
         let (mut offset, mut size) = (0_usize, 0_usize);
@@ -222,7 +223,7 @@ fn ask_parameters(calls: &Inside<'_>, function: Object, declared: usize) -> Resu
             Ok(()) => found.push([offset, size].map(|number| u32::try_from(number).unwrap_or(u32::MAX))),
             Err(failure) if failure.is_absent() => return Ok(None),
             Err(failure) if failure.code == INVALID_VALUE => break,
-            Err(failure) => return Err(calls.api.error(failure, 0)),
+            Err(failure) => return Err(device.fail(failure)),
         }
     }
     Ok(Some(found))

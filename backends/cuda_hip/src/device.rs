@@ -15,7 +15,7 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Home, Inside, Object, Retained};
+use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained, STREAM, made_for};
 use crate::attendant::Attendant;
 use crate::declared;
 use crate::doubt::Doubt;
@@ -69,18 +69,24 @@ pub(crate) struct Shared {
     pub(crate) awake: AtomicU32,
     lent: Lent,
     fate: Arc<Fate>,
+    gone: Gone,
 }
 
 impl Shared {
     /// The device's calls, on this thread.
+    pub(crate) fn try_enter(&self) -> Result<Inside<'_>, Failure> {
+        self.api.enter_if(self.home, &self.gone)
+    }
+
+    /// As [`Self::try_enter`]; that it fails may be the end of the device.
     pub(crate) fn enter(&self) -> Result<Inside<'_>, DeviceError> {
-        self.api.enter(self.home).map_err(|failure| self.fail(failure))
+        self.try_enter().map_err(|failure| self.fail(failure))
     }
 
     /// As [`Self::enter`] for those who look how far work is, and would look for ever where that fails for ever: the end of the device, unless memory is out or somebody
     /// captures, which passes. With a doubt not even that is borne without end.
     pub(crate) fn enter_to_look(&self, doubt: Option<&mut Doubt>) -> Option<Inside<'_>> {
-        let failure = match self.api.enter(self.home) {
+        let failure = match self.try_enter() {
             Ok(calls) => return Some(calls),
             Err(failure) => failure,
         };
@@ -113,12 +119,7 @@ impl Shared {
     }
 
     fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
-        let kernel = made.inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                self.end_by(cause.clone());
-            }
-        })?;
-        Ok(KernelId(self.kernels.insert(Arc::new(kernel))))
+        Ok(KernelId(self.kernels.insert(Arc::new(made?))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
@@ -130,7 +131,7 @@ impl Shared {
     /// for as long as another answer is to be expected.
     pub(crate) fn is_running(&self, stream: Object, doubt: &mut Doubt) -> bool {
         let errors = &self.api.vendor.errors;
-        let failure = match self.api.enter(self.home) {
+        let failure = match self.try_enter() {
             // SAFETY: the stream lives.
             Ok(calls) => match unsafe { calls.stream_query(stream.0) } {
                 Err(failure) if errors.is_capturing(failure.code) => failure,
@@ -212,7 +213,7 @@ impl Shared {
 
     /// The same for a call that may not wait.
     pub(crate) fn pinned_now(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
-        Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail(failure))
+        Pinned::new(calls, &self.reclaim, size).map_err(|failure| self.fail_for(failure, size as u64))
     }
 
     /// Ends the device by a cause of ours.
@@ -231,24 +232,140 @@ impl Shared {
         }
     }
 
-    /// What a failed call is; the end of the device if nothing works any more after it.
+    /// What a failed call is; the end of the device if nothing works any more after it. Every failure of a call goes through here, whichever call is the first to be told of
+    /// a fault: nobody else ends the device, tells the other ones, and knows what may have been it.
     pub(crate) fn fail(&self, failure: Failure) -> DeviceError {
+        self.fail_for(failure, 0)
+    }
+
+    /// As [`Self::fail`] where so many bytes were asked for.
+    pub(crate) fn fail_for(&self, failure: Failure, asked: u64) -> DeviceError {
         match self.api.cause(failure) {
+            // No work of the device's has done that. What the call named was the device's own: see `fail_between` and `fail_given` for others.
+            Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
+                DeviceError::Lost(self.end_without_context(cause))
+            }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
-            None => self.api.error(failure, 0),
+            None => self.api.error(failure, asked),
         }
     }
 
-    /// A cause that the driver told, with what may have brought it about, unless the device has ended before.
+    /// As [`Self::fail`], of a call that names something of another device's: where a context is gone, the answer does not say which.
+    pub(crate) fn fail_between(&self, failure: Failure, other: &Self) -> DeviceError {
+        match self.own(failure) {
+            Some(failure) => self.fail(failure),
+            None => other.fail(failure),
+        }
+    }
+
+    /// As [`Self::fail`], of a call that names something of the caller's: where that is of a context that is gone, the call is refused, and the device goes on.
+    pub(crate) fn fail_given(&self, failure: Failure, what: &str) -> DeviceError {
+        match self.own(failure) {
+            Some(failure) => self.fail(failure),
+            None => DeviceError::Driver {
+                call: failure.call,
+                code: failure.code.into(),
+                name: self.api.vendor.error_name(Some(&self.api.calls), failure.code),
+                message: format!(
+                    "{what}'s context is gone: somebody has destroyed it, or reset its device; this device's is there"
+                ),
+            },
+        }
+    }
+
+    /// A failure as far as it is this device's: `None`, where one says that a context is gone and its own works. A device whose context has been reset and retained anew is taken
+    /// to work, but never comes here: on a stream of the former one the driver crashes.
+    fn own(&self, failure: Failure) -> Option<Failure> {
+        if failure.code != self.api.vendor.errors.context_gone {
+            return Some(failure);
+        }
+        self.try_context().err().filter(|failure| self.api.vendor.is_end(*failure))
+    }
+
+    /// Whether the context works. That it becomes the thread's says nothing, and an allocation fails where it is gone (both seen on an H200).
+    fn try_context(&self) -> Result<(), Failure> {
+        let calls = self.try_enter()?;
+        let mut address = 0;
+        // SAFETY: the place is ours.
+        unsafe { calls.allocate(&mut address, 1) }?;
+        // The driver may wait for the device before it takes it back.
+        self.reclaim.throw(Garbage::Memory(address));
+        Ok(())
+    }
+
+    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do. Asked often, so by a call that waits for nothing and leaves nothing.
+    pub(crate) fn find_context(&self) {
+        let Home::Context(_) = self.home else { return };
+        let made = self.try_enter().and_then(|calls| {
+            let mut event = std::ptr::null_mut();
+            // SAFETY: the place is ours, and what was made is ended once.
+            unsafe {
+                calls.event_create(&mut event, self.api.vendor.flags.event)?;
+                calls.event_destroy(event)
+            }
+        });
+        if let Err(failure) = made {
+            self.fail(failure);
+        }
+    }
+
+    /// Ends the device, whose context is gone, and the same one where it is open once more: that has been in the same context, and would not be told once there is another.
+    fn end_without_context(&self, cause: FaultCause) -> FaultCause {
+        // Only once: later ones may have the next context.
+        if self.gone.swap(true, Ordering::AcqRel) {
+            return self.end_by(cause);
+        }
+        for other in self.api.peers.others(self) {
+            if self.is_twin_of(&other) {
+                other.gone.store(true, Ordering::Release);
+                other.end_by(cause.clone());
+            }
+            self.attendant.let_go([other]);
+        }
+        self.end_by(cause)
+    }
+
+    /// Memory of the device; `relieve` is called once when there is none, and then the driver is asked again.
+    pub(crate) fn allocate(&self, calls: &Inside<'_>, size: u64, relieve: impl FnOnce()) -> Result<MemoryId, DeviceError> {
+        self.memory.allocate(calls, size, relieve).map_err(|failure| self.fail_for(failure, size))
+    }
+
+    /// A chunk of at least `size` bytes, if there is one or memory for one.
+    pub(crate) fn chunk_now(&self, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
+        self.chunks.take(calls, &self.reclaim, size).map_err(|failure| self.fail_for(failure, size as u64))
+    }
+
+    /// A cause that the driver told, with what may have brought it about, unless nobody would be told: one that has ended before keeps its cause, but may still end others.
     fn with_suspects(&self, cause: FaultCause) -> FaultCause {
-        if self.fault().is_some() || self.api.fates.ended().is_some() {
+        let over = self.fate.is_over();
+        if self.api.fates.ended().is_some() || over && (cause.reopen || self.fate.has_told()) {
             return cause;
         }
+        let mut told: Vec<String> = self.suspects("this device").into_iter().collect();
+        // Of one that has ended by something else nobody knows.
+        if told.is_empty() && !over {
+            told.push("All launches of this device were known to be over".into());
+        }
+        if self.api.vendor.errors.end_all {
+            // Any of them may have been it, and this one only the first that was told.
+            for other in self.api.peers.others(self) {
+                told.extend(other.suspects(&format!("device {}", other.number)));
+                self.attendant.let_go([other]);
+            }
+        }
+        if told.is_empty() {
+            return cause;
+        }
+        FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
+    }
+
+    /// The launches of the device that are not known to be over, as a sentence.
+    fn suspects(&self, whose: &str) -> Option<String> {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let sentence = suspects::sentence(self, lanes.iter().map(|lane| &lane.progress));
+        let sentence = suspects::sentence(self, whose, lanes.iter().map(|lane| &lane.progress));
         // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
         self.attendant.let_go(lanes);
-        FaultCause { message: format!("{}. {sentence}", cause.message).into(), ..cause }
+        sentence
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.
@@ -281,6 +398,7 @@ impl Shared {
 
     fn compiler(&self) -> Compiler<'_> {
         Compiler {
+            device: self,
             api: &self.api,
             target: &self.target,
             subgroup: self.subgroup,
@@ -311,9 +429,7 @@ impl Shared {
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        if let Err(DeviceError::Lost(cause)) = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter())) {
-            self.end_by(cause);
-        }
+        let _ = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter()));
         self.well()
     }
 
@@ -361,9 +477,10 @@ impl Shared {
         }
     }
 
-    pub(crate) fn relieve(&self) -> bool {
+    /// Gives the driver what nobody uses, and waits until it has it. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
+    pub(crate) fn relieve(&self) {
         self.chunks.clear();
-        self.reclaim.flush()
+        self.reclaim.flush();
     }
 }
 
@@ -378,7 +495,7 @@ impl Drop for Shared {
         drop(self.graphs.drain());
         drop(self.kernels.drain());
         self.chunks.clear();
-        if let Ok(calls) = self.api.enter(self.home) {
+        if let Ok(calls) = self.api.enter_if(self.home, &self.gone) {
             self.memory.end(&calls);
         }
         self.reclaim.close();
@@ -424,10 +541,11 @@ impl Drop for Staged {
 impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
-        let lost = |failure: Failure| api.error(failure, 0);
-        let retained = Retained::new(api, number).map_err(lost)?;
-        let home = retained.home;
-        is_alive(&api.enter(home).map_err(lost)?).map_err(lost)?;
+        let failed = |what| move |failure: Failure| made_for(what, failure, api.fail(failure));
+        let context = "the device's context";
+        let retained = Retained::new(api, number).map_err(failed(context))?;
+        let (home, gone) = (retained.home, Arc::clone(&retained.gone));
+        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(STREAM))?;
         exit::register();
         let reclaim = Reclaim::start(retained)?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
@@ -460,6 +578,7 @@ impl GpuDevice {
             awake: AtomicU32::new(0),
             lent: Lent::default(),
             fate,
+            gone,
         };
         let (shared, peer) = (Arc::new(shared), PeerId::new());
         api.peers.add(peer, &shared);
@@ -487,11 +606,7 @@ impl Device for GpuDevice {
             return Err(DeviceError::TooLarge { asked: size, limit: shared.limits.allocation_size });
         }
         let calls = shared.enter()?;
-        shared.memory.allocate(&calls, size, || shared.relieve()).inspect_err(|error| {
-            if let DeviceError::Lost(cause) = error {
-                shared.end_by(cause.clone());
-            }
-        })
+        shared.allocate(&calls, size, || shared.relieve())
     }
 
     fn free(&self, memory: MemoryId) {
@@ -503,7 +618,10 @@ impl Device for GpuDevice {
         let calls = self.shared.enter()?;
         // The runtime asks with locks held, so that nothing is waited for but what is being given back: chunks that nobody uses, pieces that the runtime has let go.
         let pinned = match self.shared.pinned_now(&calls, size) {
-            Err(DeviceError::OutOfMemory { .. }) if self.shared.relieve() => self.shared.pinned_now(&calls, size)?,
+            Err(DeviceError::OutOfMemory { .. }) => {
+                self.shared.relieve();
+                self.shared.pinned_now(&calls, size)?
+            }
             made => made?,
         };
         let (pointer, shared) = (pinned.pointer(), Arc::clone(&self.shared));

@@ -383,6 +383,10 @@ table! { CompilerCalls, CompilerNames:
     must code(program: Handle, code: *mut c_char);
     /// Ends a program.
     must destroy(program: *mut Handle);
+    /// How many architectures it makes code for.
+    may architecture_count(count: *mut c_int);
+    /// Which, as numbers.
+    may architectures(all: *mut c_int);
 }
 
 /// The calls whose symbols differ by the vendor's prefix alone, in HIP's spelling. CUDA's later versions of some have others.
@@ -446,6 +450,7 @@ macro_rules! shared_compiler_names {
             code_size: &[concat!($prefix, "GetCodeSize")],
             code: &[concat!($prefix, "GetCode")],
             destroy: &[concat!($prefix, "DestroyProgram")],
+            ..$crate::driver::CompilerNames::NONE
         }
     };
 }
@@ -614,6 +619,11 @@ pub struct Errors {
     pub patience: Duration,
     /// First and last of ranges of codes after which nothing works any more.
     pub sticky: &'static [(Status, Status)],
+    /// Whether one that is sticky on a device says so of every device of the process, so that none can be opened any more. Else it is the end of that device alone, and `open` finds
+    /// out what still works.
+    pub end_all: bool,
+    /// The context is gone, and all of it: somebody else has destroyed or reset it. Says nothing about other devices.
+    pub context_gone: Status,
     /// The same, but only where a call that makes a device or context the thread's answers them.
     pub sticky_at_home: &'static [Status],
     /// Code and name, for libraries that do not tell.
@@ -664,6 +674,17 @@ pub struct TensorMaps {
 #[repr(C, align(64))]
 pub struct TensorMapBytes(pub [u8; TENSOR_MAP_SIZE as usize]);
 
+/// Whether a driver takes what a compiler makes, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CompilerFit {
+    /// It may not.
+    No,
+    /// The compiler does not tell what it is.
+    Unknown,
+    /// It does.
+    Yes,
+}
+
 /// One vendor: all in which the two differ.
 pub struct Vendor {
     /// `cuda` or `hip`.
@@ -678,8 +699,10 @@ pub struct Vendor {
     pub compiler_parts: &'static [&'static str],
     /// Variables of the environment that say to the runtime compiler what it does besides its options.
     pub environment: &'static [&'static str],
+    /// The first of them, major and minor, that takes what kernels are written in.
+    pub oldest_compiler: [c_int; 2],
     /// Whether a driver of a version, as `driver_version` tells it, takes what a compiler of a major version makes.
-    pub compiler_fits: fn(major: c_int, driver: c_int) -> bool,
+    pub compiler_fits: fn(major: c_int, driver: c_int) -> CompilerFit,
     /// Symbols.
     pub names: &'static Names,
     /// Symbols of the runtime compiler.
@@ -732,7 +755,9 @@ impl Vendor {
         let Names { current_device, set_device, context_current, context_push, .. } = self.names;
         let at_home =
             || [current_device, set_device, context_current, context_push].iter().any(|call| call.contains(&failure.call));
-        self.errors.is_sticky(failure.code) || self.errors.sticky_at_home.contains(&failure.code) && at_home()
+        let Errors { context_gone, sticky_at_home, .. } = &self.errors;
+        let ends = self.errors.is_sticky(failure.code) || failure.code == *context_gone;
+        ends || sticky_at_home.contains(&failure.code) && at_home()
     }
 
     /// Whether a library has all calls that graphs take.

@@ -5,6 +5,9 @@ use compute_hal::DeviceError;
 use crate::api::{Inside, Object};
 use crate::lane::Lane;
 
+/// What calls fail about.
+const EVENT: &str = "the event";
+
 /// Somebody else's event, by the number that it is passed around as.
 fn named(event: u64) -> Object {
     Object(std::ptr::with_exposed_provenance_mut(usize::try_from(event).unwrap_or(0)))
@@ -21,7 +24,7 @@ impl Lane {
         // Also when it fails: nobody knows.
         submit.operations += 1;
         // SAFETY: the stream lives, and the caller vouches for the event.
-        unsafe { calls.stream_wait(self.stream.0, named(event).0, 0) }.map_err(|f| self.shared.fail(f))?;
+        unsafe { calls.stream_wait(self.stream.0, named(event).0, 0) }.map_err(|f| self.shared.fail_given(f, EVENT))?;
         self.end_if_captured(&calls)
     }
 
@@ -38,7 +41,7 @@ impl Lane {
                           the capture, or launch the graph and record an event behind it"
                     .into(),
             }),
-            Err(failure) if !self.shared.api.vendor.errors.is_not_yet(failure.code) => Err(self.shared.fail(failure)),
+            Err(failure) if !self.shared.api.vendor.errors.is_not_yet(failure.code) => Err(self.shared.fail_given(failure, EVENT)),
             _ => Ok(()),
         }
     }
@@ -65,7 +68,7 @@ impl Lane {
         }
         let calls = self.shared.enter()?;
         // SAFETY: the stream lives, and the caller vouches for the event.
-        unsafe { calls.event_record(named(event).0, self.stream.0) }.map_err(|f| self.shared.fail(f))?;
+        unsafe { calls.event_record(named(event).0, self.stream.0) }.map_err(|f| self.shared.fail_given(f, EVENT))?;
         Ok(true)
     }
 }

@@ -39,6 +39,11 @@ impl Fate {
         self.over.load(Ordering::Acquire)
     }
 
+    /// Whether the others are told of its end, or it of theirs.
+    pub(crate) fn has_told(&self) -> bool {
+        self.told.load(Ordering::Acquire)
+    }
+
     /// Why the device has ended, if it has.
     pub(crate) fn cause(&self) -> Option<FaultCause> {
         if self.is_over() { self.cause.get().cloned() } else { None }
@@ -72,13 +77,13 @@ impl Fates {
 
     /// Ends a device by a cause that the driver told, and with it all others, unless one can be opened again.
     pub(crate) fn end(&self, fate: &Fate, cause: FaultCause) -> FaultCause {
-        if cause.reopen || fate.told.swap(true, Ordering::AcqRel) {
+        if cause.reopen {
             return fate.end(cause);
         }
         let mut state = self.state.lock();
-        if let Some(told) = state.ended.clone() {
-            // Another was quicker, and is about to tell this one.
-            return fate.end(told);
+        if fate.told.swap(true, Ordering::AcqRel) || state.ended.is_some() {
+            // Another was quicker, and is about to tell this one, which may have come here with words of its own.
+            return fate.end(state.ended.clone().unwrap_or(cause));
         }
         let kept = fate.end(cause.clone());
         let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);

@@ -111,7 +111,7 @@ impl Asked<'_> {
 
     fn failed(&self, failure: Failure, address: u64) -> DeviceError {
         if !self.calls.api.vendor.errors.no_memory_there.contains(&failure.code) {
-            return self.shared.fail(failure);
+            return self.shared.fail_given(failure, "the memory");
         }
         ImportRefusal::NotMemory.because(format!("the driver knows of no memory at {address:#x}"))
     }

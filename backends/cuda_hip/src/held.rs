@@ -280,7 +280,9 @@ impl Lane {
         let _there = if elsewhere { Some(waiter.shared.enter()?) } else { None };
         // SAFETY: event and stream live.
         let waited = self.progress.with_event(position, |event| unsafe { calls.stream_wait(waiter.stream.0, event.0, 0) });
-        waited.unwrap_or(Ok(())).map_err(|f| waiter.shared.fail(f))
+        waited
+            .unwrap_or(Ok(()))
+            .map_err(|f| if elsewhere { waiter.shared.fail_between(f, &self.shared) } else { self.shared.fail(f) })
     }
 
     /// Goes on with what is held back, as far as it can. A panic on the way ends the device: nobody would ever go on with what is left, as somebody seems to be at it.

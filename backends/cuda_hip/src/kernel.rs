@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::api::{Api, Garbage, Inside, Object};
 use crate::artifact;
+use crate::device::Shared;
 use crate::driver::{CompilerCalls, Failure, Handle};
 use crate::plain::Plan;
 use crate::reclaim::Reclaim;
@@ -145,6 +146,8 @@ pub(crate) struct Compiled {
 
 /// What compiling needs to know of a device.
 pub(crate) struct Compiler<'a> {
+    /// What ends when a call finds that it has.
+    pub(crate) device: &'a Shared,
     pub(crate) api: &'a Arc<Api>,
     pub(crate) target: &'a str,
     pub(crate) subgroup: u32,
@@ -305,8 +308,13 @@ impl Compiler<'_> {
     }
 
     /// What the runtime compiler is told for this device.
-    pub(crate) fn options(&self) -> Result<Vec<String>, DeviceError> {
-        (self.api.vendor.compile_options)(self.target).map_err(|why| refused(why, true))
+    fn options(&self) -> Result<Vec<String>, DeviceError> {
+        self.options_for(self.target)
+    }
+
+    /// The same for an architecture that it has another name for.
+    pub(crate) fn options_for(&self, target: &str) -> Result<Vec<String>, DeviceError> {
+        self.api.compile_options(target).map_err(|why| refused(why, true))
     }
 
     /// The machine code of a text, compiled now unless it is kept.
@@ -324,13 +332,14 @@ impl Compiler<'_> {
                 return Ok(code);
             }
         }
-        let calls = self
+        let compiler = self
             .api
             .compiler
             .as_ref()
             .map_err(|tried| refused(format!("no runtime compiler for {}: {tried}", self.api.vendor.dialect.name), false))?;
         let input = Input { source: text.source.as_bytes(), name: "kernel", headers: &[], options };
-        let code: Arc<[u8]> = compile_text(calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
+        let code: Arc<[u8]> =
+            compile_text(&compiler.calls, &input).map_err(|why| explain(self.api, why, label, self.target))?.into();
         let mut kept = self.api.compiled.kept.lock();
         kept.push_back((hash, text.source.as_str().into(), Arc::clone(&code)));
         if kept.len() > KEPT {
@@ -347,8 +356,9 @@ impl Compiler<'_> {
         loading: Loading<'_>,
         check: impl FnOnce(Object) -> Result<(), DeviceError>,
     ) -> Result<Kernel, DeviceError> {
-        let module = load_module(calls, code)?;
-        let function = find_function(calls, module, loading.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
+        let module = load_module(self.device, calls, code)?;
+        let function =
+            find_function(self.device, calls, module, loading.entry).inspect_err(|_| Garbage::Module(module).end(calls))?;
         let mut kernel = Kernel {
             name: loading.name.into(),
             function,
@@ -369,7 +379,7 @@ impl Compiler<'_> {
             counted: OnceLock::new(),
         };
         check(function)?;
-        allow_memory(calls, function, kernel.shared).map_err(|failure| calls.api.error(failure, 0))?;
+        allow_memory(calls, function, kernel.shared).map_err(|failure| self.device.fail(failure))?;
         kernel.facts = facts(calls, function, kernel.shared, code.len() as u64);
         Ok(kernel)
     }
@@ -469,7 +479,7 @@ fn compiler_log(program: &Program<'_>) -> String {
 }
 
 /// Loads code. When the driver refuses it, with its words.
-fn load_module(calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
+fn load_module(device: &Shared, calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
     let mut module: Handle = std::ptr::null_mut();
     let mut log = vec![0_u8; 8192];
     let options = calls.api.vendor.flags.load_log;
@@ -480,7 +490,7 @@ fn load_module(calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
     let answer = unsafe { calls.module_load(&mut module, code.as_ptr().cast(), count, names.as_mut_ptr(), values.as_mut_ptr()) };
     answer.map(|()| Object(module)).map_err(|failure| {
         let words = log.split(|byte| *byte == 0).next().map(|words| String::from_utf8_lossy(words).trim().to_owned());
-        match (words.filter(|words| !words.is_empty()), calls.api.error(failure, code.len() as u64)) {
+        match (words.filter(|words| !words.is_empty()), device.fail_for(failure, code.len() as u64)) {
             (Some(words), DeviceError::Driver { name, code, .. }) => {
                 refused(format!("the driver did not load the code ({name}): {words}"), calls.api.vendor.errors.is_image(code))
             }
@@ -489,12 +499,12 @@ fn load_module(calls: &Inside<'_>, code: &[u8]) -> Result<Object, DeviceError> {
     })
 }
 
-fn find_function(calls: &Inside<'_>, module: Object, entry: &str) -> Result<Object, DeviceError> {
+fn find_function(device: &Shared, calls: &Inside<'_>, module: Object, entry: &str) -> Result<Object, DeviceError> {
     let name = CString::new(entry).map_err(|_| DeviceError::Internal("a zero byte in an entry's name".into()))?;
     let mut function: Handle = std::ptr::null_mut();
     // SAFETY: the module is loaded, the name ends with a zero.
     let found = unsafe { calls.module_function(&mut function, module.0, name.as_ptr()) };
-    found.map(|()| Object(function)).map_err(|failure| match calls.api.error(failure, 0) {
+    found.map(|()| Object(function)).map_err(|failure| match device.fail(failure) {
         DeviceError::Driver { code, .. } if calls.api.vendor.errors.is_image(code) => {
             refused(format!("the code has no kernel `{entry}`; in C++ it has to be declared `extern \"C\"`"), true)
         }

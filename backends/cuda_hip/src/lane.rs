@@ -10,7 +10,7 @@ use std::time::Instant;
 use compute_hal::{DeviceError, Position, QueueId};
 use parking_lot::Mutex;
 
-use crate::api::{Garbage, Inside, Object};
+use crate::api::{Garbage, Inside, Object, STREAM, made_for};
 use crate::device::Shared;
 use crate::doubt::Doubt;
 use crate::driver::Failure;
@@ -127,11 +127,12 @@ pub(crate) fn wake_all(shared: &Shared, due: Vec<Wake>) {
 
 impl Lane {
     pub(crate) fn new(id: QueueId, shared: Arc<Shared>) -> Result<Self, DeviceError> {
-        let calls = shared.enter()?;
+        let failed = |failure| made_for(STREAM, failure, shared.fail(failure));
+        let calls = shared.try_enter().map_err(failed)?;
         let mut stream = Object(std::ptr::null_mut());
         let progress = Progress::default();
         // SAFETY: the place is ours.
-        unsafe { calls.stream_create(&mut stream.0, shared.api.vendor.flags.stream) }.map_err(|f| shared.fail(f))?;
+        unsafe { calls.stream_create(&mut stream.0, shared.api.vendor.flags.stream) }.map_err(failed)?;
         let base = crate::flight::new_event(&calls, shared.api.vendor.flags.event_timed);
         if let Ok(event) = base {
             // SAFETY: event and stream live.
@@ -364,8 +365,7 @@ impl Lane {
 
     /// A chunk, for which a call that enqueues waits as it does for room: where the driver has no memory now, but some is under way.
     pub(crate) fn chunk(&self, submit: &mut Submit, calls: &Inside<'_>, size: usize) -> Result<Pinned, DeviceError> {
-        let Shared { chunks, reclaim, .. } = &*self.shared;
-        let take = || chunks.take(calls, reclaim, size);
+        let take = || self.shared.chunk_now(calls, size);
         if submit.draining {
             return take();
         }

@@ -60,7 +60,7 @@ impl Lane {
     }
 
     fn new_word(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<Began, DeviceError> {
-        let memory = self.shared.memory.allocate(calls, WORD, || self.shared.relieve())?;
+        let memory = self.shared.allocate(calls, WORD, || self.shared.relieve())?;
         let clear = |submit: &mut Submit| {
             let span = self.shared.memory.span(Region { memory, offset: 0, size: WORD })?;
             self.follow(submit, calls, span.ready)?;

@@ -146,29 +146,21 @@ impl Memory {
         self.pool.as_ref().map(|pool| pool.pool)
     }
 
-    /// Allocates; `relieve` is called once when memory is out, and says whether that may have helped.
-    pub(crate) fn allocate(
-        &self,
-        calls: &Inside<'_>,
-        size: u64,
-        relieve: impl FnOnce() -> bool,
-    ) -> Result<MemoryId, DeviceError> {
+    /// Allocates; `relieve` is called once when memory is out.
+    pub(crate) fn allocate(&self, calls: &Inside<'_>, size: u64, relieve: impl FnOnce()) -> Result<MemoryId, Failure> {
         let out_of_memory = calls.api.vendor.errors.out_of_memory;
-        let bytes = usize::try_from(size).map_err(|_| DeviceError::OutOfMemory { asked: size, free: 0 })?;
+        let bytes = usize::try_from(size).map_err(|_| Failure { call: "allocate", code: out_of_memory })?;
         let block = match self.block(calls, bytes) {
             Err(failure) if failure.code == out_of_memory => {
-                let relieved = relieve();
-                let Some(pool) = self.pool.as_ref().map_or(relieved.then_some(None), |pool| Some(Some(pool))) else {
-                    return Err(calls.api.error(failure, size));
-                };
-                if let Some(pool) = pool {
+                relieve();
+                if let Some(pool) = &self.pool {
                     pool.trim(calls);
                 }
                 self.block(calls, bytes)
             }
             answer => answer,
         };
-        Ok(MemoryId(self.blocks.insert(block.map_err(|failure| calls.api.error(failure, size))?)))
+        Ok(MemoryId(self.blocks.insert(block?)))
     }
 
     fn block(&self, calls: &Inside<'_>, size: usize) -> Result<Block, Failure> {

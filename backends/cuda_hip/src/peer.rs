@@ -18,7 +18,7 @@ use crate::fate::Fate;
 use crate::lane::{Lane, Submit};
 use crate::memory::Owner;
 use crate::op::{Op, Ready};
-use crate::staging::{Pinned, Slice};
+use crate::staging::Slice;
 
 /// The devices of a driver that are open.
 #[derive(Default)]
@@ -29,6 +29,16 @@ impl Peers {
         let mut known = self.0.lock();
         known.retain(|_, device| device.strong_count() > 0);
         known.insert(name, Arc::downgrade(device));
+    }
+
+    /// All. Whoever has them lets them go where it holds no lock.
+    pub(crate) fn open(&self) -> Vec<Arc<Shared>> {
+        self.0.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// As [`Self::open`], but for this one.
+    pub(crate) fn others(&self, device: &Shared) -> Vec<Arc<Shared>> {
+        self.open().into_iter().filter(|other| !std::ptr::eq(&raw const **other, device)).collect()
     }
 
     fn find(&self, name: PeerId) -> Option<Arc<Shared>> {
@@ -69,6 +79,22 @@ pub(crate) struct Origin {
 impl Origin {
     fn new(device: &Arc<Shared>) -> Self {
         Self { fate: device.fate(), device: Arc::downgrade(device) }
+    }
+
+    /// As of [`Shared::find_context`]: on a copy from a context that is gone the driver crashes. The caller holds locks, and this may be the device's last user.
+    fn find_context(&self, attendant: &Attendant) {
+        if let Some(device) = self.device.upgrade() {
+            device.find_context();
+            attendant.let_go([device]);
+        }
+    }
+
+    /// What a copy from there that a device could not enqueue is.
+    fn fail(&self, to: &Shared, failure: Failure) -> DeviceError {
+        let Some(device) = self.device.upgrade() else { return to.fail(failure) };
+        let error = to.fail_between(failure, &device);
+        to.attendant.let_go([device]);
+        error
     }
 
     /// What a copy at a position has come to if the device has ended: work that was to write the bytes may never have run, and their memory may be gone.
@@ -118,16 +144,24 @@ impl Shared {
             Some(Reach::Failed(times)) => *times,
             None => 0,
         };
+        // Where another device has opened the way already, the driver says so whatever has become of the other end, whose pool is named next.
+        other.find_context();
+        if other.well().is_err() {
+            return false;
+        }
         let found = match self.reach(&other) {
             Ok(true) => self.receives(&other),
             Ok(false) => Some(false),
-            Err(_) => None,
+            Err(failure) => {
+                self.fail_between(failure, &other);
+                None
+            }
         };
         reached.insert(name, found.map_or(Reach::Failed(failed + 1), Reach::Known));
         found.unwrap_or(false)
     }
 
-    fn is_twin_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_twin_of(&self, other: &Self) -> bool {
         self.number == other.number
     }
 
@@ -136,7 +170,7 @@ impl Shared {
         if std::env::var_os(PEER_ACCESS).is_some_and(|set| set == "0") {
             return Ok(false);
         }
-        let calls = self.api.enter(self.home)?;
+        let calls = self.try_enter()?;
         if calls.copy_peer_contexts.is_none() && calls.copy_peer_devices.is_none() {
             return Ok(false);
         }
@@ -166,13 +200,13 @@ impl Shared {
     fn receives(&self, other: &Arc<Self>) -> Option<bool> {
         let sent: Vec<u8> = (0..PATTERN).map(|n| (n as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[1]).collect();
         let (from, to) = Piece::new(other).and_then(|from| Ok((from, Piece::new(self)?))).ok()?;
-        let arrived = Pinned::new(&self.enter().ok()?, &self.reclaim, PATTERN).ok()?;
+        let arrived = self.pinned_now(&self.enter().ok()?, PATTERN).ok()?;
         let zeros = vec![0; PATTERN];
         let origin = Origin::new(other);
         let fetch = Fetch { origin, from: from.address, from_home: other.home, to: to.address, size: PATTERN, same: false };
         let moved = from.write(&sent).and_then(|()| to.write(&zeros)).and_then(|()| {
             let calls = self.enter()?;
-            fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail(f))?;
+            fetch.put(&calls, self.home, to.stream).map_err(|f| self.fail_between(f, other))?;
             // SAFETY: the place is ours and as long as the piece, and is given back when the stream is done.
             unsafe { calls.read_async(arrived.pointer().cast(), to.address, PATTERN, to.stream.0) }.map_err(|f| self.fail(f))?;
             to.finish(&calls)
@@ -214,7 +248,7 @@ struct Piece<'a> {
 impl<'a> Piece<'a> {
     fn new(device: &'a Shared) -> Result<Self, DeviceError> {
         let calls = device.enter()?;
-        let memory = device.memory.allocate(&calls, PATTERN as u64, || false)?;
+        let memory = device.allocate(&calls, PATTERN as u64, || ())?;
         let mut made = Self { device, memory, address: 0, stream: Object(std::ptr::null_mut()) };
         made.address = device.memory.get(memory)?.address;
         // SAFETY: the place is ours.
@@ -288,11 +322,20 @@ impl Lane {
         at: Position,
         fetch: &Fetch,
     ) -> Result<(), DeviceError> {
+        if !fetch.same {
+            fetch.origin.find_context(&self.shared.attendant);
+        }
         if let Some(failure) = fetch.origin.failure(at) {
             submit.load.late.push(failure);
             return Ok(());
         }
-        fetch.put(calls, self.shared.home, self.stream).map_err(|f| self.shared.fail(f))?;
+        if let Err(failure) = fetch.put(calls, self.shared.home, self.stream) {
+            let error = fetch.origin.fail(&self.shared, failure);
+            let Some(failure) = fetch.origin.failure(at).filter(|_| self.shared.well().is_ok()) else { return Err(error) };
+            // It has come to its end since it was asked.
+            submit.load.late.push(failure);
+            return Ok(());
+        }
         submit.load.fetches.push((at, fetch.origin.clone()));
         Ok(())
     }

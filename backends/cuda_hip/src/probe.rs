@@ -7,10 +7,11 @@ use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits,
 use libloading::Library;
 use parking_lot::Mutex;
 
-use crate::api::Api;
+use crate::api::{Api, made_for};
+use crate::compiler::{RuntimeCompiler, Wanted};
 use crate::device::GpuDevice;
 use crate::driver::{Calls, CompilerCalls, DeviceNumber, Failure, Find, Listing, Vendor};
-use crate::{library, tensor_map};
+use crate::{compiler, library, tensor_map};
 
 /// Bindings of a launch: their addresses and lengths, the record's and the immediate block fit into a kernel's parameters.
 const BINDINGS: u32 = 64;
@@ -66,9 +67,10 @@ impl GpuDriver {
         // SAFETY: passed on to the caller.
         let (calls, compiler) = unsafe { (Calls::load(vendor.names, find), CompilerCalls::load(vendor.compiler_names, find)) };
         let calls = calls.map_err(|missing| missing.iter().map(|symbol| (*symbol).to_owned()).collect::<Vec<_>>())?;
+        start(vendor, &calls).map_err(|why| vec![why])?;
+        let compiler = compiler.map(|calls| RuntimeCompiler::new(calls, "the symbols that were given"));
         let compiler = compiler.map_err(|missing| format!("no {}", missing.join(", no ")));
         let api = Api::new(vendor, calls, compiler, Vec::new());
-        start(&api).map_err(|why| vec![why])?;
         Ok(Self { api: Mutex::new(Some(Arc::new(api))), ..Self::new(vendor) })
     }
 
@@ -110,13 +112,13 @@ impl GpuDriver {
                 return None;
             }
         };
-        let compiler = self.compiler(library, &calls);
-        let order = told.map(|listing| listing.devices.iter().map(|device| device.uuid).collect()).unwrap_or_default();
-        let api = Api::new(self.vendor, calls, compiler, order);
-        if let Err(why) = start(&api) {
+        if let Err(why) = start(self.vendor, &calls) {
             tried.push(why);
             return None;
         }
+        let compiler = self.compiler(library, &calls);
+        let order = told.map(|listing| listing.devices.iter().map(|device| device.uuid).collect()).unwrap_or_default();
+        let api = Api::new(self.vendor, calls, compiler, order);
         if let Err(why) = &api.compiler {
             tried.push(format!("no kernels can be compiled: {why}"));
         }
@@ -129,9 +131,10 @@ impl GpuDriver {
         let none =
             |tried: &[String]| DeviceError::Internal(format!("no device {index} of {}: {}", self.vendor.name, tried.join("; ")));
         let Some(api) = self.api(&mut tried, told) else { return Err(none(&tried)) };
-        let (devices, failures) = list(&api).map_err(|failure| api.error(failure, 0))?;
+        let failed = |failure| made_for("the list of devices", failure, api.fail(failure));
+        let (devices, failures) = list(&api).map_err(failed)?;
         let Some(description) = devices.into_iter().nth(index as usize) else {
-            let failed = failures.first().map(|failure| api.error(*failure, 0));
+            let failed = failures.first().map(|failure| failed(*failure));
             return Err(failed.unwrap_or_else(|| none(&["it was not listed".into()])));
         };
         let expected = told.and_then(|listing| listing.devices.get(index as usize));
@@ -142,7 +145,7 @@ impl GpuDriver {
     }
 
     /// The runtime compiler, in a library of its own or in the driver's.
-    fn compiler(&self, driver: &'static Library, calls: &Calls) -> Result<CompilerCalls, String> {
+    fn compiler(&self, driver: &'static Library, calls: &Calls) -> Result<RuntimeCompiler, String> {
         let names: Vec<&str> = match &self.libraries {
             Some([_, compiler]) => vec![compiler],
             None => self.vendor.compilers.to_vec(),
@@ -150,38 +153,38 @@ impl GpuDriver {
         let mut version = 0;
         // SAFETY: the place is ours. Without an answer no compiler fits, and the first is taken.
         let _ = unsafe { calls.driver_version(&mut version) };
-        let mut tried = Vec::new();
+        let (mut tried, mut old) = (Vec::new(), Vec::new());
         let load = |name: Option<&str>| {
             let library = match name {
                 Some(name) => open_first(&[name], &mut tried)?,
                 None => driver,
             };
+            let file = name.unwrap_or("the driver's library");
             // SAFETY: as of the driver.
             let found = unsafe { CompilerCalls::load(self.vendor.compiler_names, &|symbol| find(library, symbol)) };
-            found
-                .map_err(|missing| tried.push(format!("{} lacks {}", name.unwrap_or("the driver's library"), missing.join(", "))))
-                .ok()
+            let found = found.map_err(|missing| tried.push(format!("{file} lacks {}", missing.join(", "))));
+            found.ok().map(|calls| RuntimeCompiler::new(calls, file))
         };
-        let fits = |found: &CompilerCalls| {
-            let (mut major, mut minor) = (0, 0);
-            // SAFETY: the places are ours.
-            unsafe { found.version(&mut major, &mut minor) }.is_ok() && (self.vendor.compiler_fits)(major, version)
-        };
-        let found = best(names.into_iter().map(Some).chain([None]).filter_map(load), fits);
-        found.ok_or_else(|| tried.join("; "))
+        let all = names.into_iter().map(Some).chain([None]).filter_map(load);
+        let found = compiler::choose(all, &Wanted::new(self.vendor, version, &self.targets(calls)), &mut old);
+        found.ok_or_else(|| [tried, old].concat().join("; "))
     }
-}
 
-/// The first that fits, or else the first at all: it is better than none.
-fn best<T>(all: impl Iterator<Item = T>, fits: impl Fn(&T) -> bool) -> Option<T> {
-    let mut first = None;
-    for one in all {
-        if fits(&one) {
-            return Some(one);
+    /// The targets of the devices, where compilers say which they know. One that does not answer is none.
+    fn targets(&self, calls: &Calls) -> Vec<String> {
+        let mut count = 0;
+        // SAFETY: the place is ours.
+        if self.vendor.compiler_names.architectures.is_empty() || unsafe { calls.device_count(&mut count) }.is_err() {
+            return Vec::new();
         }
-        first = first.or(Some(one));
+        let target = |index| {
+            let mut device = 0;
+            // SAFETY: the place is ours.
+            unsafe { calls.device_get(&mut device, index) }.ok()?;
+            (self.vendor.target)(calls, &self.vendor.attributes, device).ok()
+        };
+        (0..count).filter_map(target).collect()
     }
-    first
 }
 
 fn load(loaded: &Loaded, names: &[&str], tried: &mut Vec<String>) -> Option<&'static Library> {
@@ -216,12 +219,11 @@ fn find(library: &Library, symbol: &CStr) -> Option<*mut c_void> {
 }
 
 /// Starts the driver and looks at its version.
-fn start(api: &Api) -> Result<(), String> {
-    let Api { vendor, calls, .. } = api;
+fn start(vendor: &Vendor, calls: &Calls) -> Result<(), String> {
     let mut version = 0;
     // SAFETY: plain numbers; the place is ours.
     let answer = unsafe { calls.init(0).and_then(|()| calls.driver_version(&mut version)) };
-    answer.map_err(|failure| told(api, failure))?;
+    answer.map_err(|failure| told(vendor, calls, failure))?;
     new_enough(vendor, version)
 }
 
@@ -233,9 +235,9 @@ fn new_enough(vendor: &Vendor, version: c_int) -> Result<(), String> {
     Ok(())
 }
 
-fn told(api: &Api, failure: Failure) -> String {
-    let (name, text) = (api.vendor.error_name(Some(&api.calls), failure.code), api.vendor.error_text(&api.calls, failure.code));
-    format!("{}: {} answered {name} {text}", api.vendor.name, failure.call).trim_end().to_owned()
+fn told(vendor: &Vendor, calls: &Calls, failure: Failure) -> String {
+    let (name, text) = (vendor.error_name(Some(calls), failure.code), vendor.error_text(calls, failure.code));
+    format!("{}: {} answered {name} {text}", vendor.name, failure.call).trim_end().to_owned()
 }
 
 /// The devices that there are, and what went wrong with others. An index counts those that answer.
@@ -284,10 +286,10 @@ impl Driver for GpuDriver {
                 if devices.is_empty() && failures.is_empty() {
                     probe.tried.push(format!("{}: the driver is there, but no device", self.vendor.name));
                 }
-                probe.tried.extend(failures.into_iter().map(|failure| told(&api, failure)));
+                probe.tried.extend(failures.into_iter().map(|failure| told(self.vendor, &api.calls, failure)));
                 probe.devices = devices.into_iter().map(|device| device.properties).collect();
             }
-            Err(failure) => probe.tried.push(told(&api, failure)),
+            Err(failure) => probe.tried.push(told(self.vendor, &api.calls, failure)),
         }
         if probe.tried.is_empty() {
             probe.tried.push(format!("{}: found", self.vendor.name));
@@ -395,7 +397,7 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
         Some(most) => number(api, most, device)?.max(declared),
         None => declared,
     };
-    // HIP counts a launch's invocations on an axis in 32 bits, and groups of the largest size have to fit.
+    // HIP counts a launch's invocations on an axis in 32 bits, and so do the ids of portable kernels; groups of the largest size have to fit, as there is one limit for all kernels.
     let ids = u32::MAX / invocations.max(1);
     Ok(Limits {
         workgroup_size: numbers(api, attributes.workgroup_size, device)?.map(|axis| axis.min(invocations)),
@@ -415,7 +417,7 @@ fn limits(api: &Api, device: DeviceNumber, memory: u64) -> Result<Limits, Failur
 }
 
 fn capabilities(api: &Api, target: &str) -> Capabilities {
-    let portable = api.compiler.is_ok() && (api.vendor.compile_options)(target).is_ok();
+    let portable = api.compiler.is_ok() && api.compile_options(target).is_ok();
     Capabilities {
         portable,
         indirect: true,
@@ -437,19 +439,5 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
         tensor_maps: tensor_map::refusal(api, target).is_none(),
         queues: api.vendor.queues,
         features: (api.vendor.features)(target),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::best;
-
-    #[test]
-    fn the_first_that_fits_is_taken_and_nothing_behind_it_is_looked_at() {
-        let seen = std::cell::Cell::new(0);
-        let all = || [13, 12, 11].into_iter().inspect(|one| seen.set(*one));
-        assert_eq!((best(all(), |one| *one <= 12), seen.get()), (Some(12), 12));
-        assert_eq!(best(all(), |one| *one <= 10), Some(13));
-        assert_eq!(best([0; 0].into_iter(), |_| true), None);
     }
 }

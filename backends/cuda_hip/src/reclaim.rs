@@ -75,17 +75,15 @@ impl Reclaim {
         self.work.notify_one();
     }
 
-    /// Waits until all that was thrown so far has been ended; says whether there was any.
-    pub(crate) fn flush(&self) -> bool {
+    /// Waits until all that was thrown so far has been ended.
+    pub(crate) fn flush(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.state.lock();
-        let some = state.busy || !state.queue.is_empty();
         while state.busy || !state.queue.is_empty() {
             if self.empty.wait_until(&mut state, deadline).timed_out() {
                 break;
             }
         }
-        some
     }
 
     fn live(&self, retained: Retained) {
@@ -110,7 +108,7 @@ impl Reclaim {
                 }
             };
             let _inside = exit::inside();
-            if let Ok(calls) = retained.api.enter(retained.home) {
+            if let Ok(calls) = retained.enter() {
                 garbage.end(&calls);
             }
         }

@@ -26,20 +26,44 @@ fn plain(target: &str) -> &str {
     target.split(':').next().unwrap_or(target)
 }
 
+/// Options by which compilers are told what to make code for. It is for the device to say: of an architecture that it does not know, the compiler inside AMD's library ends the
+/// process.
+const ARCHITECTURE: [&str; 5] = ["--offload-arch", "--cuda-gpu-arch", "-mcpu", "--gpu-architecture", "-arch"];
+
+/// Refuses a text whose options name an architecture, also as a word of a longer option: hiprtc takes options apart at blanks.
+fn check_options(source: &NativeSource) -> Result<(), String> {
+    let names = |word: &&str| {
+        ARCHITECTURE.iter().any(|name| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+    };
+    match source.options.iter().flat_map(|option| option.split_whitespace()).find(names) {
+        Some(word) => Err(format!(
+            "the option `{word}` names an architecture, and code is made for the device that is there: a source's `target` keeps it to one (`sm_90a` also has it compiled for that)"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What a text is compiled for: the device, or what the source is kept to, if that is the device's generation alone.
+pub(crate) fn compiled_for<'a>(target: &'a str, source: &'a NativeSource) -> &'a str {
+    if source.target.is_empty() || plain(&source.target) == plain(target) { target } else { &source.target }
+}
+
 /// How well a source suits a device, or why not.
 pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
     let forms = &api.vendor.forms;
     let what = source.language.name();
-    meant(target, source)?;
+    meant(forms, target, source)?;
     if let Some(why) = interface.has_tensor_maps().then(|| tensor_map::refusal(api, target)).flatten() {
         return Err(format!("{what} with a tensor map: {why}"));
     }
     if source.language == forms.text {
         let named = !source.target.is_empty();
+        check_options(source).map_err(|why| format!("{what}: {why}"))?;
         return match &api.compiler {
             Err(tried) => Err(format!("{what} needs a runtime compiler: {tried}")),
             // The compiler is not asked for an architecture that it is known not to make code for.
-            Ok(_) => (api.vendor.compile_options)(target)
+            Ok(_) => api
+                .compile_options(compiled_for(target, source))
                 .map(|_| Fit::Text { named })
                 .map_err(|why| format!("{what} is not compiled for this device: {why}")),
         };
@@ -57,9 +81,11 @@ pub(crate) fn fit(api: &Api, target: &str, source: &NativeSource, interface: &Na
     Err(format!("{what} is not for the {name} device"))
 }
 
-/// Whether a source that its caller keeps to one architecture is for this one.
-fn meant(target: &str, source: &NativeSource) -> Result<(), String> {
-    if source.target.is_empty() || plain(&source.target) == plain(target) {
+/// Whether a source that its caller keeps to one architecture is for this one: by its name, or by one of its generation alone (`sm_90a`).
+fn meant(forms: &Forms, target: &str, source: &NativeSource) -> Result<(), String> {
+    let own = &source.target;
+    let alone = || (forms.generation)(own) == (forms.generation)(target) && (forms.runs)(own, target);
+    if own.is_empty() || plain(own) == plain(target) || alone() {
         return Ok(());
     }
     Err(format!("{} for {}; the device is {target}", source.language.name(), source.target))
@@ -396,10 +422,44 @@ pub(crate) mod tests {
     #[test]
     fn l11_a_source_that_is_kept_to_another_architecture_is_passed_over_whatever_it_is() {
         let kept = |target: &str| NativeSource { target: target.into(), ..source(b"") };
+        let meant = |target: &str, source: &NativeSource| meant(&FORMS, target, source);
         assert_eq!((meant("sm_90", &kept("")), meant("sm_90", &kept("sm_90"))), (Ok(()), Ok(())));
         assert_eq!(meant("gfx90a:sramecc+:xnack-", &kept("gfx90a")), Ok(()));
         let why = meant("sm_90", &kept("sm_80")).unwrap_err();
         assert!(why.contains("sm_80") && why.contains("sm_90"), "{why}");
+    }
+
+    #[test]
+    fn l11_a_source_that_is_kept_to_a_generation_alone_is_compiled_for_that() {
+        let forms = Forms { runs: |code, device| code.trim_end_matches('a') == device, ..FORMS };
+        let kept = |target: &str| NativeSource { target: target.into(), ..source(b"") };
+        let made =
+            |target: &str, own: &str| meant(&forms, target, &kept(own)).map(|()| compiled_for(target, &kept(own)).to_owned());
+        assert_eq!(made("sm_90", "sm_90a"), Ok("sm_90a".into()));
+        assert_eq!(made("sm_90", ""), Ok("sm_90".into()));
+        assert_eq!(made("gfx90a:sramecc+:xnack-", "gfx90a"), Ok("gfx90a:sramecc+:xnack-".into()));
+        assert!(made("sm_100", "sm_90a").is_err());
+    }
+
+    #[test]
+    fn f1_an_option_that_names_an_architecture_is_refused_and_the_way_to_name_one_is_told() {
+        let with = |options: &[&str]| {
+            let options = options.iter().map(|option| (*option).to_owned()).collect();
+            check_options(&NativeSource { options, ..source(b"") })
+        };
+        let wrong: [&[&str]; 6] = [
+            &["--offload-arch=gfx9999"],
+            &["-O2", "--offload-arch", "gfx9999"],
+            &["--gpu-architecture=sm_80"],
+            &["-arch", "sm_80"],
+            &["-w --offload-arch=gfx9999"],
+            &["\t-mcpu=gfx9999"],
+        ];
+        for options in wrong {
+            let why = with(options).unwrap_err();
+            assert!(why.contains("`target`") && why.contains("arch"), "{why}");
+        }
+        assert_eq!(with(&["-DARCH=-arch", "--include-path=/opt/-arch", "-archaic", "-O3"]), Ok(()));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compute_hal::DeviceError;
 use parking_lot::Mutex;
 
 use crate::api::{Garbage, Inside};
@@ -123,7 +122,7 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     /// A chunk of at least `size` bytes.
-    pub(crate) fn take(&self, calls: &Inside<'_>, reclaim: &Arc<Reclaim>, size: usize) -> Result<Pinned, DeviceError> {
+    pub(crate) fn take(&self, calls: &Inside<'_>, reclaim: &Arc<Reclaim>, size: usize) -> Result<Pinned, Failure> {
         if size <= CHUNK
             && let Some(chunk) = self.free.lock().pop()
         {
@@ -139,7 +138,7 @@ impl Chunks {
             }
             Err(failure) => {
                 self.count.fetch_sub(1, Ordering::AcqRel);
-                Err(calls.api.error(failure, size as u64))
+                Err(failure)
             }
         }
     }

@@ -48,8 +48,8 @@ impl Recent {
     }
 }
 
-/// What is known of the launch that ended the device, as a sentence.
-pub(crate) fn sentence<'a>(shared: &Shared, queues: impl Iterator<Item = &'a Progress>) -> String {
+/// The launches of a device that may have ended it, as a sentence that calls it `whose`; `None`: all of its launches were known to be over.
+pub(crate) fn sentence<'a>(shared: &Shared, whose: &str, queues: impl Iterator<Item = &'a Progress>) -> Option<String> {
     let (mut names, mut count, mut full) = (Vec::<String>::new(), 0, false);
     for queue in queues {
         let launched = queue.recent.behind(queue.completed());
@@ -74,10 +74,10 @@ pub(crate) fn sentence<'a>(shared: &Shared, queues: impl Iterator<Item = &'a Pro
         told.push_str(&format!(" and {more} more"));
     }
     match (count, full) {
-        (0, _) => "All launches of this device were known to be over".into(),
-        (1, _) => format!("The only launch of this device that was not known to be over was {told}"),
-        (_, false) => format!("{count} launches of this device were not known to be over: {told}"),
-        (_, true) => format!("Of the launches of this device that were not known to be over the last {count} were of {told}"),
+        (0, _) => None,
+        (1, _) => Some(format!("The only launch of {whose} that was not known to be over was {told}")),
+        (_, false) => Some(format!("{count} launches of {whose} were not known to be over: {told}")),
+        (_, true) => Some(format!("Of the launches of {whose} that were not known to be over the last {count} were of {told}")),
     }
 }
 

@@ -67,7 +67,7 @@ impl Lane {
             while room(working)
                 && let Some(&(address, bytes)) = parts.peek()
             {
-                let chunk = match self.shared.chunks.take(calls, &self.shared.reclaim, CHUNK) {
+                let chunk = match self.shared.chunk_now(calls, CHUNK) {
                     // Those that are being filled will come back.
                     Err(DeviceError::OutOfMemory { .. }) if working > 0 => break,
                     Err(DeviceError::OutOfMemory { .. }) => self.chunk(submit, calls, CHUNK)?,

@@ -147,3 +147,36 @@ fn l11_a_bundle_suits_a_device_for_which_it_has_a_part() {
     assert_eq!(fit(file(224, 0x3f, 1)), Ok(Fit::Machine(0)));
     assert!(fit(bundle(&[])).is_err());
 }
+
+#[test]
+fn pkg_03_a_device_that_the_runtime_compiler_does_not_know_has_no_text_compiled_and_says_what_is_needed() {
+    for (generations, knows) in [(&[50, 90][..], false), (&[90, 120], true), (&[], true)] {
+        let mock = mock::Mock::compiling_for(generations);
+        let device = open(&mock);
+        let compiles = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&compiles);
+        mock.hook(move |name| *count.lock().unwrap() += u32::from(name == "compile"));
+        let (language, entry) = (NativeLanguage::CudaCpp, "two".into());
+        let source = NativeSource {
+            language,
+            code: b"text".to_vec(),
+            entry,
+            options: Vec::new(),
+            headers: Vec::new(),
+            target: String::new(),
+        };
+        let interface = NativeInterface { parameters: Vec::new(), workgroup_size: [1; 3], workgroup_memory: 0 };
+        let fit = device.fit(&source, &interface);
+        assert_eq!((device.capabilities().portable, fit.is_ok()), (knows, knows), "{generations:?}: {fit:?}");
+        let made = load(&*device, language, b"text", &[]);
+        assert_eq!((made.is_ok(), *compiles.lock().unwrap()), (knows, u32::from(knows)), "{made:?}");
+        let told = [fit.err(), made.err().map(|error| error.to_string())];
+        for why in told.into_iter().flatten() {
+            assert!(
+                why.contains("(version 12.0) makes code for sm_50 to sm_90, and not for sm_120, which takes a later one"),
+                "{why}"
+            );
+        }
+        mock.hook(|_| {});
+    }
+}

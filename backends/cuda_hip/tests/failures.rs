@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use compute_hal::kernel::reflection::Bounds;
+use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Device, DeviceError, Driver, GraphRequest, HostRows, HostSource, HostTarget, Node, NodeWork, OpenOptions, Pitched, Position,
-    Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, FaultCause, GraphRequest, Grid, HostRows, HostSource,
+    HostTarget, KernelId, Launch, Node, NodeWork, OpenOptions, Pitched, Position, Queue, Region, Waited,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -158,7 +160,7 @@ fn fail_once(mock: &mock::Mock, work: Work, only: &'static str, call: u64, code:
         Err(DeviceError::Lost(cause)) if sticky => {
             assert!(!cause.reopen && cause.message.contains("new process"), "{}", cause.message)
         }
-        Err(DeviceError::OutOfMemory { .. }) if code == mock::OUT_OF_MEMORY => {}
+        Err(DeviceError::OutOfMemory { .. } | DeviceError::NoMemoryFor { .. }) if code == mock::OUT_OF_MEMORY => {}
         // The runtime makes such a graph anew.
         Err(DeviceError::Unsupported(_)) if code == mock::REFUSED && failed.starts_with("graph_set") => {}
         // A code that says that the call was wrong where work has to be asked for ends the device.
@@ -307,4 +309,336 @@ fn t12_a_fault_ends_all_devices_of_the_process_at_once_with_the_first_cause() {
         assert!(Instant::now() < deadline, "the context is left behind");
         std::thread::yield_now();
     }
+}
+
+/// A kernel that copies two views behind one another.
+fn kernel(device: &dyn Device, cancellable: bool) -> Result<KernelId, DeviceError> {
+    let source = "@group(0) @binding(0) var<storage> a: array<vec4<u32>, 1>;
+        @group(0) @binding(1) var<storage> b: array<vec4<u32>, 1>;
+        @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
+        @compute @workgroup_size(1) fn stray() { o[0] = a[0]; o[1] = b[0]; }";
+    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+    let source = CompileSource::Portable(&entry);
+    device.compile(&CompileRequest {
+        source,
+        bounds: Bounds::Unchecked,
+        cancellable,
+        print_room: 0,
+        strict: false,
+        label: "fault",
+    })
+}
+
+/// Two devices, and on the first a kernel that can be stopped.
+struct Pair {
+    devices: [Arc<dyn Device>; 2],
+    queue: Arc<dyn Queue>,
+    stoppable: KernelId,
+    views: [Region; 3],
+}
+
+impl Pair {
+    fn launch(&self, at: Position, kernel: KernelId, time_limit: u64) -> Result<(), DeviceError> {
+        let bindings = self.views.map(Binding::Buffer);
+        self.queue.launch(at, &Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit })
+    }
+}
+
+/// What a device's end is, that somebody has found.
+fn cause(device: &dyn Device) -> FaultCause {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match device.fault() {
+            Some(cause) => return cause,
+            None => assert!(Instant::now() < deadline, "it has not ended"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A call that finds a fault; anything for what it answers besides.
+type First = fn(&Pair) -> Result<(), DeviceError>;
+
+#[test]
+fn t12_whichever_call_is_the_first_to_find_a_fault_names_the_kernel_and_ends_the_other_devices() {
+    let allocates: First = |pair| pair.devices[0].allocate(1 << 20).map(drop);
+    let compiles: First = |pair| kernel(&*pair.devices[0], false).map(drop);
+    let cases: [(&str, u64, First); 10] = [
+        ("pool_allocate", 1, allocates),
+        ("event_record", 1, allocates),
+        ("host_allocate", 1, |pair| pair.queue.write(4, pair.views[0], &[1; 16])),
+        ("host_allocate", 1, |pair| pair.devices[0].allocate_staging(100).map(drop)),
+        ("module_load", 1, compiles),
+        ("module_function", 1, compiles),
+        // The word of the queue, for a launch that may be stopped.
+        ("pool_allocate", 1, |pair| pair.launch(4, pair.stoppable, 1_000_000_000)),
+        // Memory to try the way with, behind that of the other device.
+        ("pool_allocate", 2, |pair| {
+            let [device, other] = &pair.devices;
+            assert!(!device.can_reach(other.peer().unwrap(), None));
+            Err(DeviceError::Lost(cause(&**device)))
+        }),
+        // A device with no work of its own is the first that is told of a fault of the other's.
+        ("pool_allocate", 1, |pair| pair.devices[1].allocate(100).map(drop)),
+        ("stream_create", 1, |pair| pair.devices[1].create_queue().map(drop)),
+    ];
+    for (n, (call, times, first)) in cases.into_iter().enumerate() {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(2, &[]);
+        let devices = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let device = &*devices[0];
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let (queue, stoppable) = (device.create_queue().unwrap(), kernel(device, true).unwrap());
+        let stray = kernel(device, false).unwrap();
+        let pair = Pair { queue, stoppable, views, devices };
+        mock.stall(true);
+        pair.launch(1, stray, 0).unwrap();
+        mock.arm(call, times, mock::STICKY);
+        let Err(DeviceError::Lost(answer)) = first(&pair) else { panic!("{n}: {call} was to find a fault") };
+        let whose = if n < 8 { "this device" } else { "device 0" };
+        let words = format!("The only launch of {whose} that was not known to be over was `stray`");
+        assert!(!answer.reopen && answer.message.contains(&words), "{n}: {answer:?}");
+        let causes = pair.devices.each_ref().map(|device| cause(&**device));
+        assert!(causes.iter().all(|cause| cause.message.contains(&words)), "{n}: {causes:?}");
+        let told = causes.iter().filter(|cause| cause.message.contains("of this process ended, and all others with it"));
+        assert_eq!(told.count(), 1, "{n}: {causes:?}");
+        drop(pair);
+    }
+}
+
+#[test]
+fn t12_a_fault_that_opening_a_device_is_the_first_to_find_ends_those_that_are_open() {
+    for call in ["device_name", "primary_retain", "context_push", "stream_create"] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(2, &[]);
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let queue = device.create_queue().unwrap();
+        let stray = kernel(&*device, false).unwrap();
+        mock.stall(true);
+        let bindings = views.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch).unwrap();
+        mock.arm(call, 1, mock::STICKY);
+        let Err(DeviceError::Lost(answer)) = mock.driver.open(1, &OpenOptions::default()) else {
+            panic!("{call} was to find a fault")
+        };
+        let words = "was not known to be over was `stray`";
+        assert!(!answer.reopen && answer.message.contains(words), "{call}: {answer:?}");
+        assert!(cause(&*device).message.contains(words));
+    }
+}
+
+/// A call that is told of a fault, with a device that has ended and memory of it.
+type Told = fn(&mock::Mock, &dyn Device, Region);
+
+#[test]
+fn t12_a_fault_that_a_device_is_told_of_which_has_ended_already_names_the_kernel_to_the_others() {
+    let cases: [(&str, Told); 2] = [
+        ("context_push", |_, ended, region| ended.free(region.memory)),
+        // One that is opened has any of the others look for what may have been it.
+        ("primary_retain", |mock, _, _| {
+            assert!(matches!(mock.driver.open(2, &OpenOptions::default()).map(drop), Err(DeviceError::Lost(_))));
+        }),
+    ];
+    for (call, first) in cases {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        mock.set_devices(3, &[]);
+        let [ended, device] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        let region = Region { memory: ended.allocate(64).unwrap(), offset: 0, size: 64 };
+        let queue = ended.create_queue().unwrap();
+        mock.spoil_next_record();
+        queue.fill(1, region, &[1]).unwrap();
+        let _ = queue.wait(1, Some(PATIENCE));
+        let own = cause(&*ended);
+        assert!(own.reopen && &*own.name == "REFUSED" && device.fault().is_none(), "{own:?}");
+        let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let (working, stray) = (device.create_queue().unwrap(), kernel(&*device, false).unwrap());
+        mock.stall(true);
+        let bindings = views.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        working.launch(1, &launch).unwrap();
+        // Whoever of the device's own makes the call meanwhile would name the kernel, too, but not as another device's.
+        let caller = std::thread::current().id();
+        mock.hook(move |name| {
+            if name == call && std::thread::current().id() == caller {
+                mock::fail_next(call, mock::STICKY);
+            }
+        });
+        first(&mock, &*ended, region);
+        let found = cause(&*device);
+        let words = "launch of device 1 that was not known to be over was `stray`";
+        let own_words = "launch of this device that was not known to be over was `stray`";
+        assert!(!found.reopen && (found.message.contains(words) || found.message.contains(own_words)), "{call}: {found:?}");
+        // The first cause stays.
+        assert_eq!(ended.fault().unwrap().message, own.message, "{call}");
+        mock.hook(|_| {});
+        mock.stall(false);
+    }
+}
+
+#[test]
+fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    mock.set_devices(2, &[]);
+    let [device, twin, other] = [0, 0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let [queue, beside, theirs] = [&device, &twin, &other].map(|device| device.create_queue().unwrap());
+    let [memory, far] = [&device, &other].map(|device| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+    let stray = kernel(&*device, false).unwrap();
+    mock.arm_named("fill_8_async", mock::GONE);
+    let Err(DeviceError::Lost(cause)) = queue.fill(1, memory, &[1]) else { panic!("it was to find that all is gone") };
+    assert!(cause.reopen && cause.message.contains("reset"), "{cause:?}");
+    // No work of ours has done it.
+    assert!(!cause.message.contains("Every context") && !cause.message.contains("known to be over"), "{cause:?}");
+    // The same GPU, opened once more, had it in the same context.
+    assert!(twin.fault().is_some_and(|cause| cause.reopen));
+    // Whoever retains the context next gets one of the same name, in which the names of what there was mean nothing, or something else.
+    let again = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let touched = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&touched);
+    mock.hook(move |call| {
+        let harmless = ["context_", "capture_mode", "last_error", "primary_release"].iter().any(|name| call.starts_with(name));
+        if !harmless {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let retained = mock.left()[4] - 2;
+    device.free(memory.memory);
+    drop(device.allocate_staging(100));
+    device.drop_kernel(stray);
+    device.trim();
+    drop((queue, device, beside, twin));
+    let deadline = Instant::now() + PATIENCE;
+    while mock.left()[4] > retained {
+        assert!(Instant::now() < deadline, "what is left of the device does not end");
+        std::thread::yield_now();
+    }
+    assert_eq!(touched.load(Ordering::SeqCst), 0, "calls about what was gone");
+    mock.hook(|_| {});
+    assert!(other.fault().is_none() && again.fault().is_none());
+    assert_eq!(read(&*theirs, 1, far).unwrap().len(), 64);
+    assert!(again.allocate(64).is_ok());
+}
+
+/// Resets the first device before the next call of that name, so that nobody else finds it first.
+fn reset_at(mock: &mock::Mock, at: &'static str) {
+    mock.hook(move |call| {
+        if call == at {
+            mock::reset(0);
+        }
+    });
+}
+
+/// Two devices of which the first is reset by somebody else, and what the call of the second one that names something of the first leaves of them.
+fn reset_meanwhile(what: &str, call: impl FnOnce(&mock::Mock, &[Arc<dyn Device>; 2], &dyn Queue)) {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    mock.set_devices(2, &[]);
+    let devices = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let twin = mock.driver.open(1, &OpenOptions::default()).unwrap();
+    let queue = devices[1].create_queue().unwrap();
+    let far = Region { memory: devices[1].allocate(64).unwrap(), offset: 0, size: 64 };
+    queue.fill(1, far, &[7]).unwrap();
+    call(&mock, &devices, &*queue);
+    mock.hook(|_| {});
+    let [device, other] = &devices;
+    assert!(device.fault().is_some_and(|cause| cause.reopen && cause.message.contains("reset")), "{what}: {:?}", device.fault());
+    assert!(other.fault().is_none() && twin.fault().is_none(), "{what}: the one that works has ended: {:?}", other.fault());
+    mock.stall(false);
+    assert_eq!(read(&*queue, 9, far).unwrap(), [7; 64], "{what}");
+    assert!(
+        other.allocate(64).is_ok() && mock.driver.open(0, &OpenOptions::default()).is_ok_and(|again| again.allocate(64).is_ok())
+    );
+}
+
+#[test]
+fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_own() {
+    // For a position that a marker covers already: only the event is named.
+    reset_meanwhile("a wait", |mock, [device, other], queue| {
+        mock.stall(true);
+        let source = device.create_queue().unwrap();
+        let near = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        source.fill(1, near, &[1]).unwrap();
+        let (peer, first) = (device.peer().unwrap(), other.create_queue().unwrap());
+        first.wait_for_peer(peer, source.id(), 1).unwrap();
+        reset_at(mock, "stream_wait");
+        queue.wait_for_peer(peer, source.id(), 1).unwrap();
+    });
+    reset_meanwhile("a way", |mock, [device, other], _| {
+        reset_at(mock, "peer_enable_context");
+        assert!(!other.can_reach(device.peer().unwrap(), None));
+    });
+    // The way is open in the driver already, which says so before it looks at the context; then its pool, which is gone, would be named.
+    reset_meanwhile("a way that is open", |mock, [device, other], _| {
+        mock::reset(0);
+        mock.arm_named("peer_enable_context", mock::PEER_ENABLED);
+        assert!(!other.can_reach(device.peer().unwrap(), None));
+    });
+    // Nobody but the copy has a reason to ask a device that has nothing to do.
+    reset_meanwhile("a copy", |_, [device, other], queue| {
+        let near = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let to = Region { memory: other.allocate(64).unwrap(), offset: 0, size: 64 };
+        let peer = device.peer().unwrap();
+        assert!(other.can_reach(peer, None));
+        mock::reset(0);
+        queue.copy_peer(2, (peer, near), to).unwrap();
+        assert_eq!(queue.wait(2, Some(PATIENCE)).unwrap(), Waited::Done);
+        let failures = queue.take_late();
+        assert!(failures.iter().any(|failure| failure.position == 2), "the copy has not been: {failures:?}");
+    });
+}
+
+/// A call about somebody else's event.
+type Native = fn(&dyn Queue, u64) -> Result<(), DeviceError>;
+
+#[test]
+fn t14_an_event_of_a_context_that_is_gone_is_refused_and_ends_nothing() {
+    let calls: [(&str, Native); 3] = [
+        ("event_query", |queue, event| queue.wait_native(event)),
+        ("stream_wait", |queue, event| queue.wait_native(event)),
+        ("event_record", |queue, event| queue.record_native(event).map(drop)),
+    ];
+    for (call, refused) in calls {
+        let mock = mock::Mock::new();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let queue = device.create_queue().unwrap();
+        let event = mock.event_gone(1);
+        if call == "stream_wait" {
+            // Between the question and the wait.
+            mock.arm_named(call, mock::GONE);
+        }
+        let event = if call == "stream_wait" { mock.event(false) } else { event };
+        match refused(&*queue, event) {
+            Err(DeviceError::Driver { code, message, .. }) => {
+                assert!(code == i64::from(mock::GONE) && message.contains("the event's context"), "{call}: {message}")
+            }
+            other => panic!("{call}: {other:?}"),
+        }
+        assert!(device.fault().is_none(), "{call}: {:?}", device.fault());
+        let region = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        queue.fill(1, region, &[3]).unwrap();
+        assert_eq!(read(&*queue, 2, region).unwrap(), [3; 64], "{call}");
+        // Its own context's end is still one.
+        mock::reset(0);
+        assert!(matches!(refused(&*queue, mock.event(false)), Err(DeviceError::Lost(cause)) if cause.reopen), "{call}");
+    }
+}
+
+#[test]
+fn t12_where_a_vendor_does_not_say_that_a_fault_ends_all_devices_it_ends_its_own() {
+    let mock = mock::Mock::amd();
+    mock.set_devices(2, &[]);
+    let [device, other] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let (queue, theirs) = (device.create_queue().unwrap(), other.create_queue().unwrap());
+    let [memory, far] = [&device, &other].map(|device| Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 });
+    mock.arm_named("fill_8_async", mock::STICKY);
+    let Err(DeviceError::Lost(cause)) = queue.fill(1, memory, &[1]) else { panic!("it was to find a fault") };
+    assert!(cause.reopen && !cause.message.contains("new process") && !cause.message.contains("Every context"), "{cause:?}");
+    assert!(device.fault().is_some() && other.fault().is_none());
+    assert_eq!(read(&*theirs, 1, far).unwrap().len(), 64);
+    assert!(mock.driver.open(0, &OpenOptions::default()).unwrap().allocate(64).is_ok());
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use compute_hal::{Binding, Device, DeviceError, GraphRequest, Grid, Launch, Node, NodeWork, Queue, Region, Waited};
+use compute_hal::{
+    Binding, Device, DeviceError, Driver, GraphRequest, Grid, Launch, Node, NodeWork, OpenOptions, Queue, Region, Waited,
+};
 use mock::scene::{PATIENCE, kernel, on_thread, open, read, region};
 
 /// Takes all pinned memory there is for writes on a queue whose stream does nothing; the region that they go to.
@@ -98,6 +100,48 @@ fn staging_memory_does_not_wait() {
     assert!(matches!(device.allocate_staging(1 << 20), Err(DeviceError::OutOfMemory { .. })));
     mock.stall(false);
     full.wait(2, None).unwrap();
+}
+
+#[test]
+fn m2_memory_that_has_come_back_by_itself_is_asked_for_again() {
+    // Nothing is on its way back when somebody looks: it may have come in between, from here or from another process.
+    let mock = mock::Mock::new();
+    for pools in [false, true] {
+        mock::POOLS.store(pools, Ordering::Relaxed);
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        mock.arm_named("host_allocate", mock::OUT_OF_MEMORY);
+        assert!(device.allocate_staging(100).is_ok());
+        mock.arm_named(if pools { "pool_allocate" } else { "allocate" }, mock::OUT_OF_MEMORY);
+        device.free(device.allocate(100).unwrap());
+    }
+}
+
+#[test]
+fn m2_opening_a_device_or_a_queue_without_memory_says_what_there_was_none_for() {
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let opened = [
+        ("device_count", "list of devices"),
+        ("device_name", "list of devices"),
+        ("primary_retain", "context"),
+        ("context_push", "context"),
+        ("stream_create", "stream"),
+    ];
+    let made = [("context_push", "stream"), ("stream_create", "stream")];
+    for (n, (call, what)) in opened.into_iter().chain(made).enumerate() {
+        mock.arm_named(call, mock::OUT_OF_MEMORY);
+        let answer = match n {
+            0..5 => mock.driver.open(0, &OpenOptions::default()).map(drop),
+            _ => device.create_queue().map(drop),
+        };
+        let Err(error) = answer else { panic!("{call} failed") };
+        let words = error.to_string();
+        assert!(
+            words.contains("out of memory") && words.contains(what) && words.contains(call) && !words.contains("0 bytes"),
+            "{words}"
+        );
+        assert!(matches!(error, DeviceError::NoMemoryFor { .. }), "{error:?}");
+    }
 }
 
 /// Has `want` make a call on a device whose pinned memory another queue has all taken.

@@ -19,6 +19,14 @@ pub enum DeviceError {
         /// Bytes that the driver calls free, where it tells.
         free: u64,
     },
+    /// There is no memory now for something of the driver's own, whose size it does not tell.
+    #[error("out of memory: the driver has none for {what} ({call})")]
+    NoMemoryFor {
+        /// What was being made.
+        what: &'static str,
+        /// By which call.
+        call: &'static str,
+    },
     /// This size can never work here.
     #[error("{asked} bytes asked for, at most {limit} possible")]
     TooLarge {

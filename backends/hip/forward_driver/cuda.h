@@ -84,6 +84,8 @@ struct FillNode {
   X(host_address, cuMemHostGetDevicePointer_v2, Address*, void*, unsigned) \
   X(pointer_attribute, cuPointerGetAttribute, void*, int, Address) \
   X(address_range, cuMemGetAddressRange_v2, Address*, size_t*, Address) \
+  X(write, cuMemcpyHtoD_v2, Address, const void*, size_t) \
+  X(read, cuMemcpyDtoH_v2, void*, Address, size_t) \
   X(write_async, cuMemcpyHtoDAsync_v2, Address, const void*, size_t, Handle) \
   X(read_async, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Handle) \
   X(copy_async, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Handle) \

@@ -35,6 +35,9 @@ EXPORT int hipMemGetAddressRange(void** base, size_t* size, void* of) { ENTER; r
 // The attributes have the same numbers, and so have the kinds of memory since HIP 6.
 EXPORT int hipPointerGetAttribute(void* out, int number, void* of) { ENTER; return in_hip(cu.pointer_attribute(out, number, address(of))); }
 
+// For programs that use HIP beside the library, as the C tests do.
+EXPORT int hipMemcpyHtoD(void* to, const void* from, size_t size) { ENTER; return in_hip(cu.write(address(to), from, size)); }
+EXPORT int hipMemcpyDtoH(void* to, void* from, size_t size) { ENTER; return in_hip(cu.read(to, address(from), size)); }
 EXPORT int hipMemcpyHtoDAsync(void* to, const void* from, size_t size, Handle stream) {
   ENTER;
   return in_hip(cu.write_async(address(to), from, size, stream));

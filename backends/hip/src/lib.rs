@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use compute_cuda_hip::GpuDriver;
 use compute_cuda_hip::driver::{
-    Attributes, Calls, DeviceNumber, Errors, Failure, FillNode, Flags, Forms, KernelNode, NodeParameters, Vendor,
+    Attributes, Calls, CompilerFit, DeviceNumber, Errors, Failure, FillNode, Flags, Forms, KernelNode, NodeParameters, Vendor,
 };
 use compute_hal::{Features, NativeKind, NativeLanguage};
 use compute_kernel::cxx;
@@ -34,8 +34,14 @@ pub static VENDOR: Vendor = Vendor {
         "CPLUS_INCLUDE_PATH",
         "CCC_OVERRIDE_OPTIONS",
     ],
-    // Both come from one release, or may disagree on what is in the code.
-    compiler_fits: |major, driver| major == hip_sys::version(driver).0,
+    oldest_compiler: [0, 0],
+    // Both come from one release, or may disagree on what is in the code. hiprtc has said 9.0 in many releases, which says nothing: then one that tells the right release is
+    // better, and one that tells another is not.
+    compiler_fits: |major, driver| match major {
+        _ if major == hip_sys::version(driver).0 => CompilerFit::Yes,
+        9 => CompilerFit::Unknown,
+        _ => CompilerFit::No,
+    },
     names: &symbols::RUNTIME,
     compiler_names: &symbols::COMPILER,
     listing: None,
@@ -179,9 +185,12 @@ const ERRORS: Errors = Errors {
         (plain(hipErrorECCNotCorrectable.0), plain(hipErrorECCNotCorrectable.0)),
         (plain(hipErrorIllegalAddress.0), plain(hipErrorIllegalAddress.0)),
         (plain(hipErrorLaunchTimeOut.0), plain(hipErrorLaunchTimeOut.0)),
-        (plain(hipErrorContextIsDestroyed.0), plain(hipErrorAssert.0)),
+        (plain(hipErrorAssert.0), plain(hipErrorAssert.0)),
         (plain(hipErrorLaunchFailure.0), plain(hipErrorLaunchFailure.0)),
     ],
+    // AMD says nothing of the kind, and no GPU has been there to ask.
+    end_all: false,
+    context_gone: plain(hipErrorContextIsDestroyed.0),
     names: NAMES,
     // hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed, hipErrorNotFound
     image: &[200, 209, 218, 303, 500],
@@ -292,7 +301,8 @@ mod tests {
         assert!(why.contains("gfx803") && why.contains("gfx1201"), "{why}");
         assert!(features("gfx1100").f16 && !features("gfx803").f16);
         assert_eq!((VENDOR.version)(60_443_484), "6.4");
-        assert!((VENDOR.compiler_fits)(6, 60_443_484) && !(VENDOR.compiler_fits)(7, 60_443_484));
+        let fits = [6, 7, 9].map(|major| (VENDOR.compiler_fits)(major, 60_443_484));
+        assert_eq!(fits, [CompilerFit::Yes, CompilerFit::No, CompilerFit::Unknown]);
     }
 
     #[test]

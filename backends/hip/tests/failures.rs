@@ -185,10 +185,9 @@ fn replays(device: &Arc<dyn Device>, lane: &mut Lane, add: KernelId, [a, o, whol
 /// What a failure may look like.
 fn expected(error: &DeviceError, code: i32, late: bool, failed: &str) -> bool {
     match error {
-        // A device of which a part is in doubt ends, too, but another can be opened.
-        DeviceError::Lost(cause) if cause.reopen => code != DEAD,
-        DeviceError::Lost(cause) => code == DEAD && cause.message.contains("new process"),
-        DeviceError::OutOfMemory { .. } => code == OUT_OF_MEMORY,
+        // A device of which a part is in doubt ends, too. No end says anything about other devices.
+        DeviceError::Lost(cause) => cause.reopen && (code == DEAD) == cause.message.contains("wrong with other devices"),
+        DeviceError::OutOfMemory { .. } | DeviceError::NoMemoryFor { .. } => code == OUT_OF_MEMORY,
         // The runtime makes such a graph anew.
         DeviceError::Unsupported(_) => code == REFUSED && failed.contains("SetParams"),
         // The compiler has codes of its own.

@@ -75,6 +75,24 @@ fn every_call_that_the_backend_needs_is_forwarded() {
 }
 
 #[test]
+fn every_call_that_the_c_tests_make_of_hip_themselves_is_forwarded() {
+    let library = open(&forwarder());
+    let mut found = 0;
+    for test in ["import.c", "native.c", "guests.c"] {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../c_tests").join(test)).unwrap();
+        // Between quotes: every other piece.
+        for name in text.split('"').skip(1).step_by(2) {
+            let is_call = name.strip_prefix("hip").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()));
+            if is_call && name.chars().all(|letter| letter.is_ascii_alphanumeric()) {
+                assert!(find(&library, &CString::new(name).unwrap()).is_some(), "{test} calls {name}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 15, "{found}");
+}
+
+#[test]
 fn f5_without_nvidias_driver_there_is_no_device_and_the_reason() {
     if has_cuda() {
         println!("NOT TESTED: NVIDIA's driver is here");

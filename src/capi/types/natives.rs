@@ -54,11 +54,11 @@ pub struct compute_native_source {
     pub entry: *const c_char,
     /// Its length.
     pub entry_length: usize,
-    /// The architecture that it is for (`sm_90`, `gfx942`): it is passed over on others. NULL: any, or what the code says of itself.
+    /// The architecture that it is for (`sm_90`, `gfx942`): it is passed over on others. That of a generation alone (`sm_90a`) has C++ compiled for it. NULL: any, or what the code says of itself.
     pub target: *const c_char,
     /// Its length.
     pub target_length: usize,
-    /// What its compiler is told besides the architecture: strings that end in a NUL byte.
+    /// What its compiler is told besides the architecture, which no option may name: strings that end in a NUL byte.
     pub options: *const *const c_char,
     /// How many.
     pub option_count: usize,

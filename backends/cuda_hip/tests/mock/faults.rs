@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compute_cuda_hip::driver::Status;
 use parking_lot::Mutex;
 
-use super::{CAPTURING, Mock, STICKY, State, with};
+use super::{CAPTURING, GONE, Mock, STICKY, State, with};
 
 /// Told of each call before it is made, on the thread that makes it, with no lock held.
 type Hook = Arc<dyn Fn(&'static str) + Send + Sync>;
@@ -75,6 +75,12 @@ pub(super) fn call(name: &'static str, body: impl FnOnce(&mut State) -> Status) 
         }
         if state.dead {
             return STICKY;
+        }
+        // With a context that is gone as the thread's, all fails but what has no need of one. That it becomes the thread's is no failure.
+        let current = state.current.get(&std::thread::current().id()).and_then(|stack| stack.last());
+        let needless = ["context_", "device_", "primary_", "driver_version", "can_access_peer"];
+        if current.is_some_and(|context| state.gone.contains(context)) && !needless.iter().any(|begin| name.starts_with(begin)) {
+            return GONE;
         }
         if let Some((only, left, code)) = &mut state.fail
             && name.starts_with(*only)

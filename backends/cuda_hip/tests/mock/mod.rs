@@ -20,13 +20,15 @@ pub(crate) use faults::fail_next;
 use faults::{HOOK, call};
 use memory::{Block, MEMORY};
 use parking_lot::{Mutex, MutexGuard};
-use vendor::{AMD, LAUNCHING};
+use vendor::{AMD, CHOOSY, LAUNCHING};
 #[allow(unused_imports, reason = "as above")]
 pub(crate) use vendor::{POOLS, VENDOR};
 
 pub(crate) const OUT_OF_MEMORY: Status = 2;
 pub(crate) const REFUSED: Status = 1;
 pub(crate) const STICKY: Status = 700;
+pub(crate) const GONE: Status = 709;
+pub(crate) const PEER_ENABLED: Status = 704;
 pub(crate) const CAPTURING: Status = 901;
 pub(crate) const CAPTURED: Status = 907;
 const NOT_READY: Status = 600;
@@ -64,6 +66,8 @@ enum NodeWork {
 
 #[derive(Default)]
 struct Event {
+    /// The context that it was made in; 0: none that the library knows.
+    context: usize,
     /// Records that were made and reached.
     made: u64,
     reached: u64,
@@ -81,6 +85,8 @@ pub(crate) struct State {
     pools: usize,
     retained: usize,
     current: HashMap<std::thread::ThreadId, Vec<usize>>,
+    /// Contexts that were reset and that nobody has retained since.
+    gone: HashSet<usize>,
     next: usize,
     dice: u64,
     clock: u64,
@@ -107,6 +113,8 @@ pub(crate) struct State {
     devices: c_int,
     /// Those that answer nothing.
     broken: Vec<c_int>,
+    /// What the runtime compiler makes code for, if it tells.
+    generations: Vec<c_int>,
     /// The program of the runtime compiler's that there is.
     program: bool,
     /// The beginning of names, how many more calls with such names there are until one fails, and what that answers.
@@ -141,9 +149,18 @@ impl Mock {
         Self::of(&AMD)
     }
 
+    /// One of an sm_120, whose runtime compiler makes code for these.
+    pub(crate) fn compiling_for(generations: &[c_int]) -> Self {
+        Self::with(&CHOOSY, generations)
+    }
+
     fn of(vendor: &'static Vendor) -> Self {
+        Self::with(vendor, &[])
+    }
+
+    fn with(vendor: &'static Vendor, generations: &[c_int]) -> Self {
         let user = USER.lock();
-        *STATE.lock() = Some(State { dice: 1, devices: 1, ..State::default() });
+        *STATE.lock() = Some(State { dice: 1, devices: 1, generations: generations.to_vec(), ..State::default() });
         // SAFETY: the symbols are functions of this file, with the table's arguments.
         let driver = unsafe { GpuDriver::with_symbols(vendor, &find) }.unwrap();
         Self { driver, _user: user }
@@ -169,6 +186,14 @@ impl Mock {
             }
             id as u64
         })
+    }
+
+    /// An event of somebody else's in a context of a device's, which has been reset since.
+    pub(crate) fn event_gone(&self, device: c_int) -> u64 {
+        let id = self.event(false);
+        with(|state| state.events.get_mut(&(id as usize)).expect("it was just made").context = context(device));
+        reset(device);
+        id
     }
 
     /// Whether a stream has become a part of the capture.
@@ -238,6 +263,19 @@ pub(crate) fn capture_event(event: u64) {
 /// As [`Mock::stall`], from a hook.
 pub(crate) fn stall(stalled: bool) {
     with(|state| state.stalled = stalled);
+}
+
+/// What the name of a pool is behind that of its context.
+const POOL: usize = 0x1000;
+
+/// The primary context of a device.
+fn context(device: c_int) -> usize {
+    0x1000 + device as usize
+}
+
+/// Resets a device's primary context, as anybody in the process may. Also from a hook.
+pub(crate) fn reset(device: c_int) {
+    with(|state| _ = state.gone.insert(context(device)));
 }
 
 /// Blocks of memory that there are, from a hook.
@@ -459,9 +497,10 @@ mock! {
             _ => 1,
         })
     }
-    primary_retain(state, context: *mut Handle, _device: c_int) {
+    primary_retain(state, place: *mut Handle, device: c_int) {
         state.retained += 1;
-        give(context, 0x1000 as Handle)
+        state.gone.remove(&context(device));
+        give(place, context(device) as Handle)
     }
     primary_release(state, _device: c_int) { state.retained -= 1; 0 }
     context_current(state, context: *mut Handle) {
@@ -481,7 +520,11 @@ mock! {
         state.add_block(size, true).map_or(OUT_OF_MEMORY, |found| give(address, found))
     }
     free(state, address: u64) { state.blocks.remove(&address).expect("freed twice"); 0 }
-    pool_create(state, pool: *mut Handle, _properties: *const PoolProperties) { state.pools += 1; give(pool, 0x2000 as Handle) }
+    pool_create(state, pool: *mut Handle, _properties: *const PoolProperties) {
+        state.pools += 1;
+        let context = state.current.get(&std::thread::current().id()).and_then(|stack| stack.last().copied()).unwrap_or(0);
+        give(pool, (POOL + context) as Handle)
+    }
     pool_destroy(state, _pool: Handle) { state.pools -= 1; 0 }
     pool_set(_state, _pool: Handle, _attribute: c_int, _value: *mut c_void) { 0 }
     pool_trim(_state, _pool: Handle, _keep: usize) { 0 }
@@ -522,9 +565,13 @@ mock! {
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     can_access_peer(_state, can: *mut c_int, _device: c_int, _peer: c_int) { give(can, 1) }
-    peer_enable_context(_state, _peer: Handle, _flags: u32) { 0 }
-    pool_access(_state, _pool: Handle, _access: *const c_void, _count: usize) { 0 }
-    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, _from_context: Handle, size: usize, stream: Handle) {
+    peer_enable_context(state, peer: Handle, _flags: u32) { if state.gone.contains(&(peer as usize)) { GONE } else { 0 } }
+    pool_access(state, pool: Handle, _access: *const c_void, _count: usize) {
+        assert!(!state.gone.contains(&(pool as usize - POOL)), "the pool of a context that is gone");
+        0
+    }
+    copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle) {
+        assert!(!state.gone.contains(&(from_context as usize)), "the driver crashes on a copy from a context that is gone");
         state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
     }
     copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
@@ -570,7 +617,10 @@ mock! {
         give(status, c_int::from(state.captured_streams.contains(&(stream as usize))))
     }
     stream_wait(state, stream: Handle, event: Handle, _flags: u32) {
-        let made = state.events.get(&(event as usize)).expect("an event that lives").made;
+        let Event { made, context, .. } = *state.events.get(&(event as usize)).expect("an event that lives");
+        if state.gone.contains(&context) {
+            return GONE;
+        }
         if state.captured_events.contains(&(event as usize)) {
             state.captured_streams.insert(stream as usize);
         }
@@ -578,12 +628,17 @@ mock! {
     }
     event_create(state, event: *mut Handle, _flags: u32) {
         let id = state.id();
-        state.events.insert(id, Event::default());
+        let stack = state.current.get(&std::thread::current().id());
+        let context = stack.and_then(|stack| stack.last().copied()).unwrap_or(0);
+        state.events.insert(id, Event { context, ..Event::default() });
         give(event, id as Handle)
     }
     event_destroy(state, event: Handle) { state.events.remove(&(event as usize)).expect("destroyed twice"); 0 }
     event_record(state, event: Handle, stream: Handle) {
         let entry = state.events.get_mut(&(event as usize)).expect("an event that lives");
+        if state.gone.contains(&entry.context) {
+            return GONE;
+        }
         if state.captured_streams.contains(&(stream as usize)) {
             state.captured_events.insert(event as usize);
             return 0;
@@ -600,6 +655,9 @@ mock! {
         if state.captured_events.contains(&(event as usize)) {
             state.capture = false;
             return CAPTURED;
+        }
+        if state.events.get(&(event as usize)).is_some_and(|event| state.gone.contains(&event.context)) {
+            return GONE;
         }
         state.progress();
         let spoiled = state.spoiled.get(&(event as usize)).copied();
@@ -642,6 +700,14 @@ mock! {
     code_size(_state, _program: Handle, size: *mut usize) { give(size, 1) }
     code(_state, _program: Handle, code: *mut c_char) { give(code, 1) }
     destroy(state, _program: *mut Handle) { state.program = false; 0 }
+    architecture_count(state, count: *mut c_int) {
+        if state.generations.is_empty() { REFUSED } else { give(count, state.generations.len() as c_int) }
+    }
+    architectures(state, all: *mut c_int) {
+        // SAFETY: there is room for as many as were told.
+        unsafe { std::ptr::copy_nonoverlapping(state.generations.as_ptr(), all, state.generations.len()) }
+        0
+    }
     graph_create(state, graph: *mut Handle, _flags: u32) {
         let id = state.id();
         state.graphs.insert(id, Vec::new());

@@ -1,13 +1,22 @@
 //! What is said of the stand-in as of a vendor: no symbol of its own is looked up under another name, and numbers are as the calls in `mod.rs` have them.
 
-use compute_cuda_hip::driver::{Attributes, CompilerNames, Errors, Flags, Names, NodeParameters, Vendor};
+use compute_cuda_hip::driver::{Attributes, CompilerFit, CompilerNames, Errors, Flags, Names, NodeParameters, Vendor};
 
-use super::{NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
+use super::{GONE, NOT_FOUND, NOT_READY, OUT_OF_MEMORY, REFUSED, STICKY};
 
 /// Whether the next device has pools.
 pub(crate) static POOLS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
 
 pub(crate) static VENDOR: Vendor = DATA;
+/// Of devices that the runtime compiler may not know.
+pub(super) static CHOOSY: Vendor = Vendor {
+    target: |_, _, _| Ok("sm_120".into()),
+    forms: compute_cuda_hip::driver::Forms {
+        generation: |target| target.trim_start_matches("sm_").parse().unwrap_or(0),
+        ..DATA.forms
+    },
+    ..LAUNCHING
+};
 pub(super) static LAUNCHING: Vendor = Vendor { compile_options: |_| Ok(Vec::new()), ..DATA };
 pub(super) static AMD: Vendor = Vendor {
     target: |_, _, _| Ok("gfx90a:sramecc+:xnack-".into()),
@@ -22,6 +31,7 @@ pub(super) static AMD: Vendor = Vendor {
         parameters: |code, kernel| (code.starts_with(b"\x7fELF") && kernel == "two").then(|| vec![[0, 8], [8, 8]]),
         ..DATA.forms
     },
+    errors: Errors { end_all: false, ..DATA.errors },
     ..LAUNCHING
 };
 
@@ -32,7 +42,8 @@ const DATA: Vendor = Vendor {
     compilers: &[],
     compiler_parts: &[],
     environment: &[],
-    compiler_fits: |_, _| true,
+    oldest_compiler: [11, 7],
+    compiler_fits: |_, _| CompilerFit::Yes,
     names: &Names::OWN,
     compiler_names: &CompilerNames::OWN,
     listing: None,
@@ -84,7 +95,9 @@ const DATA: Vendor = Vendor {
         patience: std::time::Duration::from_millis(200),
         sticky_at_home: &[],
         sticky: &[(STICKY, STICKY)],
-        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED")],
+        end_all: true,
+        context_gone: GONE,
+        names: &[(STICKY, "STICKY"), (REFUSED, "REFUSED"), (GONE, "GONE")],
         image: &[200],
         no_memory_there: &[NOT_FOUND],
         compilation: 6,
