@@ -449,6 +449,45 @@ TEST(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph)
     CHECK_EQ(get_word(stream, later, 12345), 0x79797979);
 }
 
+/* The line about a replay comes while the replay is still in its graph. */
+static void update_within(void *user, uint32_t level, const char *text, size_t length)
+{
+    struct updating *updating = user;
+    (void)length;
+    if (level != COMPUTE_LOG_LAUNCHES || strncmp(text, "replayed", 8) != 0) return;
+    updating->status = compute_graph_update_fill(updating->graph, updating->node, &updating->to, "y", 1, NULL);
+    updating->over++;
+}
+static uint64_t bytes_in_use(void)
+{
+    compute_memory_usage usage = COMPUTE_MEMORY_USAGE_INIT;
+    OK(compute_device_memory_usage(device, &usage, E));
+    return usage.bytes_in_use;
+}
+TEST(g6_m5_an_update_that_comes_during_a_replay_is_refused_before_its_buffers_get_memory)
+{
+    set_up();
+    compute_buffer later = stream_buffer(1 << 20, COMPUTE_BUFFER_FLAG_DEFERRED, "later");
+    compute_graph_builder builder = make_builder(0);
+    struct updating updating = { NULL, 0, whole(later), 0, COMPUTE_OK };
+    compute_view view = whole(b);
+    OK(compute_graph_builder_add_fill(builder, &view, "x", 1, NULL, 0, NULL, 0, &updating.node, E));
+    updating.graph = instantiate(builder);
+    uint64_t before = bytes_in_use();
+    OK(compute_log_set(update_within, &updating, COMPUTE_LOG_LAUNCHES, E));
+    compute_status replayed = compute_stream_replay(stream, updating.graph, E);
+    OK(compute_log_set(NULL, NULL, COMPUTE_LOG_OFF, E));
+    OK(replayed);
+    CHECK_EQ(updating.over, 1);
+    IS(COMPUTE_ERROR_BUSY, updating.status);
+    CHECK_EQ(bytes_in_use(), before);
+    OK(compute_graph_update_fill(updating.graph, updating.node, &updating.to, "y", 1, E));
+    CHECK_EQ(bytes_in_use(), before + (1 << 20));
+    OK(compute_stream_replay(stream, updating.graph, E));
+    CHECK_EQ(get_word(stream, later, 12345), 0x79797979);
+    CHECK_EQ(get_word(stream, b, 3), 0x78787878);
+}
+
 TEST(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed)
 {
     set_up();
@@ -557,6 +596,7 @@ int main(int argc, char **argv)
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
     RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);
     RUN(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph);
+    RUN(g6_m5_an_update_that_comes_during_a_replay_is_refused_before_its_buffers_get_memory);
     RUN(g4_a_capture_that_needs_a_deferred_buffer_which_can_have_no_memory_is_doomed);
     RUN(g6_independent_nodes_run_at_once_on_two_workers);
     return finish();

@@ -34,11 +34,18 @@ struct Slot<T> {
     id: AtomicU64,
     numbers: [AtomicU64; 3],
     entry: ArcSwapOption<Entry<T>>,
+    /// Of a free slot: the id that is given out after its own; 0: none. Changes under the lock of what is free.
+    after: AtomicU64,
 }
 
 impl<T> Slot<T> {
     fn empty() -> Self {
-        Self { id: AtomicU64::new(0), numbers: [const { AtomicU64::new(0) }; 3], entry: ArcSwapOption::empty() }
+        Self {
+            id: AtomicU64::new(0),
+            numbers: [const { AtomicU64::new(0) }; 3],
+            entry: ArcSwapOption::empty(),
+            after: AtomicU64::new(0),
+        }
     }
 }
 
@@ -50,8 +57,8 @@ pub struct Table<T> {
 
 #[derive(Default)]
 struct Free {
-    /// Ids to give out again, their generation already raised.
-    again: Vec<u64>,
+    /// The id to give out again first, its generation already raised; 0: none. The others follow from slot to slot, so that taking a thing out needs no memory.
+    again: u64,
     next: u64,
 }
 
@@ -79,7 +86,9 @@ impl<T: Thing> Table<T> {
 
     fn free_id(&self) -> Option<u64> {
         let mut free = self.free.lock();
-        if let Some(id) = free.again.pop() {
+        let id = free.again;
+        if id != 0 {
+            free.again = self.slot(id).map_or(0, |slot| slot.after.load(Ordering::Relaxed));
             return Some(id);
         }
         let (segment, _) = place(u32::try_from(free.next).ok()?);
@@ -124,7 +133,7 @@ impl<T: Clone> Table<T> {
         self.with(id, T::clone)
     }
 
-    /// Takes a thing out; `None` when it is not there.
+    /// Takes a thing out; `None` when it is not there. Needs no memory.
     pub fn remove(&self, id: u64) -> Option<T> {
         let slot = self.slot(id)?;
         let mut free = self.free.lock();
@@ -135,7 +144,8 @@ impl<T: Clone> Table<T> {
         let entry = slot.entry.swap(None)?;
         // A slot whose generations are used up retires.
         if let Some(next) = id.checked_add(1 << 32) {
-            free.again.push(next);
+            slot.after.store(free.again, Ordering::Relaxed);
+            free.again = next;
         }
         Some(entry.value.clone())
     }
@@ -214,6 +224,16 @@ mod tests {
         let ids: Vec<u64> = (0..5000).map(|n| table.insert(n)).collect();
         for (n, id) in (0..).zip(&ids) {
             assert_eq!((table.get(*id), table.numbers(*id)), (Some(n), Some([n; 3])));
+        }
+        // The last that went comes back first; then there are new ones again.
+        assert!(ids.iter().all(|id| table.remove(*id).is_some()));
+        let again: Vec<u64> = (0..5001).map(|n| table.insert(n)).collect();
+        for (old, new) in ids.iter().rev().zip(&again) {
+            assert_eq!(old + (1 << 32), *new);
+        }
+        assert_eq!(again.last(), Some(&((1 << 32) | 5000)));
+        for (n, id) in (0..).zip(&again) {
+            assert_eq!(table.get(*id), Some(n));
         }
     }
 

@@ -131,7 +131,6 @@ fn conditions_that_double_are_answered() {
     }
 }
 
-/// Whoever looks for halves that become integers must not look for the end of a call where there is none.
 /// Functions that are called with ever other arguments uniform, walked once more for each private variable: what is small as text takes long to follow.
 fn contexts(levels: usize, privates: usize, end: &str) -> String {
     let names = |of: &str, from: usize| (0..levels).map(|n| format!("{of}{}", (n + from) % levels)).collect::<Vec<_>>();
@@ -164,12 +163,30 @@ fn calls_in_ever_other_contexts_are_followed_for_a_bounded_time() {
     assert!(started.elapsed() < Duration::from_secs(2), "took {:?}", started.elapsed());
     answer(&contexts(6, 12, "workgroupBarrier();")).expect("all arrive");
     for levels in [14, 20] {
+        let started = Instant::now();
         let d = refused(&contexts(levels, 48, "workgroupBarrier();"));
+        assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
         assert!(d.text.contains("too many") && d.text.contains("barrier"), "{d}");
+        assert!(d.text.contains("at most 4194304 steps") && d.text.contains("give it fewer arguments"), "{d}");
         assert_ne!(common::place(&d).0, 0, "{d}");
     }
 }
 
+/// What is told of one source is found in the time that one entry point may take, however many there are.
+#[test]
+fn entry_points_of_a_refused_source_are_followed_for_a_bounded_time_in_all() {
+    let text = contexts(14, 48, "workgroupBarrier();");
+    let (functions, main) = text.split_at(text.find("@compute").expect("an entry point"));
+    let mains: String = (0..200).map(|n| main.replace("fn main(", &format!("fn main{n}("))).collect();
+    let started = Instant::now();
+    let d = refused(&format!("{functions}{mains}fn wrong() -> u32 {{}}"));
+    assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
+    assert!(d.text.contains("`wrong`"), "{d}");
+    // Of the first it is known that it takes too many steps.
+    assert_eq!(d.text.matches("takes too many steps").count(), 1, "{d}");
+}
+
+/// Whoever looks for halves that become integers must not look for the end of a call where there is none.
 #[test]
 fn many_names_of_types_beside_halves_are_answered() {
     let members: String = (0..60_000).map(|n| format!("m{n}:vec2i,")).collect();

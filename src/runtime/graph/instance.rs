@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use compute_hal::{self as hal, DeviceError, GraphId};
 use compute_trust::{About, Error, NoMemory, Part, Use};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::super::buffer::Buffer;
@@ -333,18 +333,27 @@ impl Graph {
     pub fn update(&self, node: NodeId, request: &Request<'_>) -> Result<()> {
         self.device.check()?;
         let (index, mut work) = self.checked(node, request).map_err(|made| Failed::of(*made))?;
+        // One that is refused gives nothing memory and waits for nothing.
+        drop(self.between_replays()?);
         // What its buffers have to wait for (M5) is waited for here, with no lock held: in the plan they are in place already.
         let _kept = Kept::of(&work)?;
-        let mut inner = self.inner.lock();
-        if inner.entered > 0 {
-            let label = &self.label;
-            return fail(code::BUSY, format!("another call is using graph `{label}` this moment; update it between its replays"));
-        }
+        let mut inner = self.between_replays()?;
         let old = self.exchange(&mut inner, index, &mut work)?;
         drop(inner);
         // Buffers, kernels and the device's graph go with no lock held, and so does what the node did.
         drop((old, work));
         Ok(())
+    }
+
+    /// The graph for a change, as nobody is inside.
+    fn between_replays(&self) -> Result<MutexGuard<'_, Inner>> {
+        let inner = self.inner.lock();
+        if inner.entered > 0 {
+            drop(inner);
+            let label = &self.label;
+            return fail(code::BUSY, format!("another call is using graph `{label}` this moment; update it between its replays"));
+        }
+        Ok(inner)
     }
 
     /// The place of a node, and what it is to do.

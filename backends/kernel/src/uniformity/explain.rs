@@ -68,7 +68,7 @@ impl Walk<'_, '_> {
         if let Some(Binding::BuiltIn(builtin)) = binding {
             return format!("`{}`", builtin_name(*builtin));
         }
-        match self.arguments.get(index as usize).map(|a| a.name.0.as_str()) {
+        match self.arguments.get(index as usize).map(|a| a.name.as_str()) {
             Some(from) if !from.is_empty() => from.to_owned(),
             _ => format!("`{}`", argument.name.as_deref().unwrap_or("an argument")),
         }

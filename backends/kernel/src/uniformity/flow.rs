@@ -6,7 +6,7 @@ use std::rc::Rc;
 use naga::{Block, Expression, Function, Handle, Span, Statement};
 
 use super::values::Values;
-use super::{Analysis, Argument, Context, Control, Hidden, MAX_ROUNDS, Outcome, Split};
+use super::{Analysis, Argument, Context, Control, MAX_ROUNDS, Outcome, Split};
 use crate::access::root;
 use crate::diagnostics::Finding;
 use crate::subgroups::is_elect;
@@ -70,7 +70,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let function = self.function;
         for round in 0.. {
             // Expressions are looked at one after another, which is quick.
-            if !self.analysis.spend(function.expressions.len() / 8) {
+            if !self.analysis.steps.spend(function.expressions.len() / 8) {
                 break;
             }
             self.changed = false;
@@ -101,7 +101,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement, span: Span, control: &Control, inside: Inside) -> Left {
-        if !self.analysis.spend(1) {
+        if !self.analysis.steps.spend(1) {
             return Left::default();
         }
         match statement {
@@ -207,7 +207,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             span,
         );
         finding.related = split.at.to_range().map(|at| Box::new((at, "control flow is not uniform from here".to_owned())));
-        self.analysis.findings.push(finding);
+        self.analysis.findings.add(finding);
     }
 
     fn uniform_load(&mut self, pointer: Handle<Expression>, span: Span, control: &Control) {
@@ -217,7 +217,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 "`workgroupUniformLoad` must load the same place for the whole workgroup, but it depends on {}",
                 self.explain(pointer)
             );
-            self.analysis.findings.push(Finding::span(message, span));
+            self.analysis.findings.add(Finding::span(message, span));
         }
     }
 
@@ -274,7 +274,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         control: &Control,
     ) {
         // Each may be an alias of each.
-        if !self.analysis.spend(pointers.len().saturating_mul(pointers.len()) / 8) {
+        if !self.analysis.steps.spend(pointers.len().saturating_mul(pointers.len()) / 8) {
             return;
         }
         let arguments = pointers.iter().map(|&p| self.argument(p, pointers)).collect();
@@ -325,6 +325,6 @@ impl<'w, 'a> Walk<'w, 'a> {
             content = aliases == 1 && self.values.content(self.analysis, self.function, expression);
         }
         let name = if value && content { String::new() } else { self.explain(expression) };
-        Argument { value, content, name: Hidden(name), members: Vec::new() }
+        Argument { value, content, name, members: Vec::new() }
     }
 }

@@ -2,15 +2,17 @@
 
 use naga::{Block, Function, Handle, Module, Span, Statement};
 
+use super::Steps;
 use crate::subgroups::is_elect;
 
 /// A barrier, subgroup operation or uniform load that an entry point reaches, if there is one. What begins at `source_size` is not of the source.
-pub(super) fn first(module: &Module, entry: &Function, source_size: usize) -> Option<Span> {
+/// All of it is looked at, whatever steps are left: the source bounds how much that is.
+pub(super) fn first(module: &Module, entry: &Function, source_size: usize, steps: &mut Steps) -> Option<Span> {
     let mut seen = vec![false; module.functions.len()];
     let mut open = vec![entry];
     let mut calls = Vec::new();
     while let Some(function) = open.pop() {
-        if let Some(found) = meeting(&function.body, &mut calls) {
+        if let Some(found) = meeting(&function.body, &mut calls, steps) {
             return Some(found);
         }
         for (callee, span) in calls.drain(..) {
@@ -27,7 +29,8 @@ pub(super) fn first(module: &Module, entry: &Function, source_size: usize) -> Op
 }
 
 /// The first one in a block, and which functions are called up to there.
-fn meeting(block: &Block, calls: &mut Vec<(Handle<Function>, Span)>) -> Option<Span> {
+fn meeting(block: &Block, calls: &mut Vec<(Handle<Function>, Span)>, steps: &mut Steps) -> Option<Span> {
+    steps.spend(block.len());
     block.span_iter().find_map(|(statement, &span)| match statement {
         Statement::ControlBarrier(_)
         | Statement::WorkGroupUniformLoad { .. }
@@ -38,10 +41,10 @@ fn meeting(block: &Block, calls: &mut Vec<(Handle<Function>, Span)>) -> Option<S
             calls.push((*function, span));
             None
         }
-        Statement::Block(inner) => meeting(inner, calls),
-        Statement::If { accept, reject, .. } => meeting(accept, calls).or_else(|| meeting(reject, calls)),
-        Statement::Switch { cases, .. } => cases.iter().find_map(|case| meeting(&case.body, calls)),
-        Statement::Loop { body, continuing, .. } => meeting(body, calls).or_else(|| meeting(continuing, calls)),
+        Statement::Block(inner) => meeting(inner, calls, steps),
+        Statement::If { accept, reject, .. } => meeting(accept, calls, steps).or_else(|| meeting(reject, calls, steps)),
+        Statement::Switch { cases, .. } => cases.iter().find_map(|case| meeting(&case.body, calls, steps)),
+        Statement::Loop { body, continuing, .. } => meeting(body, calls, steps).or_else(|| meeting(continuing, calls, steps)),
         _ => None,
     })
 }

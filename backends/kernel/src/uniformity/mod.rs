@@ -15,52 +15,102 @@ mod meetings;
 mod subgroup;
 mod values;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use naga::{AddressSpace, GlobalVariable, Handle, Module, Span};
 
-use crate::diagnostics::Finding;
+use crate::diagnostics::{Finding, MOST};
 use flow::Walk;
 
 /// A variable that changes its mind more often than this is taken for not uniform.
 const MAX_ROUNDS: usize = 48;
 
-/// Statements that are looked at in all contexts and rounds together, some times what the largest kernels take.
+/// Steps in all contexts and rounds together, some times what the largest kernels take.
 const MAX_STEPS: usize = 1 << 22;
+
+/// Some times as many as are shown, so that the number of the others says how bad it is.
+const MAX_FINDINGS: usize = 4 * MOST;
+
+/// Steps that may still be taken: one for a statement, for eight expressions, and for eight pairs of arguments of a call.
+pub(crate) struct Steps(usize);
+
+impl Steps {
+    /// As many as an entry point may take.
+    pub(crate) fn new() -> Self {
+        Self(MAX_STEPS)
+    }
+
+    /// Takes some. False: there are none left, and what has been found does not count.
+    fn spend(&mut self, steps: usize) -> bool {
+        self.0 = self.0.saturating_sub(steps);
+        !self.is_spent()
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0 == 0
+    }
+}
 
 /// Refuses every barrier and subgroup operation of an entry point that is not in uniform control flow. What begins at `source_size` is not of the
 /// source.
 pub(crate) fn check(module: &Module, index: usize, source_size: usize) -> Vec<Finding> {
+    check_within(module, index, source_size, &mut Steps::new())
+}
+
+/// The same within the steps that others have left. Where these are too few, nothing is told.
+pub(crate) fn check_within(module: &Module, index: usize, source_size: usize, steps: &mut Steps) -> Vec<Finding> {
     let Some(entry) = module.entry_points.get(index) else { return Vec::new() };
+    let alone = steps.0 == MAX_STEPS;
     // Most kernels have nothing that the workgroup must reach together.
-    let Some(first) = meetings::first(module, &entry.function, source_size) else { return Vec::new() };
+    let Some(first) = meetings::first(module, &entry.function, source_size, steps) else { return Vec::new() };
     let private = vec![true; module.global_variables.len()];
-    let mut analysis = Analysis { module, source_size, private, memo: HashMap::new(), findings: Vec::new(), left: MAX_STEPS };
+    let mut analysis = Analysis { module, source_size, private, memo: HashMap::new(), findings: Findings::default(), steps };
     for round in 0.. {
         let before = analysis.private.clone();
         analysis.memo.clear();
-        analysis.findings.clear();
+        analysis.findings.0.clear();
         if round > MAX_ROUNDS {
             analysis.private.fill(false);
         }
         let arguments = values::builtins(module, &entry.function);
         let context = Context { arguments, control: Control::Uniform };
         Walk::new(&mut analysis, &entry.function, context).run();
-        if analysis.is_spent() {
+        if analysis.steps.is_spent() {
             // In doubt, it is not uniform.
-            let text = "whether the whole workgroup reaches the barriers and subgroup operations of this kernel together takes too many steps to find out: its \
-                functions are called with arguments that differ between invocations in too many ways";
-            return vec![Finding::span(text, first)];
+            return if alone { vec![too_many(first)] } else { Vec::new() };
         }
         if analysis.private == before {
             break;
         }
     }
-    let mut findings = analysis.findings;
-    findings.sort_by_key(|f| f.at.as_ref().map_or(0, |r| r.start));
-    findings.dedup_by(|a, b| a.at == b.at && a.message == b.message);
-    findings
+    analysis.findings.0.into_values().collect()
+}
+
+fn too_many(first: Span) -> Finding {
+    let text = format!(
+        "whether the whole workgroup reaches the barriers and subgroup operations of this kernel together takes too many steps to find out: its functions \
+         are called with arguments that differ between invocations in too many ways; at most {MAX_STEPS} steps are taken"
+    );
+    Finding::span(text, first).note(
+        "a function is followed anew for each way in which its arguments differ, and all of them for each private variable that turns out to: \
+         give it fewer arguments (a structure counts as one), keep fewer private variables, or give what has barriers a kernel of its own",
+    )
+}
+
+/// What is wrong, by place and words, each told once: the walk comes by in every context and round.
+#[derive(Default)]
+struct Findings(BTreeMap<(Option<(usize, usize)>, String), Finding>);
+
+impl Findings {
+    /// Of more than are ever shown, those that come last in the source are left out.
+    fn add(&mut self, finding: Finding) {
+        let at = finding.at.as_ref().map(|at| (at.start, at.end));
+        self.0.entry((at, finding.message.clone())).or_insert(finding);
+        if self.0.len() > MAX_FINDINGS {
+            self.0.pop_last();
+        }
+    }
 }
 
 /// Why control flow is not uniform: the condition that first split it.
@@ -85,30 +135,16 @@ impl Control {
 }
 
 /// What a function is given: a value, or a pointer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 struct Argument {
     /// The value; of a pointer, where it points.
     value: bool,
     /// What it points to.
     content: bool,
-    /// For messages: what the value depends on. No part of the context.
-    name: Hidden,
+    /// For messages: what the value depends on.
+    name: String,
     /// The members of a structure of builtins.
     members: Vec<bool>,
-}
-
-/// Text that never makes two contexts differ.
-#[derive(Clone, Debug)]
-struct Hidden(String);
-
-impl PartialEq for Hidden {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-impl Eq for Hidden {}
-impl std::hash::Hash for Hidden {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 struct Context {
@@ -125,28 +161,20 @@ struct Outcome {
     contents: Vec<bool>,
 }
 
+/// A context that has been followed: the function, value and content of each argument, and whether control flow is uniform. Small, as there may be many.
+type Key = (Handle<naga::Function>, Box<[(bool, bool)]>, bool);
+
 struct Analysis<'a> {
     module: &'a Module,
     source_size: usize,
     /// Per global: whether a private variable is uniform.
     private: Vec<bool>,
-    memo: HashMap<(Handle<naga::Function>, Vec<Argument>, bool), Outcome>,
-    findings: Vec<Finding>,
-    /// Steps that may still be taken.
-    left: usize,
+    memo: HashMap<Key, Outcome>,
+    findings: Findings,
+    steps: &'a mut Steps,
 }
 
 impl<'a> Analysis<'a> {
-    /// Takes steps. False: there are none left, and what has been found does not count.
-    fn spend(&mut self, steps: usize) -> bool {
-        self.left = self.left.saturating_sub(steps);
-        !self.is_spent()
-    }
-
-    fn is_spent(&self) -> bool {
-        self.left == 0
-    }
-
     /// Whether what a global holds is the same for the whole workgroup.
     fn global(&self, handle: Handle<GlobalVariable>) -> bool {
         match self.module.global_variables[handle].space {
@@ -164,7 +192,8 @@ impl<'a> Analysis<'a> {
     }
 
     fn call(&mut self, function: Handle<naga::Function>, arguments: Vec<Argument>, control: Control) -> Outcome {
-        let key = (function, arguments.clone(), control.is_uniform());
+        let flags = arguments.iter().map(|argument| (argument.value, argument.content)).collect();
+        let key = (function, flags, control.is_uniform());
         if let Some(outcome) = self.memo.get(&key) {
             return outcome.clone();
         }

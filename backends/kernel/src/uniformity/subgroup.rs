@@ -47,7 +47,7 @@ impl Walk<'_, '_> {
                 "the {what} of `{name}` must be the same for a whole subgroup, but it depends on {}; `subgroupShuffle` takes any id",
                 self.explain(value)
             );
-            self.analysis.findings.push(Finding::span(message, span));
+            self.analysis.findings.add(Finding::span(message, span));
         }
     }
 

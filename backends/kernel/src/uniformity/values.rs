@@ -2,7 +2,7 @@
 
 use naga::{BuiltIn, Expression, Function, Handle, Module, TypeInner};
 
-use super::{Analysis, Argument, Hidden, subgroup};
+use super::{Analysis, Argument, subgroup};
 use crate::access::root;
 
 /// What is known inside one function in one context. Flags only ever go from true to false.
@@ -128,7 +128,7 @@ pub(super) fn builtins(module: &Module, function: &Function) -> Vec<Argument> {
             _ => Vec::new(),
         };
         let value = if members.is_empty() { uniform(a.binding.as_ref()) } else { members.iter().all(|&m| m) };
-        Argument { value, content: value, name: Hidden(a.name.clone().unwrap_or_default()), members }
+        Argument { value, content: value, name: a.name.clone().unwrap_or_default(), members }
     };
     function.arguments.iter().map(argument).collect()
 }

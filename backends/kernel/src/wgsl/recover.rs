@@ -224,8 +224,14 @@ impl Recovery {
                 module = changed;
             }
         }
+        // Together they may take what one alone may.
+        let mut steps = uniformity::Steps::new();
         for index in 0..module.entry_points.len() {
-            uniformity::check(&module, index, self.text.as_str().len()).into_iter().for_each(|f| self.note(f));
+            if self.findings.len() >= MOST || steps.is_spent() {
+                break;
+            }
+            let findings = uniformity::check_within(&module, index, self.text.as_str().len(), &mut steps);
+            findings.into_iter().for_each(|f| self.note(f));
         }
     }
 }
