@@ -313,6 +313,73 @@ static compute_native_info export_of(compute_buffer buffer, uint32_t access)
     return info;
 }
 
+/* ---- a driver in trouble ---- */
+
+/* What the engine's loader gives the library instead of the driver's own functions, where a test wants to see them called or have them fail. */
+static struct {
+    /* The answer to submissions, unless it is a success. */
+    VkResult submit;
+    /* The device says that it is a card with memory of its own. */
+    int discrete;
+    /* A buffer to look out for, and how often it was destroyed. */
+    VkBuffer watched;
+    int destroyed;
+} trouble;
+static PFN_vkGetDeviceProcAddr device_loader;
+static PFN_vkDestroyBuffer destroy_buffer;
+
+static VkResult VKAPI_CALL troubled_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits, VkFence fence)
+{
+    VkResult answer = __atomic_load_n(&trouble.submit, __ATOMIC_SEQ_CST);
+    return answer ? answer : vkQueueSubmit(queue, count, submits, fence);
+}
+
+static void VKAPI_CALL watched_destroy(VkDevice of, VkBuffer buffer, const VkAllocationCallbacks *allocator)
+{
+    if (buffer && buffer == trouble.watched) __atomic_add_fetch(&trouble.destroyed, 1, __ATOMIC_SEQ_CST);
+    destroy_buffer(of, buffer, allocator);
+}
+
+static void VKAPI_CALL told_properties(VkPhysicalDevice of, VkPhysicalDeviceProperties *into)
+{
+    vkGetPhysicalDeviceProperties(of, into);
+    if (trouble.discrete) into->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const char *name)
+{
+    PFN_vkVoidFunction function = device_loader(of, name);
+    if (!strcmp(name, "vkQueueSubmit")) return (PFN_vkVoidFunction)troubled_submit;
+    if (!strcmp(name, "vkDestroyBuffer")) {
+        destroy_buffer = (PFN_vkDestroyBuffer)function;
+        return (PFN_vkVoidFunction)watched_destroy;
+    }
+    return function;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL troubled_loader(VkInstance of, const char *name)
+{
+    PFN_vkVoidFunction function = loader(of, name);
+    if (!strcmp(name, "vkGetPhysicalDeviceProperties")) return (PFN_vkVoidFunction)told_properties;
+    if (!strcmp(name, "vkGetDeviceProcAddr")) {
+        device_loader = (PFN_vkGetDeviceProcAddr)function;
+        return (PFN_vkVoidFunction)troubled_device_loader;
+    }
+    return function;
+}
+
+static void set_up_troubled(int discrete)
+{
+    memset(&trouble, 0, sizeof trouble);
+    trouble.discrete = discrete;
+    make_engine(VK_API_VERSION_1_3, NULL);
+    compute_vulkan_desc desc = describe();
+    desc.get_instance_proc_addr = (compute_vulkan_function)troubled_loader;
+    OK(open_on(&desc, 0));
+    stream = make_stream(device);
+    CHECK_EQ(!discrete, (device_info(device).capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE) != 0);
+}
+
 /* Pixels whose colour tells their place and `frame`. */
 static const char PAINT[] =
     "@group(0) @binding(0) var<storage, read_write> pixels: array<u32>;\n"
@@ -743,6 +810,57 @@ TEST(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason)
     tear_down();
 }
 
+/* ---- a device that is lost while the engine holds memory of the library's ---- */
+
+static void wait_until_destroyed(int count)
+{
+    uint64_t begun = now_ns();
+    while (__atomic_load_n(&trouble.destroyed, __ATOMIC_SEQ_CST) < count) {
+        CHECK(now_ns() - begun < 20 * SECONDS);
+        usleep(1000);
+    }
+    CHECK_EQ(count, trouble.destroyed);
+}
+
+/* Of 64 MiB, so that the system would take the pages back at once. */
+static void lost_with_memory_in_use(int discrete)
+{
+    enum { SIZE = 64 << 20 };
+    set_up_troubled(discrete);
+    compute_buffer buffer = make_buffer_with(device, SIZE, "kept", discrete ? 0 : COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
+    compute_mapping mapping = NULL;
+    unsigned char *bytes = NULL;
+    uint64_t size = 0;
+    fill_words(stream, buffer, 7);
+    compute_native_info told = export_of(buffer, COMPUTE_ACCESS_READ_WRITE);
+    if (!discrete) {
+        compute_view view = whole(buffer);
+        OK(compute_buffer_map(&view, &mapping, E));
+        OK(compute_mapping_get_pointer(mapping, (void **)&bytes, &size, E));
+    }
+    wait_for(stream);
+    memcpy(&trouble.watched, &told.handle, sizeof told.handle);
+
+    trouble.submit = VK_ERROR_OUT_OF_HOST_MEMORY;
+    fill_words(stream, buffer, 8);
+    compute_view view = whole(buffer);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, &view, 1, 0, COMPUTE_FOREVER, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    usleep(200000); /* the library's thread looks at the device once more */
+    CHECK_EQ(0, trouble.destroyed);
+    fill_from_engine(told, 9);
+    if (bytes) CHECK(bytes[0] == 9 && bytes[SIZE - 4] == 9);
+    compute_mapping_release(mapping);
+    CHECK_EQ(0, trouble.destroyed);
+    compute_buffer_release(buffer);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    wait_until_destroyed(1);
+    tear_down();
+}
+TEST(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(1); }
+TEST(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(0); }
+
 /* ---- devices that are the library's own ---- */
 
 TEST(t14_the_cpu_device_tells_addresses)
@@ -802,6 +920,8 @@ int main(int argc, char **argv)
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_0);
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_3);
     RUN(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason);
+    RUN(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released);
+    RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);
     return finish();

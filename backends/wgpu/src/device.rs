@@ -21,9 +21,9 @@ use crate::passthrough;
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
 use crate::stamps::Stamps;
-use crate::vulkan::SharedMemory;
+use crate::vulkan::OwnMemory;
 
-/// The cause of a device that is gone, on which nothing runs any more.
+/// The cause of a device that the driver has lost: nothing runs there any more.
 pub(crate) const LOST: &str = "DEVICE_LOST";
 
 /// What the device's handle and its queue share.
@@ -40,8 +40,8 @@ pub(crate) struct Shared {
     own: OwnKernels,
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
-    /// Where its memory is the host's, too.
-    host_memory: Option<SharedMemory>,
+    /// Where blocks are not wgpu's to destroy: what the host looks at in place, or has handles of.
+    own_memory: Option<OwnMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).
@@ -142,7 +142,7 @@ impl WgpuDevice {
         limits: Limits,
         capabilities: Capabilities,
         slice_groups: u64,
-        host_memory: Option<SharedMemory>,
+        own_memory: Option<OwnMemory>,
     ) -> Self {
         let shared = Arc::new(Shared {
             native,
@@ -155,7 +155,7 @@ impl WgpuDevice {
             kept_groups: Mutex::default(),
             own: OwnKernels::default(),
             slice_groups,
-            host_memory,
+            own_memory,
             looks: capabilities.timestamps,
             nvidia: properties.vendor == "NVIDIA",
             lane: Mutex::default(),
@@ -254,7 +254,7 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.host_memory)
+        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.own_memory)
     }
 
     fn free(&self, memory: MemoryId) {
@@ -275,6 +275,10 @@ impl Device for WgpuDevice {
         let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
         let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
         let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
+        // Of a device of wgpu's own nobody can use a handle.
+        if self.shared.gpu.host().is_some() && !span.block.stays() {
+            return Err(DeviceError::Unsupported("exported memory of a driver that allows no more allocations"));
+        }
         span.block.share();
         let lane = self.shared.lane.lock().upgrade();
         lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
