@@ -317,8 +317,8 @@ static compute_native_info export_of(compute_buffer buffer, uint32_t access)
 
 /* What the engine's loader gives the library instead of the driver's own functions, where a test wants to see them called or have them fail. */
 static struct {
-    /* The answer to submissions, unless it is a success. */
-    VkResult submit;
+    /* The answers to submissions, new pools of descriptors and new pipelines, unless they are a success. */
+    VkResult submit, descriptors, pipelines;
     /* The device says that it is a card with memory of its own. */
     int discrete;
     /* A buffer to look out for, and how often it was destroyed. */
@@ -327,11 +327,24 @@ static struct {
 } trouble;
 static PFN_vkGetDeviceProcAddr device_loader;
 static PFN_vkDestroyBuffer destroy_buffer;
+static PFN_vkCreateDescriptorPool create_descriptors;
+static PFN_vkCreateComputePipelines create_pipelines;
 
 static VkResult VKAPI_CALL troubled_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits, VkFence fence)
 {
     VkResult answer = __atomic_load_n(&trouble.submit, __ATOMIC_SEQ_CST);
     return answer ? answer : vkQueueSubmit(queue, count, submits, fence);
+}
+
+static VkResult VKAPI_CALL troubled_descriptors(VkDevice of, const VkDescriptorPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkDescriptorPool *made)
+{
+    return trouble.descriptors ? trouble.descriptors : create_descriptors(of, info, allocator, made);
+}
+
+static VkResult VKAPI_CALL troubled_pipelines(VkDevice of, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos, const VkAllocationCallbacks *allocator,
+                                              VkPipeline *made)
+{
+    return trouble.pipelines ? trouble.pipelines : create_pipelines(of, cache, count, infos, allocator, made);
 }
 
 static void VKAPI_CALL watched_destroy(VkDevice of, VkBuffer buffer, const VkAllocationCallbacks *allocator)
@@ -350,6 +363,14 @@ static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const c
 {
     PFN_vkVoidFunction function = device_loader(of, name);
     if (!strcmp(name, "vkQueueSubmit")) return (PFN_vkVoidFunction)troubled_submit;
+    if (!strcmp(name, "vkCreateDescriptorPool")) {
+        create_descriptors = (PFN_vkCreateDescriptorPool)function;
+        return (PFN_vkVoidFunction)troubled_descriptors;
+    }
+    if (!strcmp(name, "vkCreateComputePipelines")) {
+        create_pipelines = (PFN_vkCreateComputePipelines)function;
+        return (PFN_vkVoidFunction)troubled_pipelines;
+    }
     if (!strcmp(name, "vkDestroyBuffer")) {
         destroy_buffer = (PFN_vkDestroyBuffer)function;
         return (PFN_vkVoidFunction)watched_destroy;
@@ -861,6 +882,69 @@ static void lost_with_memory_in_use(int discrete)
 TEST(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(1); }
 TEST(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(0); }
 
+/* What the driver refused is not what it is at work on: that goes on. */
+TEST(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over)
+{
+    enum { SIZE = 64 << 20, TURNS = 40 };
+    set_up_troubled(0);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    for (uint32_t i = 1; i <= TURNS; i++) fill_words(stream, in, i);
+    OK(compute_stream_flush(stream, E));
+    __atomic_store_n(&trouble.submit, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    fill_words(stream, in, TURNS + 1);
+    compute_status status = compute_stream_flush(stream, E);
+    CHECK(status == COMPUTE_OK || status == COMPUTE_ERROR_DEVICE_POISONED);
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    CHECK(of.words[0] == TURNS && of.words[SIZE / 4 - 1] == TURNS);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    end_shared(&of);
+    tear_down();
+}
+
+/* A driver that has no memory in the midst of a call leaves no device behind, whatever that call is: nothing is to be reclaimed there. */
+TEST(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once)
+{
+    set_up_troubled(0);
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_buffer in = make_buffer(device, 256, "in"), out = make_buffer(device, 256, "out");
+    fill_words(stream, in, 1);
+    OK(launch_io(stream, increment, "", in, out, 1));
+    wait_for(stream);
+    trouble.descriptors = trouble.pipelines = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    compute_kernel first = NULL;
+    compute_kernel_desc desc = kernel_desc(INCREMENT_FIRST, "first");
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_kernel_create(device, &desc, &first, E));
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(increment);
+    tear_down();
+
+    set_up_troubled(0);
+    increment = make_kernel(device, INCREMENT);
+    in = make_buffer(device, 256, "in");
+    out = make_buffer(device, 256, "out");
+    fill_words(stream, in, 1);
+    wait_for(stream);
+    trouble.descriptors = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    compute_status status = COMPUTE_OK;
+    /* Sets are made in pools of many. */
+    for (int i = 0; i < 3000 && status == COMPUTE_OK; i++) {
+        compute_buffer other = make_buffer(device, 256, "other");
+        status = launch_io(stream, increment, "", in, other, 1);
+        compute_buffer_release(other);
+    }
+    IS(COMPUTE_ERROR_DEVICE_POISONED, status);
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(increment);
+    tear_down();
+}
+
 /* ---- devices that are the library's own ---- */
 
 TEST(t14_the_cpu_device_tells_addresses)
@@ -922,6 +1006,8 @@ int main(int argc, char **argv)
     RUN(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason);
     RUN(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
+    RUN(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over);
+    RUN(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);
     return finish();

@@ -26,6 +26,19 @@ use crate::vulkan::OwnMemory;
 /// The cause of a device that the driver has lost: nothing runs there any more.
 pub(crate) const LOST: &str = "DEVICE_LOST";
 
+/// wgpu gives a device up for whatever the driver refuses it in the midst of something, and calls all of it a loss. Only of one that the driver has lost nothing runs any more.
+fn why_lost(message: &str) -> &'static str {
+    use wgpu::hal::DeviceError as E;
+    let is = |error: E| message == error.to_string();
+    if is(E::Lost) {
+        LOST
+    } else if is(E::OutOfMemory) {
+        "OUT_OF_MEMORY"
+    } else {
+        "UNEXPECTED"
+    }
+}
+
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
     pub(crate) native: wgpu::Limits,
@@ -76,6 +89,11 @@ impl Shared {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
     }
 
+    /// What a call that failed answers. wgpu tells of a driver's refusal by the call's own error, out of memory say, also where that was the end of the device.
+    pub(crate) fn or_lost(&self, error: DeviceError) -> DeviceError {
+        self.well().err().unwrap_or(error)
+    }
+
     /// Ends the device; the first cause stays. Queues learn of it when they look.
     pub(crate) fn lose(&self, name: &str, message: String) -> DeviceError {
         let cause = FaultCause { code: 0, name: name.into(), message: message.into(), reopen: true };
@@ -112,7 +130,7 @@ impl Shared {
     fn compile(&self, request: &CompileRequest<'_>, sliced: bool, artifact: Artifact<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
         let compiler = Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, beside: self.nvidia, artifact };
-        Kernel::compile(&compiler, self.next_id(), request)
+        Kernel::compile(&compiler, self.next_id(), request).map_err(|error| self.or_lost(error))
     }
 }
 
@@ -176,7 +194,7 @@ impl WgpuDevice {
             if reason != wgpu::DeviceLostReason::Destroyed
                 && let Some(shared) = lost.upgrade()
             {
-                let _ = shared.lose(LOST, message);
+                let _ = shared.lose(why_lost(&message), message);
             }
         });
         let stray = Arc::downgrade(&shared);
@@ -209,7 +227,7 @@ impl WgpuDevice {
             return Err(DeviceError::Internal("more than one queue at once".into()));
         }
         let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
-        let lane = Lane::start(id, Arc::clone(&self.shared))?;
+        let lane = Lane::start(id, Arc::clone(&self.shared)).map_err(|error| self.shared.or_lost(error))?;
         *slot = Arc::downgrade(&lane);
         Ok(WgpuQueue::new(lane))
     }
@@ -254,7 +272,9 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.own_memory)
+        let made =
+            shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.own_memory);
+        made.map_err(|error| shared.or_lost(error))
     }
 
     fn free(&self, memory: MemoryId) {
@@ -281,7 +301,7 @@ impl Device for WgpuDevice {
         }
         span.block.share();
         let lane = self.shared.lane.lock().upgrade();
-        lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
+        lane.map_or(Ok(()), |lane| lane.hand_out(&span.block)).map_err(|error| self.shared.or_lost(error))?;
         Ok(native)
     }
 
@@ -294,7 +314,8 @@ impl Device for WgpuDevice {
                 "imported memory where the VkDevice is not the host's own (compute_vulkan_desc)",
             ));
         }
-        shared.memory.import(shared.gpu.device(), shared.next_id(), foreign, shared.limits.allocation_size)
+        let made = shared.memory.import(shared.gpu.device(), shared.next_id(), foreign, shared.limits.allocation_size);
+        made.map_err(|error| shared.or_lost(error))
     }
 
     fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
@@ -331,7 +352,7 @@ impl Device for WgpuDevice {
 
     fn instantiate(&self, request: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         self.shared.well()?;
-        let graph = Graph::new(&self.shared, request)?;
+        let graph = Graph::new(&self.shared, request).map_err(|error| self.shared.or_lost(error))?;
         let id = self.shared.next_id();
         self.shared.graphs.write().insert(id, Arc::new(graph));
         Ok(GraphId(id))
@@ -339,7 +360,7 @@ impl Device for WgpuDevice {
 
     fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        self.shared.graph(graph)?.update(&self.shared, node, work)
+        self.shared.graph(graph)?.update(&self.shared, node, work).map_err(|error| self.shared.or_lost(error))
     }
 
     fn drop_graph(&self, graph: GraphId) {

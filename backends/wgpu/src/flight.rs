@@ -122,6 +122,8 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
         let sent = encode_whole(shared, &batch).and_then(|commands| send(shared, commands));
+        // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it. Nor is its own end to be told of.
+        shared.well()?;
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
@@ -138,10 +140,11 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         crate::staging::be_tardy();
         let tell = Arc::clone(&over);
         shared.gpu.when_done(move || tell.store(true, Ordering::Release));
-        (index, load)
+        Ok((index, load))
     });
     match made {
-        Ok((index, load)) => Ok(Sent { index, over, load: Some(load) }),
+        Ok(Ok((index, load))) => Ok(Sent { index, over, load: Some(load) }),
+        Ok(Err(lost)) => Err(lost),
         Err(panic) => Err(shared.lose("PANIC", format!("wgpu panicked in a submission: {panic}"))),
     }
 }

@@ -240,7 +240,7 @@ impl Lane {
     ) -> Result<(), DeviceError> {
         self.shared.well()?;
         let mut recorder = self.recorder.lock();
-        let done = work(self, &mut recorder);
+        let done = work(self, &mut recorder).map_err(|error| self.shared.or_lost(error));
         recorder.close(&self.shared, at);
         self.let_go(&mut recorder);
         if done.is_ok() && Self::is_full(&recorder, if self.progress.under_way() == 0 { SOON } else { LATER }) {
