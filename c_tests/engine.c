@@ -321,6 +321,8 @@ static struct {
     VkResult submit, descriptors, pipelines;
     /* The device says that it is a card with memory of its own. */
     int discrete;
+    /* The functions of the engine's device were asked for; since then its properties were, that often. */
+    int loaded, asked;
     /* A buffer to look out for, and how often it was destroyed. */
     VkBuffer watched;
     int destroyed;
@@ -356,12 +358,14 @@ static void VKAPI_CALL watched_destroy(VkDevice of, VkBuffer buffer, const VkAll
 static void VKAPI_CALL told_properties(VkPhysicalDevice of, VkPhysicalDeviceProperties *into)
 {
     vkGetPhysicalDeviceProperties(of, into);
+    trouble.asked += trouble.loaded;
     if (trouble.discrete) into->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 }
 
 static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const char *name)
 {
     PFN_vkVoidFunction function = device_loader(of, name);
+    trouble.loaded = 1;
     if (!strcmp(name, "vkQueueSubmit")) return (PFN_vkVoidFunction)troubled_submit;
     if (!strcmp(name, "vkCreateDescriptorPool")) {
         create_descriptors = (PFN_vkCreateDescriptorPool)function;
@@ -831,6 +835,14 @@ TEST(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason)
     tear_down();
 }
 
+/* What it makes of the engine's device needs to know the driver's limits. */
+TEST(f1_t14_the_driver_is_asked_until_the_device_is_open)
+{
+    set_up_troubled(0);
+    CHECK(trouble.asked > 0);
+    tear_down();
+}
+
 /* ---- a device that is lost while the engine holds memory of the library's ---- */
 
 static void wait_until_destroyed(int count)
@@ -1004,6 +1016,7 @@ int main(int argc, char **argv)
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_0);
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_3);
     RUN(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason);
+    RUN(f1_t14_the_driver_is_asked_until_the_device_is_open);
     RUN(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over);
