@@ -302,11 +302,14 @@ fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
     uuid
 }
 
+/// The vendor whose driver needs pipelines and devices to be made in turns ([`turns`]).
+pub(crate) const NVIDIA: u32 = 0x10de;
+
 fn vendor(id: u32) -> &'static str {
     match id {
         0x1002 | 0x1022 => "AMD",
         0x106b => "Apple",
-        0x10de => "NVIDIA",
+        NVIDIA => "NVIDIA",
         0x13b5 => "ARM",
         0x1414 => "Microsoft",
         0x5143 => "Qualcomm",

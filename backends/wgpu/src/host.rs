@@ -15,6 +15,7 @@ use wgpu::hal::api::Vulkan;
 
 use crate::driver::driver_error;
 use crate::errors::chain;
+use crate::turns;
 
 /// A device on the host's, and what it was made from.
 pub(crate) struct Made {
@@ -63,8 +64,11 @@ pub(crate) fn open(
     if !usable(&adapter) {
         return Err(unsuitable("it cannot run kernels"));
     }
+    // wgpu makes pipelines of its own for an instance that it has not made. None of the host's functions is called meanwhile.
+    let turn = (adapter.get_info().vendor == crate::driver::NVIDIA).then(turns::beside_others);
     // SAFETY: the device is of this adapter, and has these features.
     let opened = unsafe { adapter.create_device_from_hal::<Vulkan>(device, &descriptor) };
+    drop(turn);
     let opened = opened.map_err(|error| driver_error("create_device_from_hal", chain(&error)))?;
     Ok(Made { adapter, opened, features })
 }
