@@ -164,6 +164,10 @@ impl Recorder {
         Self { keeps: true, ..Self::default() }
     }
 
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
+    }
+
     /// Adds a list that is kept, and what it uses.
     pub(crate) fn replay(&mut self, commands: &Arc<Commands>, used: &[(usize, Arc<Block>)]) {
         used.iter().for_each(|(_, block)| self.uses(block));

@@ -420,10 +420,11 @@ impl Progress {
             }
         }
         for (chunk, state) in batch.downloads.into_iter().zip(&downloads) {
-            if mapped(state) {
+            let mapped = mapped(state);
+            if mapped {
                 chunk.buffer.unmap();
-                shared.staging.give_download(chunk);
             }
+            shared.staging.give_download(chunk, mapped);
         }
     }
 

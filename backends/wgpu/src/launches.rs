@@ -21,6 +21,9 @@ impl Lane {
     /// A kernel's launch.
     pub(crate) fn launch_kernel(&self, recorder: &mut Recorder, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let kernel = self.shared.kernel(launch.kernel)?;
+        if kernel.record.is_some() {
+            self.room_to_read(recorder)?;
+        }
         let mut spans = SmallVec::<[_; FEW]>::new();
         for slot in &kernel.slots {
             spans.push(self.span_of(slot, launch)?);

@@ -16,16 +16,20 @@ use crate::device::Shared;
 use crate::exit;
 use crate::flight::Progress;
 use crate::launches::own;
-use crate::memory::{Block, Span, create};
+use crate::memory::{Block, Span, WORD, create};
 use crate::moves::{self, Own, PIECE};
 use crate::sending::wake_all;
-use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
+use crate::staging::{DOWNLOAD_MOST, UNIFORMS, UPLOAD, Upload};
 
 /// Commands in a batch while the device has nothing to do, and while it has.
 const SOON: usize = 64;
 const LATER: usize = 1024;
-/// Bytes for the host in a batch.
-const MOST_FETCHED: u64 = 64 << 20;
+/// Bytes for the host in a batch: a part of what they may be in all, so that the host takes those of one batch to their places while the device copies those of the next.
+const MOST_FETCHED: u64 = DOWNLOAD_MOST;
+/// Chunks of uniform bytes in a batch, a part likewise.
+const MOST_UNIFORMS: usize = UNIFORMS / 4;
+/// Batches under way at most: more work waits until one of them is over, so that none of what a batch takes grows with how far the host is ahead (MEM-09).
+const MOST_AHEAD: usize = 64;
 /// Batches under way beyond which a flush leaves the rest to the queue's thread: the device has enough to do.
 const AHEAD: usize = 1;
 /// Bytes that the host fills by itself at most, where it can: more than that the device fills faster.
@@ -239,7 +243,7 @@ impl Lane {
         work: impl FnOnce(&Self, &mut MutexGuard<'_, Recorder>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         self.shared.well()?;
-        let mut recorder = self.recorder.lock();
+        let mut recorder = self.lock_with_room()?;
         let done = work(self, &mut recorder).map_err(|error| self.shared.or_lost(error));
         recorder.close(&self.shared, at);
         self.let_go(&mut recorder);
@@ -251,8 +255,21 @@ impl Lane {
         done
     }
 
+    /// The recorder, once the host is not too far ahead. It is not held meanwhile.
+    fn lock_with_room(&self) -> Result<MutexGuard<'_, Recorder>, DeviceError> {
+        while self.progress.under_way() >= MOST_AHEAD || self.shared.staging.lacks_uniforms() {
+            self.send_off(self.recorder.lock())?;
+            if !self.end_oldest()? {
+                // Another thread has ended them all meanwhile.
+                break;
+            }
+        }
+        Ok(self.recorder.lock())
+    }
+
     fn is_full(recorder: &Recorder, commands: usize) -> bool {
-        recorder.batch.commands.work() >= commands || recorder.batch.fetched >= MOST_FETCHED
+        let batch = &recorder.batch;
+        batch.commands.work() >= commands || batch.fetched >= MOST_FETCHED || batch.uniforms.len() >= MOST_UNIFORMS
     }
 
     /// Within a replay: submits what is there if that is much.
@@ -477,13 +494,34 @@ impl Lane {
     fn read_bytes(&self, recorder: &mut Recorder, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
         let mut done = 0;
         while done < from.size {
-            let size = (from.size - done).min(DOWNLOAD_MOST - 16);
-            let span = Span { block: Arc::clone(&from.block), offset: from.offset + done, size };
+            let offset = from.offset + done;
+            // A chunk takes whole words.
+            let size = (from.size - done).min(DOWNLOAD_MOST - offset % WORD);
+            let span = Span { block: Arc::clone(&from.block), offset, size };
+            self.room_to_read(recorder)?;
             self.touch(recorder, at);
             recorder.fetch(&self.shared, &span, into, usize::try_from(done).unwrap_or_default())?;
             done += size;
         }
         self.touch(recorder, at);
+        Ok(())
+    }
+
+    /// Sends what is recorded if that has enough for the host, and waits for earlier batches while these have all the memory for reads that there may be. To be called
+    /// before a position is touched.
+    pub(crate) fn room_to_read(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+        if recorder.keeps() {
+            return Ok(());
+        }
+        if recorder.batch.fetched >= MOST_FETCHED {
+            self.submit_batch(recorder)?;
+        }
+        while self.shared.staging.lacks_downloads() {
+            self.submit_batch(recorder)?;
+            if !self.end_oldest()? {
+                break;
+            }
+        }
         Ok(())
     }
 }
