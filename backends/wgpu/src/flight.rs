@@ -488,8 +488,18 @@ pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Res
         Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
         None => wgpu::PollType::Poll,
     };
-    if let Err(panic) = survive(|| shared.gpu.device().poll(kind)) {
-        let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
+    match survive(|| shared.gpu.device().poll(kind)) {
+        Err(panic) => _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}")),
+        Ok(Err(error)) if !is_a_pause(&error, shared.gpu.device().adapter_info().backend) => {
+            let _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}"));
+        }
+        Ok(_) => {}
     }
     shared.fault().map_or(Ok(()), Err)
+}
+
+/// Whether a wait without a time-out that was in vain is to be begun again: OpenGL's ends after some seconds. Others know no such end, so that one tells of work which
+/// will never be over, and whoever began it again would do so for ever.
+fn is_a_pause(error: &wgpu::PollError, backend: wgpu::Backend) -> bool {
+    matches!(error, wgpu::PollError::Timeout) && backend == wgpu::Backend::Gl
 }
