@@ -1,5 +1,7 @@
 //! The one queue: regions and ids become recorded work. When it is sent, and who waits for it, is in `sending`.
 
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -40,7 +42,7 @@ const READ_HERE: u64 = 1 << 20;
 /// A queue as its handles and its thread share it.
 pub(crate) struct Lane {
     id: QueueId,
-    pub(crate) recorder: Mutex<Recorder>,
+    recorder: Mutex<Recorder>,
     /// Held by the one who sends a batch. Taken with the recorder held, which may be given back before this is.
     pub(crate) sending: Mutex<()>,
     pub(crate) progress: Progress,
@@ -51,6 +53,33 @@ pub(crate) struct Lane {
     pub(crate) grid: Arc<Block>,
     /// Goes last: a buffer that went later would be what destroys the device, outside of its turn.
     pub(crate) shared: Arc<Shared>,
+}
+
+/// The recorder, in somebody's hands. What goes while it is there could not be let go of, so whoever gives it back looks.
+pub(crate) struct Held<'a> {
+    recorder: ManuallyDrop<MutexGuard<'a, Recorder>>,
+    lane: &'a Lane,
+}
+
+impl Deref for Held<'_> {
+    type Target = Recorder;
+    fn deref(&self) -> &Recorder {
+        &self.recorder
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it after this.
+        unsafe { ManuallyDrop::drop(&mut self.recorder) };
+        self.lane.let_go_if_free();
+    }
 }
 
 pub(crate) struct WgpuQueue {
@@ -106,7 +135,7 @@ impl WgpuQueue {
 
     /// Notes uses of a block that has to be shown to the host, all in one batch, and sends that; how many buffers it showed after each.
     pub(crate) fn uses_shown(&self, at: Position, block: &Arc<Block>, uses: usize) -> Vec<usize> {
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         self.lane.touch(&mut recorder, at);
         let mut use_it = |_| {
             recorder.uses(block);
@@ -125,6 +154,17 @@ impl WgpuQueue {
         let buffer = create(shared.gpu.device(), "shown", memory.size() as u64, usage, false).ok();
         let host = Some(memory.clone());
         Arc::new(Block::new(shared.next_id(), buffer.expect("a buffer"), memory.size() as u64, host, true))
+    }
+
+    /// Frees memory while somebody has the recorder, who gives it back without looking whether something is gone.
+    pub(crate) fn free_while_recording(&self, device: &dyn compute_hal::Device, memory: compute_hal::MemoryId) {
+        let _recorder = self.lane.recorder.lock();
+        device.free(memory);
+    }
+
+    /// Whether a bind group holds a block.
+    pub(crate) fn holds(&self, memory: compute_hal::MemoryId) -> bool {
+        self.lane.recorder.lock().groups.holds_for_test(memory.0)
     }
 
     /// Batches under way.
@@ -211,13 +251,22 @@ impl Lane {
         self.let_go_if_free();
     }
 
-    /// To be called with the recorder given back, too: who had it may have looked before something was gone.
     fn let_go_if_free(&self) {
-        if self.any_gone.load(Ordering::Acquire)
+        // Again once it is given back: something may have gone meanwhile.
+        while self.any_gone.load(Ordering::Acquire)
             && let Some(mut recorder) = self.recorder.try_lock()
         {
             self.let_go(&mut recorder);
         }
+    }
+
+    /// The recorder, for as long as what this gives is held.
+    pub(crate) fn lock(&self) -> Held<'_> {
+        Held { recorder: ManuallyDrop::new(self.recorder.lock()), lane: self }
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        self.recorder.try_lock().map(|recorder| Held { recorder: ManuallyDrop::new(recorder), lane: self })
     }
 
     pub(crate) fn let_go(&self, recorder: &mut Recorder) {
@@ -240,7 +289,7 @@ impl Lane {
     fn record(
         &self,
         at: Position,
-        work: impl FnOnce(&Self, &mut MutexGuard<'_, Recorder>) -> Result<(), DeviceError>,
+        work: impl FnOnce(&Self, &mut Recorder) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         self.shared.well()?;
         let mut recorder = self.lock_with_room()?;
@@ -250,21 +299,19 @@ impl Lane {
         if done.is_ok() && Self::is_full(&recorder, if self.progress.under_way() == 0 { SOON } else { LATER }) {
             return self.send_off(recorder);
         }
-        drop(recorder);
-        self.let_go_if_free();
         done
     }
 
     /// The recorder, once the host is not too far ahead. It is not held meanwhile.
-    fn lock_with_room(&self) -> Result<MutexGuard<'_, Recorder>, DeviceError> {
+    fn lock_with_room(&self) -> Result<Held<'_>, DeviceError> {
         while self.progress.under_way() >= MOST_AHEAD || self.shared.staging.lacks_uniforms() {
-            self.send_off(self.recorder.lock())?;
+            self.send_off(self.lock())?;
             if !self.end_oldest()? {
                 // Another thread has ended them all meanwhile.
                 break;
             }
         }
-        Ok(self.recorder.lock())
+        Ok(self.lock())
     }
 
     fn is_full(recorder: &Recorder, commands: usize) -> bool {
@@ -375,7 +422,7 @@ impl Lane {
     /// Makes wgpu take a block as written everywhere: it clears what it has not seen written at its first use, which may come after others have written there.
     pub(crate) fn hand_out(&self, block: &Arc<Block>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        let mut recorder = self.recorder.lock();
+        let mut recorder = self.lock();
         // A batch by itself, as it has no position of its own: that it is refused must not be said of somebody else's.
         self.submit_batch(&mut recorder)?;
         let used = self.use_whole(&mut recorder, block);
@@ -648,14 +695,14 @@ impl Queue for WgpuQueue {
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {
         // There is one queue: whatever another's handle named is over.
-        if queue == self.lane.id && position > self.lane.recorder.lock().last {
+        if queue == self.lane.id && position > self.lane.lock().last {
             return Err(DeviceError::Internal("a queue that waits for its own future".into()));
         }
         Ok(())
     }
 
     fn mark(&self, at: Position) {
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         recorder.last = recorder.last.max(at);
         if recorder.look.is_some_and(|look| look <= at) {
             // What was there when the look was asked for may have been sent since.
@@ -703,7 +750,7 @@ impl Queue for WgpuQueue {
         if !self.lane.shared.looks {
             return Err(DeviceError::Unsupported("timestamps on a device that was not opened for them"));
         }
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         recorder.look = Some(at);
         self.lane.touch(&mut recorder, at);
         Ok(())

@@ -13,7 +13,7 @@ use crate::device::{LOST, Shared};
 use crate::errors::survive;
 use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
-use crate::queue::Lane;
+use crate::queue::{Held, Lane};
 
 /// Batches under way while an operation of many batches goes on.
 pub(crate) const PARTS: usize = 8;
@@ -89,16 +89,16 @@ impl Lane {
     }
 
     fn is_overdue(&self) -> bool {
-        self.recorder.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
+        self.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
     }
 
     /// Sends what is recorded.
     pub(crate) fn flush(&self) -> Result<(), DeviceError> {
-        self.send_off(self.recorder.lock())
+        self.send_off(self.lock())
     }
 
     /// Sends what is recorded. Others may record meanwhile.
-    pub(crate) fn send_off(&self, mut recorder: MutexGuard<'_, Recorder>) -> Result<(), DeviceError> {
+    pub(crate) fn send_off(&self, mut recorder: Held<'_>) -> Result<(), DeviceError> {
         self.let_go(&mut recorder);
         let Some((batch, turn)) = self.take(&mut recorder) else {
             drop(recorder);

@@ -509,6 +509,46 @@ fn devices_are_opened_and_closed_one_at_a_time() {
     }
 }
 
+#[test]
+fn t12_a_wait_for_what_wgpu_says_will_never_be_over_ends_the_device() {
+    queues(|other, many| {
+        queues(|device, queue| {
+            let block = Region { memory: other.allocate(64).unwrap(), offset: 0, size: 64 };
+            other.export(block.memory).unwrap();
+            for at in 1..5 {
+                many.use_on_device(at, block);
+                assert_eq!(many.wait(at, None).unwrap(), Waited::Done);
+            }
+            let foreign = other.shared_for_test().gpu.queue().submit(None);
+            assert!(crate::flight::poll(device.shared_for_test(), Some(foreign)).is_err());
+            assert!(matches!(queue.wait(1000, None), Err(DeviceError::Lost(cause)) if &*cause.name == "WAIT"));
+        });
+    });
+}
+
+#[test]
+fn what_is_gone_is_let_go_of_by_whoever_had_the_recorder() {
+    queues(|device, queue| {
+        let ways: [&dyn Fn(Position); 5] = [
+            &|at| queue.mark(at),
+            &|at| _ = queue.wait_for(queue.id(), at),
+            &|_| queue.submit().unwrap(),
+            &|at| assert_eq!(queue.wait(at, Some(Duration::ZERO)).unwrap(), Waited::TimedOut),
+            &|_| device.export(device.allocate(64).unwrap()).map(drop).unwrap(),
+        ];
+        for (at, way) in (1..).step_by(10).zip(ways) {
+            let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+            queue.use_on_device(at, block);
+            assert_eq!(queue.wait(at, None).unwrap(), Waited::Done);
+            // Somebody records while it goes, and has looked already when it does.
+            queue.free_while_recording(device, block.memory);
+            assert!(queue.holds(block.memory));
+            way(at + 5);
+            assert!(!queue.holds(block.memory), "way {at}");
+        }
+    });
+}
+
 /// A host that has a Vulkan device of its own.
 struct Engine {
     loaded: ash::Entry,
