@@ -18,6 +18,7 @@ use crate::kernel::{Compiler, Kernel};
 use crate::memory::{Ids, Memory};
 use crate::moves::{Own, OwnKernels};
 use crate::passthrough;
+use crate::proof::Proofs;
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
 use crate::stamps::Stamps;
@@ -25,6 +26,11 @@ use crate::vulkan::OwnMemory;
 
 /// The cause of a device that the driver has lost: nothing runs there any more.
 pub(crate) const LOST: &str = "DEVICE_LOST";
+
+/// See [`proof`](crate::proof). Tests have it everywhere.
+fn proves(gpu: &Gpu) -> bool {
+    cfg!(test) || matches!(gpu.device().adapter_info().backend, wgpu::Backend::Metal | wgpu::Backend::Dx12)
+}
 
 /// wgpu gives a device up for whatever the driver refuses it in the midst of something, and calls all of it a loss. Only of one that the driver has lost nothing runs any more.
 fn why_lost(message: &str) -> &'static str {
@@ -59,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).
     nvidia: bool,
+    /// What batches end with where the driver does not tell of those that it has aborted.
+    pub(crate) proofs: Option<Proofs>,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
@@ -71,6 +79,9 @@ pub(crate) struct Shared {
     /// Memory for reads cannot be mapped.
     #[cfg(test)]
     pub(crate) loses_reads: AtomicBool,
+    /// Nothing of what is submitted is done, and nobody is told.
+    #[cfg(test)]
+    pub(crate) aborts: AtomicBool,
     /// Goes last: what was made with it goes before.
     pub(crate) gpu: Gpu,
 }
@@ -176,6 +187,7 @@ impl WgpuDevice {
             own_memory,
             looks: capabilities.timestamps,
             nvidia: properties.vendor == "NVIDIA",
+            proofs: proves(&gpu).then(Proofs::default),
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
@@ -185,6 +197,8 @@ impl WgpuDevice {
             submitted: AtomicU64::new(0),
             #[cfg(test)]
             loses_reads: AtomicBool::new(false),
+            #[cfg(test)]
+            aborts: AtomicBool::new(false),
             gpu,
         });
         // Weak: wgpu's device holds the callbacks.

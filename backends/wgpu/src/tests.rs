@@ -10,7 +10,7 @@ use ash::vk::{self, Handle as _};
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
 use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, GraphRequest, Grid, HostTarget, HostVulkan, KernelId,
-    LateCause, Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, VulkanFunction, VulkanHost, Waited,
+    LateCause, LateFailure, Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, VulkanFunction, VulkanHost, Waited,
 };
 
 use crate::device::WgpuDevice;
@@ -507,6 +507,34 @@ fn devices_are_opened_and_closed_one_at_a_time() {
         });
         assert!(done.into_inner());
     }
+}
+
+#[test]
+fn t13_what_a_driver_has_aborted_without_a_word_fails_late_and_moves_nothing() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.write(1, block, &[7; 64]).unwrap();
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        // More often than there are words, so that each place holds what was right before.
+        for at in (2..20).step_by(3) {
+            let target = fives();
+            device.shared_for_test().aborts.store(true, Ordering::Relaxed);
+            queue.use_on_device(at, block);
+            queue.read(at + 1, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 1, None).unwrap(), Waited::Done);
+            device.shared_for_test().aborts.store(false, Ordering::Relaxed);
+            let late = queue.take_late();
+            let aborted = |late: &LateFailure| matches!(&late.cause, LateCause::Driver { name, .. } if name == "ABORTED");
+            assert!(late.iter().map(|late| late.position).eq([at, at + 1]) && late.iter().all(aborted), "{late:?}");
+            assert_eq!(bytes(&target), [5; 64]);
+            queue.read(at + 2, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 2, None).unwrap(), Waited::Done);
+            assert_eq!(bytes(&target), [7; 64]);
+            assert!(queue.take_late().is_empty() && device.fault().is_none());
+        }
+    });
 }
 
 #[test]
