@@ -317,8 +317,8 @@ static compute_native_info export_of(compute_buffer buffer, uint32_t access)
 
 /* What the engine's loader gives the library instead of the driver's own functions, where a test wants to see them called or have them fail. */
 static struct {
-    /* The answers to submissions, new pools of descriptors and new pipelines, unless they are a success. */
-    VkResult submit, descriptors, pipelines;
+    /* The answers to submissions, waits, new pools of descriptors and new pipelines, unless they are a success. */
+    VkResult submit, waits, descriptors, pipelines;
     /* The device says that it is a card with memory of its own. */
     int discrete;
     /* The functions of the engine's device were asked for; since then its properties were, that often. */
@@ -336,6 +336,12 @@ static VkResult VKAPI_CALL troubled_submit(VkQueue queue, uint32_t count, const 
 {
     VkResult answer = __atomic_load_n(&trouble.submit, __ATOMIC_SEQ_CST);
     return answer ? answer : vkQueueSubmit(queue, count, submits, fence);
+}
+
+static VkResult VKAPI_CALL troubled_wait(VkDevice of, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout)
+{
+    VkResult answer = __atomic_load_n(&trouble.waits, __ATOMIC_SEQ_CST);
+    return answer ? answer : vkWaitForFences(of, count, fences, all, timeout);
 }
 
 static VkResult VKAPI_CALL troubled_descriptors(VkDevice of, const VkDescriptorPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkDescriptorPool *made)
@@ -367,6 +373,7 @@ static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const c
     PFN_vkVoidFunction function = device_loader(of, name);
     trouble.loaded = 1;
     if (!strcmp(name, "vkQueueSubmit")) return (PFN_vkVoidFunction)troubled_submit;
+    if (!strcmp(name, "vkWaitForFences")) return (PFN_vkVoidFunction)troubled_wait;
     if (!strcmp(name, "vkCreateDescriptorPool")) {
         create_descriptors = (PFN_vkCreateDescriptorPool)function;
         return (PFN_vkVoidFunction)troubled_descriptors;
@@ -918,6 +925,27 @@ TEST(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_ove
     tear_down();
 }
 
+TEST(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it)
+{
+    enum { SIZE = 256 << 20 };
+    set_up_troubled(0);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    fill_words(stream, in, 1);
+    wait_for(stream);
+    __atomic_store_n(&trouble.waits, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    fill_words(stream, in, 2);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    for (uint32_t i = 0; i < SIZE / 4; i += 1000) CHECK_EQ(2, of.words[i]);
+    end_shared(&of);
+    tear_down();
+}
+
 /* A driver that has no memory in the midst of a call leaves no device behind, whatever that call is: nothing is to be reclaimed there. */
 TEST(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once)
 {
@@ -1020,6 +1048,7 @@ int main(int argc, char **argv)
     RUN(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over);
+    RUN(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it);
     RUN(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);

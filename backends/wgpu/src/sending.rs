@@ -84,7 +84,11 @@ impl Lane {
     fn outlast(&self) {
         if self.shared.fault().is_some_and(|cause| &*cause.name != LOST) {
             let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
-            let _ = survive(|| self.shared.gpu.device().poll(all));
+            if !matches!(survive(|| self.shared.gpu.device().poll(all)), Ok(Ok(_))) {
+                // Nobody else has the queue meanwhile.
+                let _turn = self.sending.lock();
+                let _ = survive(|| crate::vulkan::wait_idle(&self.shared.gpu.queue()));
+            }
         }
     }
 

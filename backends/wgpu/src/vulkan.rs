@@ -337,3 +337,12 @@ pub(crate) fn export(buffer: &wgpu::Buffer) -> Option<u64> {
     // SAFETY: as above.
     Some(unsafe { native.raw_handle() }.as_raw())
 }
+
+/// Waits until a queue has nothing to do, where wgpu cannot wait for what it has submitted. The caller has the queue for itself.
+pub(crate) fn wait_idle(queue: &wgpu::Queue) {
+    // SAFETY: nothing of the queue is destroyed.
+    if let Some(native) = unsafe { queue.as_hal::<Vulkan>() } {
+        // SAFETY: the queue is alive, and nobody else uses it. An error is the end of a device that is at an end: there is nothing left to ask.
+        let _ = unsafe { hal::Queue::wait_for_idle(&*native) };
+    }
+}
