@@ -129,7 +129,7 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         let proof = shared.proofs.as_ref().map(|proofs| proofs.take(shared.gpu.device()));
         let proven = proof.as_ref().and_then(|proof| proof.as_ref().ok());
         let sent = encode_whole(shared, &batch, proven).and_then(|commands| send(shared, commands));
-        // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it. Nor is its own end to be told of.
+        // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it.
         shared.well()?;
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, proven, &error), |index| (index, Vec::new()));
         let load = Load {
