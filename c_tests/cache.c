@@ -213,7 +213,6 @@ static void folder_with_one(void)
     CHECK_EQ(files(".kernel", NULL), 1);
 }
 
-static int on(const char *backend) { return strcmp(getenv("RULES_BACKEND") ? getenv("RULES_BACKEND") : "cpu", backend) == 0; }
 static int is_cpu(void) { return on("cpu"); }
 
 /* ---- tests ---- */

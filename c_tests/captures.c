@@ -448,7 +448,7 @@ TEST(g2_unfinished_work_of_another_stream_dooms_the_window)
     compute_stream other = make_stream(device);
     compute_kernel spin = make_kernel(device, SPIN);
     compute_buffer in = make_buffer(device, 8, "turns");
-    put_word(stream, in, 0, 300000000);
+    put_word(stream, in, 0, turns_of(device, stream, 300000000));
     put_word(stream, in, 1, 42);
     wait_for(stream);
     OK(launch_io(other, spin, "long", in, a, 1));

@@ -173,24 +173,11 @@ TEST(err_04_a_launch_that_is_refused_is_an_error_and_the_next_good_one_is_right)
     CHECK_EQ(get_word(stream, out, 0), 8);
 }
 
-/* Turns of SPIN that take about so long. One invocation of a GPU needs several times as long as a processor, and through Vulkan, where each turn of a loop is counted,
- * many times: what takes 2 s here may take minutes there, in which no other program may have its turn. */
-static uint32_t turns_of(compute_kernel spin, uint64_t ns)
-{
-    enum { SOME = 20000000 };
-    put_word(stream, in, 0, SOME);
-    uint64_t start = now_ns();
-    OK(launch_io(stream, spin, "a part of it", in, out, 1));
-    wait_for(stream);
-    uint64_t turns = SOME * ns / (now_ns() - start);
-    return turns < 2000000000u ? (uint32_t)turns : 2000000000u;
-}
-
 TEST(err_05_a_wait_answers_done_or_timed_out_and_for_ever_means_it)
 {
     set_up();
     compute_kernel spin = make_kernel(device, SPIN);
-    put_word(stream, in, 0, turns_of(spin, 3 * SECONDS));
+    put_word(stream, in, 0, turns_of(device, stream, 2000000000u / 3) * 3);
     put_word(stream, in, 1, 42);
     compute_event event = NULL;
     OK(launch_io(stream, spin, "about 3 s", in, out, 1));
@@ -437,7 +424,7 @@ TEST(thr_01_a_thread_that_waits_does_not_hold_up_anothers_launches)
     pthread_t thread;
     void *problem;
     waiting_stream = make_stream(device);
-    put_word(waiting_stream, turns, 0, turns_of(spin, 2 * SECONDS));
+    put_word(waiting_stream, turns, 0, turns_of(device, stream, 1000000000) * 2);
     OK(launch_io(waiting_stream, spin, "2 s", turns, spun, 1));
     CHECK(pthread_create(&thread, NULL, wait_long, NULL) == 0);
     usleep(50000);
@@ -474,7 +461,7 @@ TEST(thr_03_waiting_sleeps)
     compute_kernel spin = make_kernel(device, SPIN);
     struct waiter waiters[2] = { { NULL, 0 }, { NULL, 0 } };
     pthread_t threads[2];
-    put_word(stream, in, 0, turns_of(spin, SECONDS));
+    put_word(stream, in, 0, turns_of(device, stream, 2000000000));
     OK(launch_io(stream, spin, "1 s", in, out, 1));
     uint64_t start = now_ns();
     for (int i = 0; i < 2; i++) OK(compute_stream_record(stream, &waiters[i].event, E));

@@ -467,7 +467,7 @@ TEST(g4_destroying_a_graph_does_not_wait_for_its_replays)
     if (!runs_long(device, stream)) return;
     compute_kernel spin = make_kernel(device, SPIN);
     compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
-    put_word(stream, in, 0, 200000000);
+    put_word(stream, in, 0, turns_of(device, stream, 200000000));
     put_word(stream, in, 1, 42);
     wait_for(stream);
     compute_graph_builder builder = make_builder(0);
@@ -695,7 +695,7 @@ TEST(g5_a_graph_of_which_a_part_was_submitted_is_refused_until_that_part_is_over
     if (!runs_long(device, stream)) return;
     compute_kernel spin = make_kernel(device, SPIN);
     compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
-    put_word(stream, in, 0, 100000000);
+    put_word(stream, in, 0, turns_of(device, stream, 100000000));
     put_word(stream, in, 1, 42);
     compute_graph graph = two_steps();
     wait_for(stream);

@@ -305,7 +305,7 @@ TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
     for (int failing = 0; failing < 2; failing++) {
         for (int i = 0; i < MANY; i++) made[i] = make_buffer(device, 64, "one of many");
         fill_words(stream, first, 9);
-        put_word(stream, in, 0, 200000000);
+        put_word(stream, in, 0, turns_of(device, stream, 200000000));
         put_word(stream, in, 1, failing ? 5000 : 3);
         OK(launch_io(stream, beyond, "", in, first, 1));
         compute_view from = whole(first);
@@ -500,7 +500,7 @@ TEST(f2_f4_callbacks_are_refused_or_called_once_without_host_memory)
     set_up();
     compute_kernel slow = make_kernel(device, IO "@compute @workgroup_size(1) fn slow() { var x = I[0]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; } O[0] = x; }");
     compute_buffer in = make_buffer(device, 4, "in"), out = make_buffer(device, 4, "out");
-    put_word(stream, in, 0, 300000000);
+    put_word(stream, in, 0, turns_of(device, stream, 300000000));
     OK(launch_io(stream, slow, "", in, out, 1));
     compute_event over = NULL;
     OK(compute_stream_record(stream, &over, E));

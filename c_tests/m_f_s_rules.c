@@ -633,6 +633,23 @@ TEST(f6_a_child_of_a_process_that_uses_the_library_must_not_use_it)
     CHECK_EQ(get_word(stream, out, 3), 8);
 }
 
+TEST(f6_a_place_on_the_bus_is_told_in_one_form_or_not_at_all)
+{
+    static compute_device_info found[64];
+    size_t count = 0;
+    found[0].struct_size = sizeof found[0];
+    OK(compute_devices_list(NULL, found, 0, COUNT_OF(found), &count, E));
+    for (size_t i = 0; i < count; i++) {
+        unsigned domain, bus, card, function;
+        char again[64];
+        if (strlen(found[i].pci_address) == 0) continue;
+        CHECK(sscanf(found[i].pci_address, "%x:%x:%x.%x", &domain, &bus, &card, &function) == 4);
+        snprintf(again, sizeof again, "%04x:%02x:%02x.%x", domain, bus, card, function);
+        CHECK(strcmp(again, found[i].pci_address) == 0);
+    }
+    CHECK(count > 0 && strlen(found[0].pci_address) == 0); /* the cpu device is on no bus */
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -662,5 +679,6 @@ int main(int argc, char **argv)
     RUN(f7_destroy_ends_the_handle_at_once_and_work_in_flight_finishes);
     RUN(f1_garbage_and_handles_of_another_type_are_invalid);
     RUN(f6_a_child_of_a_process_that_uses_the_library_must_not_use_it);
+    RUN(f6_a_place_on_the_bus_is_told_in_one_form_or_not_at_all);
     return finish();
 }

@@ -65,7 +65,7 @@ HELPER size_t report(compute_stream of)
 }
 
 /* Pools of a stream that nobody has replaced, the two persistent ones last: a device that tracks usage by block needs one less, as more goes to blocks of its own. */
-HELPER size_t usual_pools(void) { return getenv("RULES_BACKEND") && strcmp(getenv("RULES_BACKEND"), "wgpu") == 0 ? 5 : 6; }
+HELPER size_t usual_pools(void) { return on("wgpu") ? 5 : 6; }
 
 HELPER compute_pool_desc pool(uint32_t kind, uint64_t largest, uint64_t page, uint64_t page_most, uint64_t cap)
 {
@@ -86,7 +86,7 @@ HELPER void long_work(compute_stream on, compute_buffer to)
     if (!spin) {
         spin = make_kernel(device, SPIN);
         turns = make_buffer(device, 8, "turns");
-        put_word(on, turns, 0, 100000000);
+        put_word(on, turns, 0, turns_of(device, on, 100000000));
         put_word(on, turns, 1, 42);
         wait_for(on);
     }

@@ -34,11 +34,6 @@ static const char PTX[] =
 
 static const char *const OFFSET_2[] = { "-DOFFSET=2" };
 
-static int on(const char *backend)
-{
-    const char *mine = getenv("RULES_BACKEND");
-    return strcmp(mine ? mine : "cpu", backend) == 0;
-}
 /* What multiplies here also adds: 1 the portable source, 2 C++, 3 PTX. */
 static int is_native(void) { return on("cuda") || on("hip"); }
 
@@ -395,6 +390,13 @@ static int needs(const char *one, const char *other)
     return 0;
 }
 
+TEST(l2_a_device_says_where_grids_of_native_kernels_are_read)
+{
+    set_up();
+    int by_host = (device_info(device).capabilities & COMPUTE_CAPABILITY_NATIVE_INDIRECT_BY_HOST) != 0;
+    CHECK_EQ(by_host, is_native());
+}
+
 TEST(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over)
 {
     if (!needs("cuda", "hip")) return;
@@ -729,11 +731,11 @@ TEST(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere)
     set_up();
     static unsigned char code[2][1 << 16];
     size_t length[2] = { 0, 0 };
-    const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_70") };
+    const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_75") };
     for (int n = 0; n < 2; n++) {
         FILE *file = paths[n] ? fopen(paths[n], "rb") : NULL;
         if (!file) {
-            printf("  not tried: NATIVE_CUBIN and NATIVE_CUBIN_70 name no files with `scale_cuda` for this device and for sm_70\n");
+            printf("  not tried: NATIVE_CUBIN and NATIVE_CUBIN_75 name no files with `scale_cuda` for this device and for sm_75\n");
             return;
         }
         length[n] = fread(code[n], 1, sizeof code[n], file);
@@ -752,7 +754,7 @@ TEST(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere)
     sources[1].code = code[1];
     sources[1].code_length = length[1];
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
-    CHECK(error_says("sm_70") && error_says("sm_90"));
+    CHECK(error_says("sm_75") && error_says(device_info(device).target));
     told();
     sources[1].code = code[0];
     for (size_t cut = 1; cut < length[0]; cut += 97) {
@@ -790,11 +792,11 @@ TEST(pkg_03_a_fat_binary_runs_by_its_part_for_the_device_and_names_its_parts_els
     static unsigned char fat[1 << 17], code[2][1 << 15];
     size_t length[2] = { 0, 0 };
     compute_device_info mine = device_info(device);
-    const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_70") };
+    const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_75") };
     for (int n = 0; n < 2; n++) {
         FILE *file = paths[n] ? fopen(paths[n], "rb") : NULL;
         if (!file) {
-            printf("  a part for this device is not tried: NATIVE_CUBIN and NATIVE_CUBIN_70 name no files\n");
+            printf("  a part for this device is not tried: NATIVE_CUBIN and NATIVE_CUBIN_75 name no files\n");
             break;
         }
         length[n] = fread(code[n], 1, sizeof code[n], file);
@@ -803,18 +805,18 @@ TEST(pkg_03_a_fat_binary_runs_by_its_part_for_the_device_and_names_its_parts_els
     compute_native_source source = source_of(COMPUTE_LANGUAGE_CUBIN, NULL, "scale_cuda");
     compute_native_desc native = scale_of(&source, 1);
     compute_kernel kernel = NULL;
-    size_t end = add_part(fat, begin_fat(fat), 70, code[1], length[1]);
+    size_t end = add_part(fat, begin_fat(fat), 75, code[1], length[1]);
     end = add_part(fat, end, 53, "not looked into", 16);
     end_fat(fat, end);
     source.code = fat;
     source.code_length = end;
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
-    CHECK(error_says("holds sm_70, sm_53") && error_says(mine.target));
+    CHECK(error_says("holds sm_75, sm_53") && error_says(mine.target));
     told();
     OK(make(WGSL, &native, 0, &kernel));
     CHECK_EQ(info_of(kernel).native_source, COMPUTE_NATIVE_NONE);
     if (!length[0]) return;
-    end = add_part(fat, add_part(fat, begin_fat(fat), 70, code[1], length[1]), 90, code[0], length[0]);
+    end = add_part(fat, add_part(fat, begin_fat(fat), 75, code[1], length[1]), 90, code[0], length[0]);
     end_fat(fat, end);
     source.code_length = end;
     OK(make(NULL, &native, 0, &kernel));
@@ -941,6 +943,7 @@ int main(int argc, char **argv)
     RUN(t13_under_a_time_limit_the_portable_source_runs_as_native_code_cannot_be_stopped);
     RUN(l11_constants_need_a_portable_source_and_a_source_for_another_architecture_is_passed_over);
     RUN(f1_bad_native_descriptions_are_refused);
+    RUN(l2_a_device_says_where_grids_of_native_kernels_are_read);
     RUN(l11_a_source_for_this_very_architecture_goes_first_and_one_for_another_is_passed_over);
     RUN(l9_parameters_that_are_declared_aliases_may_overlap);
     RUN(l4_scalars_of_every_width_arrive_as_they_were_given);

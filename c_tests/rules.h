@@ -2,7 +2,8 @@
  *
  * A test is a sentence that begins with its rule. It runs in a child process, so that a crash or a hang of one (a minute is the most) fails that one
  * alone; RULES_INLINE=1 runs them in one process, for a debugger. The parent never touches the library, so forking is allowed (F6).
- * The first argument of a test program selects the tests whose names contain it. RULES_BACKEND selects the device (default: cpu). */
+ * The first argument of a test program selects the tests whose names contain it. RULES_BACKEND selects the device (default: cpu), RULES_SECONDS how
+ * long a test may take (60). */
 #ifndef RULES_H
 #define RULES_H
 
@@ -134,7 +135,7 @@ HELPER void run_test(const char *name, void (*test)(void))
     } else {
         pid_t child = fork();
         if (child == 0) {
-            alarm(60);
+            alarm(getenv("RULES_SECONDS") ? (unsigned)strtoul(getenv("RULES_SECONDS"), NULL, 10) : 60);
             test();
             fflush(NULL);
             _exit(0);
@@ -164,6 +165,13 @@ HELPER void begin(int argc, char **argv)
 }
 
 /* ---- the device under test ---- */
+
+/* Whether the tests run on this device. */
+HELPER int on(const char *backend)
+{
+    const char *mine = getenv("RULES_BACKEND");
+    return strcmp(mine ? mine : "cpu", backend) == 0;
+}
 
 HELPER compute_device open_with(uint64_t flags, const void *next)
 {
@@ -200,7 +208,7 @@ HELPER compute_device_info device_info(compute_device device)
 }
 
 /* Whether rows at a pitch move in one call of the device: true of the cpu device, while wgpu has nothing of the kind. */
-HELPER int moves_rows(void) { return !getenv("RULES_BACKEND") || strcmp(getenv("RULES_BACKEND"), "wgpu") != 0; }
+HELPER int moves_rows(void) { return !on("wgpu"); }
 
 HELPER compute_stream make_stream(compute_device device)
 {
@@ -452,6 +460,28 @@ HELPER uint32_t next_random(uint32_t *state)
 /* Spins I[0] times and then stores I[1]: long work of a calibrated length. */
 #define SPIN IO "@compute @workgroup_size(1) fn spin() { var x = I[1]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; }\n" \
     "if x == 0xffffffffu { x = 1u; } O[0] = I[1]; O[1] = x; }\n"
+/* Turns of SPIN, `most` of them or as many as take about a second. One invocation of a GPU needs several times as long as a processor, and through Vulkan, where each turn of
+ * a loop is counted, many times: what takes a second here would take minutes there, in which no other program may have its turn. */
+HELPER uint32_t turns_of(compute_device device, compute_stream stream, uint32_t most)
+{
+    const uint32_t some = 1000000;
+    compute_kernel spin = make_kernel(device, SPIN);
+    compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
+    uint64_t took = 0;
+    for (int warm = 0; warm < 2; warm++) {
+        put_word(stream, in, 0, warm ? some : 1);
+        wait_for(stream);
+        uint64_t start = now_ns();
+        OK(launch_io(stream, spin, "a part of it", in, out, 1));
+        wait_for(stream);
+        took = now_ns() - start;
+    }
+    compute_kernel_release(spin);
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    uint64_t turns = some * UINT64_C(1000000000) / (took ? took : 1);
+    return turns < most ? (uint32_t)turns : most;
+}
 /* Whether loops on the device end when they should. Mesa's software Vulkan driver leaves them after 65,535 turns, so that there is no long work on it. */
 HELPER int runs_long(compute_device device, compute_stream stream)
 {

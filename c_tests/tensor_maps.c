@@ -69,11 +69,6 @@ static const char NOTHING[] =
     "struct __align__(64) tensor_map { unsigned long long words[16]; };\n"
     "extern \"C\" __global__ void nothing(const __grid_constant__ tensor_map from) {}\n";
 
-static int on(const char *backend)
-{
-    const char *mine = getenv("RULES_BACKEND");
-    return strcmp(mine ? mine : "cpu", backend) == 0;
-}
 
 static void set_up(void)
 {

@@ -81,6 +81,10 @@
 /* `COMPUTE_KERNEL_FLAG_STRICT`. */
 #define COMPUTE_CAPABILITY_STRICT (UINT64_C(1) << 8)
 
+/* A grid from memory of a kernel that runs a native source is read by the host before the launch, so that what follows in the stream waits for a round trip (L2).
+ * Those of portable kernels stay on the device. */
+#define COMPUTE_CAPABILITY_NATIVE_INDIRECT_BY_HOST (UINT64_C(1) << 9)
+
 /* What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats. */
 #define COMPUTE_FEATURE_F16 (UINT64_C(1) << 0)
 
@@ -1180,6 +1184,9 @@ typedef struct compute_device_info {
     uint32_t load_width;
     /* `COMPUTE_FEATURE_...` */
     uint64_t features;
+    /* Place on the PCI bus as Linux writes it, `0000:3b:00.0`, NUL-terminated; empty where there is none or the driver does not tell. One card has the same place,
+     * and mostly the same `uuid`, on every backend. */
+    char pci_address[24];
 } compute_device_info;
 
 /* A device: owns memory and streams. Not an address; NULL is none. */
@@ -2238,7 +2245,7 @@ typedef struct compute_table {
 #define COMPUTE_ERROR_INTERNAL -600
 
 /* Initialisers: compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT; */
-#define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define COMPUTE_DEVICE_INFO_INIT { sizeof(struct compute_device_info), 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, { 0, 0, 0 }, 0, { 0, 0, 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } }
 #define COMPUTE_LIST_DESC_INIT { sizeof(struct compute_list_desc), 0, NULL, 0, NULL }
 #define COMPUTE_DEVICE_DESC_INIT { sizeof(struct compute_device_desc), 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, 0 }
 #define COMPUTE_FAULT_DESC_INIT { sizeof(struct compute_fault_desc), COMPUTE_CHAINED_FAULT, NULL, 0, 0, 0 }
@@ -2499,7 +2506,8 @@ compute_status compute_device_get_vector_widths(compute_device device,
                                                 compute_error *out_error);
 
 /* Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
- * devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
+ * devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds. Where the environment variable
+ * `COMPUTE_PEER_ACCESS` is `0`, copies from one card to another go through the host.
  *
  * Pointers: `straight` is writable; `out_error` is writable, or NULL. */
 compute_status compute_device_reaches(compute_device from,

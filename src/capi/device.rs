@@ -65,6 +65,7 @@ fn capability_bits(can: &Capabilities) -> u64 {
         (can.host_visible, COMPUTE_CAPABILITY_HOST_VISIBLE),
         (can.tensor_maps, COMPUTE_CAPABILITY_TENSOR_MAPS),
         (can.strict, COMPUTE_CAPABILITY_STRICT),
+        (can.native_indirect_by_host, COMPUTE_CAPABILITY_NATIVE_INDIRECT_BY_HOST),
     ];
     bits.iter().filter(|(has, _)| *has).fold(0, |all, (_, bit)| all | bit)
 }
@@ -93,6 +94,7 @@ fn info_of(backend: &str, index: u32, properties: &Properties, open: Option<(&Li
     info.driver = field(&properties.driver);
     info.target = field(&properties.target);
     info.uuid = properties.uuid;
+    info.pci_address = field(&properties.pci.map(|pci| pci.to_string()).unwrap_or_default());
     info.index = index;
     info.units = properties.units;
     [info.subgroup_min, info.subgroup_max] = properties.subgroup_sizes;
@@ -544,7 +546,8 @@ pub unsafe extern "C" fn compute_device_get_vector_widths(
 }
 
 /// Tells whether copies from one device to another (`compute_stream_copy_between`) go straight (1), or through the host (0). The first question about two
-/// devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds.
+/// devices of a driver that can do it sends some bytes to see whether they arrive, and may take some milliseconds. Where the environment variable
+/// `COMPUTE_PEER_ACCESS` is `0`, copies from one card to another go through the host.
 ///
 /// # Safety
 /// `straight` is writable; `out_error` is writable, or NULL.

@@ -127,6 +127,9 @@ pub const COMPUTE_CAPABILITY_HOST_VISIBLE: u64 = 1 << 6;
 pub const COMPUTE_CAPABILITY_TENSOR_MAPS: u64 = 1 << 7;
 /// `COMPUTE_KERNEL_FLAG_STRICT`.
 pub const COMPUTE_CAPABILITY_STRICT: u64 = 1 << 8;
+/// A grid from memory of a kernel that runs a native source is read by the host before the launch, so that what follows in the stream waits for a round trip (L2).
+/// Those of portable kernels stay on the device.
+pub const COMPUTE_CAPABILITY_NATIVE_INDIRECT_BY_HOST: u64 = 1 << 9;
 
 /// What portable kernels may use beyond the core of the language, in `compute_device_info.features`. 16-bit floats.
 pub const COMPUTE_FEATURE_F16: u64 = 1 << 0;
@@ -199,6 +202,9 @@ pub struct compute_device_info {
     pub load_width: u32,
     /// `COMPUTE_FEATURE_...`
     pub features: u64,
+    /// Place on the PCI bus as Linux writes it, `0000:3b:00.0`, NUL-terminated; empty where there is none or the driver does not tell. One card has the same place,
+    /// and mostly the same `uuid`, on every backend.
+    pub pci_address: [c_char; 24],
 }
 
 /// How to list devices.

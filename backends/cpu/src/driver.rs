@@ -48,6 +48,7 @@ fn properties(workers: u32) -> Properties {
         kind: DeviceKind::Cpu,
         target: system::target(),
         uuid: [0; 16],
+        pci: None,
         memory_size: system::memory_size(),
         units: workers,
         subgroup_sizes: [SUBGROUP_SIZE; 2],
@@ -79,6 +80,7 @@ fn capabilities() -> Capabilities {
     Capabilities {
         portable: true,
         indirect: true,
+        native_indirect_by_host: false,
         indirect_reports: true,
         validate: true,
         // Always: see `codegen`.

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use compute_cuda_hip::driver::{Find, Listing};
-use compute_hal::{DeviceKind, Properties};
+use compute_hal::{DeviceKind, PciAddress, Properties};
 
 type Device = *mut c_void;
 
@@ -17,6 +17,18 @@ struct Memory {
     total: u64,
     free: u64,
     used: u64,
+}
+
+/// `nvmlPciInfo_t`
+#[repr(C)]
+#[derive(Default)]
+struct Place {
+    short: [c_char; 16],
+    domain: c_uint,
+    bus: c_uint,
+    device: c_uint,
+    ids: [c_uint; 2],
+    long: [c_char; 32],
 }
 
 /// The library's functions. All answer 0 where they succeed.
@@ -31,6 +43,7 @@ struct Calls {
     memory: unsafe extern "C" fn(Device, *mut Memory) -> c_int,
     capability: unsafe extern "C" fn(Device, *mut c_int, *mut c_int) -> c_int,
     divided: unsafe extern "C" fn(Device, *mut c_uint, *mut c_uint) -> c_int,
+    place: unsafe extern "C" fn(Device, *mut Place) -> c_int,
 }
 
 /// `NVML_ERROR_NOT_SUPPORTED`
@@ -70,7 +83,8 @@ impl Calls {
         symbols! {
             start: c"nvmlInit_v2", end: c"nvmlShutdown", version: c"nvmlSystemGetCudaDriverVersion_v2", count: c"nvmlDeviceGetCount_v2",
             device: c"nvmlDeviceGetHandleByIndex_v2", name: c"nvmlDeviceGetName", identity: c"nvmlDeviceGetUUID",
-            memory: c"nvmlDeviceGetMemoryInfo", capability: c"nvmlDeviceGetCudaComputeCapability", divided: c"nvmlDeviceGetMigMode"
+            memory: c"nvmlDeviceGetMemoryInfo", capability: c"nvmlDeviceGetCudaComputeCapability", divided: c"nvmlDeviceGetMigMode",
+            place: c"nvmlDeviceGetPciInfo_v3"
         }
     }
 
@@ -88,6 +102,7 @@ impl Calls {
         let (mut device, mut memory) = (std::ptr::null_mut(), Memory::default());
         let (mut major, mut minor, mut divided, mut later) = (0, 0, 0, 0);
         let (mut name, mut identity) = ([0 as c_char; 128], [0 as c_char; 96]);
+        let mut place = Place::default();
         // SAFETY: the places are ours and as long as said, and the device is the library's.
         let mode = unsafe {
             if (self.device)(index, &mut device) != 0
@@ -95,6 +110,7 @@ impl Calls {
                 || (self.identity)(device, identity.as_mut_ptr(), 95) != 0
                 || (self.memory)(device, &mut memory) != 0
                 || (self.capability)(device, &mut major, &mut minor) != 0
+                || (self.place)(device, &mut place) != 0
             {
                 return None;
             }
@@ -111,11 +127,19 @@ impl Calls {
             kind: DeviceKind::DiscreteGpu,
             target: format!("sm_{major}{minor}"),
             uuid: parsed(&text(&identity))?,
+            pci: place.address(),
             memory_size: memory.total,
             units: 0,
             subgroup_sizes: [32, 32],
             load_width: 16,
         })
+    }
+}
+
+impl Place {
+    fn address(&self) -> Option<PciAddress> {
+        let Self { domain, bus, device, .. } = *self;
+        Some(PciAddress { domain, bus: bus.try_into().ok()?, device: device.try_into().ok()?, function: 0 })
     }
 }
 
@@ -199,6 +223,7 @@ mod tests {
             kind: DeviceKind::DiscreteGpu,
             target: String::new(),
             uuid: parsed(identity).unwrap(),
+            pci: None,
             memory_size: 0,
             units: 0,
             subgroup_sizes: [32, 32],
@@ -288,6 +313,11 @@ mod tests {
         unsafe { *major = 9 };
         0
     }
+    unsafe extern "C" fn place(_: Device, to: *mut Place) -> c_int {
+        // SAFETY: of the caller's.
+        unsafe { ((*to).domain, (*to).bus, (*to).device) = (1, 0x3b, 2) };
+        0
+    }
     unsafe extern "C" fn whole(_: Device, _: *mut c_uint, _: *mut c_uint) -> c_int {
         0
     }
@@ -311,6 +341,7 @@ mod tests {
             "nvmlDeviceGetMemoryInfo" => memory as *mut c_void,
             "nvmlDeviceGetCudaComputeCapability" => capability as *mut c_void,
             "nvmlDeviceGetMigMode" => mode,
+            "nvmlDeviceGetPciInfo_v3" => place as *mut c_void,
             _ => return None,
         })
     }
@@ -326,6 +357,7 @@ mod tests {
                 ("NVIDIA H200", "sm_90", "cuda 13.0")
             );
             assert_eq!((device.uuid, device.memory_size), (parsed(FIRST).unwrap(), 141 << 30));
+            assert_eq!(device.pci.unwrap().to_string(), "0001:3b:02.0");
         }
         assert!(all(&|symbol| library(symbol, divided as *mut c_void)).is_none());
     }

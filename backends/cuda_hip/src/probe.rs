@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
-use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits, OpenOptions, Probe, Properties};
+use compute_hal::{Capabilities, Device, DeviceError, DeviceKind, Driver, Limits, OpenOptions, PciAddress, Probe, Properties};
 use libloading::Library;
 use parking_lot::Mutex;
 
@@ -359,11 +359,18 @@ fn properties(api: &Api, device: DeviceNumber) -> Result<Properties, Failure> {
         kind: if integrated { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu },
         target: (vendor.target)(calls, &vendor.attributes, device)?,
         uuid,
+        pci: address(api, device),
         memory_size: memory as u64,
         units: number(api, vendor.attributes.units, device)?,
         subgroup_sizes: [warp, warp],
         load_width: 16,
     })
+}
+
+/// The place on the bus; a GPU computes by its first function.
+fn address(api: &Api, device: DeviceNumber) -> Option<PciAddress> {
+    let [domain, bus, device] = numbers(api, api.vendor.attributes.bus, device).ok()?;
+    Some(PciAddress { domain, bus: bus.try_into().ok()?, device: device.try_into().ok()?, function: 0 })
 }
 
 /// The place on the bus as an identity.
@@ -411,8 +418,9 @@ fn capabilities(api: &Api, target: &str) -> Capabilities {
     let portable = api.compiler.is_ok() && (api.vendor.compile_options)(target).is_ok();
     Capabilities {
         portable,
-        // By reading the counts back first: see docs/device-interface.md.
         indirect: true,
+        // A portable kernel has a form that reads its counts itself: see docs/device-interface.md.
+        native_indirect_by_host: true,
         indirect_reports: true,
         validate: true,
         time_limit: portable,

@@ -57,6 +57,7 @@ fn properties() -> Properties {
         kind: DeviceKind::Other,
         target: "null".into(),
         uuid: [0; 16],
+        pci: None,
         memory_size: 1 << 40,
         units: 1,
         subgroup_sizes: [1, 1],

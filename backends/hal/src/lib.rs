@@ -139,6 +139,40 @@ pub enum DeviceKind {
     Other,
 }
 
+/// A place on the PCI bus, written as Linux does: `0000:3b:00.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PciAddress {
+    /// The domain, or segment.
+    pub domain: u32,
+    /// The bus.
+    pub bus: u8,
+    /// The device on the bus.
+    pub device: u8,
+    /// The function of the device.
+    pub function: u8,
+}
+
+impl PciAddress {
+    /// Reads what [`Display`](std::fmt::Display) writes, and domains of other lengths.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (domain, rest) = text.split_once(':')?;
+        let (bus, rest) = rest.split_once(':')?;
+        let (device, function) = rest.split_once('.')?;
+        let short = |part| u8::from_str_radix(part, 16).ok();
+        let domain = u32::from_str_radix(domain, 16).ok()?;
+        Some(Self { domain, bus: short(bus)?, device: short(device)?, function: short(function)? })
+    }
+}
+
+impl std::fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { domain, bus, device, function } = self;
+        write!(f, "{domain:04x}:{bus:02x}:{device:02x}.{function:x}")
+    }
+}
+
+
 /// Who a device is. Stable across runs as far as the driver allows.
 #[derive(Clone, Debug)]
 pub struct Properties {
@@ -154,6 +188,8 @@ pub struct Properties {
     pub target: String,
     /// A stable identity (from UUID or PCI address), zeros when the driver gives none.
     pub uuid: [u8; 16],
+    /// Where it is on the PCI bus, if it is on one and the driver says where.
+    pub pci: Option<PciAddress>,
     /// Bytes of memory in all.
     pub memory_size: u64,
     /// Compute units (processors, multiprocessors).
@@ -198,6 +234,8 @@ pub struct Capabilities {
     pub portable: bool,
     /// Launches can take their grid from memory.
     pub indirect: bool,
+    /// The grid of a native kernel that is taken from memory is read by the host first: what follows in the queue waits for a round trip.
+    pub native_indirect_by_host: bool,
     /// Over-limit indirect counts are reported as a late failure (L2); otherwise they silently run nothing.
     pub indirect_reports: bool,
     /// `Bounds::Validate` works.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compute_hal::{
-    Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, Probe, Properties,
+    Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, PciAddress, Probe, Properties,
 };
 
 use parking_lot::Mutex;
@@ -280,6 +280,7 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
         kind,
         target: backend.into(),
         uuid,
+        pci: PciAddress::parse(&info.device_pci_bus_id),
         memory_size: facts.map_or(0, |facts| facts.memory),
         units: 1,
         subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
@@ -291,10 +292,8 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
 /// From vendor, device and place on the bus; zeros where there is no bus.
 fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
     let mut uuid = [0; 16];
-    let place: Vec<u32> =
-        info.device_pci_bus_id.split([':', '.']).filter_map(|part| u32::from_str_radix(part, 16).ok()).collect();
-    let [domain, bus, device, function] = place[..] else { return uuid };
-    let place = (domain << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 7);
+    let Some(PciAddress { domain, bus, device, function }) = PciAddress::parse(&info.device_pci_bus_id) else { return uuid };
+    let place = (domain << 16) | (u32::from(bus) << 8) | (u32::from(device & 0x1f) << 3) | u32::from(function & 7);
     let words = [info.vendor, info.device, place, 1];
     for (bytes, word) in uuid.chunks_exact_mut(4).zip(words) {
         bytes.copy_from_slice(&word.to_be_bytes());
@@ -363,6 +362,7 @@ fn capabilities(features: wgpu::Features, sliced: bool) -> Capabilities {
     Capabilities {
         portable: true,
         indirect: true,
+        native_indirect_by_host: false,
         indirect_reports: false,
         validate: true,
         time_limit: false,

@@ -90,6 +90,8 @@ struct Flight {
     watchers: Vec<(Position, Wake)>,
     /// Whether a batch is open.
     open: bool,
+    /// The open batch is to go now, and the queue's thread is to send it.
+    due: bool,
     /// Threads that wait inside wgpu: while there is one, the queue's own thread leaves it to them.
     inside: u32,
     /// The queue's thread has to be woken before it looks at a new batch.
@@ -252,10 +254,25 @@ impl Progress {
         }
     }
 
+    /// Has the queue's thread send the open batch, as the device has nothing to do.
+    pub(crate) fn hand_over(&self) {
+        let mut flight = self.flight.lock();
+        if flight.open && !flight.due {
+            flight.due = true;
+            self.work.notify_one();
+        }
+    }
+
+    /// Whether the open batch was handed over.
+    pub(crate) fn is_due(&self) -> bool {
+        self.flight.lock().due
+    }
+
     /// The open batch is about to be sent, up to this position.
     pub(crate) fn expect(&self, last: Position) {
         let mut flight = self.flight.lock();
         flight.open = false;
+        flight.due = false;
         flight.entries.push_back(Entry { last, sent: None });
         self.count.store(flight.entries.len(), Ordering::Release);
     }
@@ -302,7 +319,7 @@ impl Progress {
         if flight.closing && flight.entries.is_empty() && !flight.open {
             return None;
         }
-        if flight.inside > 0 || flight.oldest().is_none() {
+        if !flight.due && (flight.inside > 0 || flight.oldest().is_none()) {
             flight.asleep = !briefly && !flight.open;
             let time = if flight.asleep { SLEEP } else { AGE };
             self.work.wait_for(&mut flight, time);

@@ -296,8 +296,14 @@ impl Lane {
         let done = work(self, &mut recorder).map_err(|error| self.shared.or_lost(error));
         recorder.close(&self.shared, at);
         self.let_go(&mut recorder);
-        if done.is_ok() && Self::is_full(&recorder, if self.progress.under_way() == 0 { SOON } else { LATER }) {
+        if done.is_ok() && Self::is_full(&recorder, LATER) {
             return self.send_off(recorder);
+        }
+        let soon = Self::is_full(&recorder, SOON) && self.progress.under_way() == 0;
+        drop(recorder);
+        if soon {
+            // To send is most of the cost of a launch, and not for whoever has more to enqueue.
+            self.progress.hand_over();
         }
         done
     }

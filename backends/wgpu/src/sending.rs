@@ -1,4 +1,5 @@
-//! When batches go and when they are over. Whoever fills a batch, or needs it, sends it; who waits without a time limit waits inside wgpu and ends what is over.
+//! When batches go and when they are over. Whoever needs a batch sends it, or fills it while the device is busy; the first for a device that has nothing to do goes by the
+//! queue's thread, so that its caller can go on. Who waits without a time limit waits inside wgpu and ends what is over.
 //! For all that nobody waits for there is the queue's thread. It looks around every `AGE` while there is work, so that the next launch does not have to wake it, and
 //! sleeps when there has been none for a while.
 
@@ -68,7 +69,7 @@ impl Lane {
             // A fault is seen by somebody who tells this thread, or at the next look.
             let Some(open) = self.progress.rest(looks < LOOKS) else { break };
             looks = if open { 0 } else { looks.saturating_add(1) };
-            if self.progress.under_way() == 0 && self.is_overdue() {
+            if self.progress.under_way() == 0 && (self.progress.is_due() || self.is_overdue()) {
                 let _inside = exit::inside();
                 let _ = self.flush();
             }
