@@ -228,6 +228,7 @@ mod tests {
             kind: compute_hal::DeviceKind::Cpu,
             target: String::new(),
             uuid: [0; 16],
+            pci: None,
             memory_size: 0,
             units,
             subgroup_sizes: [subgroup; 2],
