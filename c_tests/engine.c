@@ -317,8 +317,10 @@ static compute_native_info export_of(compute_buffer buffer, uint32_t access)
 
 /* What the engine's loader gives the library instead of the driver's own functions, where a test wants to see them called or have them fail. */
 static struct {
-    /* The answers to submissions, waits, new pools of descriptors and new pipelines, unless they are a success. */
-    VkResult submit, waits, descriptors, pipelines;
+    /* The answers to submissions, waits, new pools of descriptors, new pipelines and allocations, unless they are a success. */
+    VkResult submit, waits, descriptors, pipelines, memory;
+    /* Allocations that the driver allows at once unless 0, how many there are, and how many there were at most. */
+    uint32_t allowed, allocations, peak;
     /* The device says that it is a card with memory of its own. */
     int discrete;
     /* The functions of the engine's device were asked for; since then its properties were, that often. */
@@ -331,6 +333,8 @@ static PFN_vkGetDeviceProcAddr device_loader;
 static PFN_vkDestroyBuffer destroy_buffer;
 static PFN_vkCreateDescriptorPool create_descriptors;
 static PFN_vkCreateComputePipelines create_pipelines;
+static PFN_vkAllocateMemory allocate_memory;
+static PFN_vkFreeMemory free_memory;
 
 static VkResult VKAPI_CALL troubled_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits, VkFence fence)
 {
@@ -355,6 +359,25 @@ static VkResult VKAPI_CALL troubled_pipelines(VkDevice of, VkPipelineCache cache
     return trouble.pipelines ? trouble.pipelines : create_pipelines(of, cache, count, infos, allocator, made);
 }
 
+static VkResult VKAPI_CALL troubled_memory(VkDevice of, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator, VkDeviceMemory *made)
+{
+    VkResult answer = __atomic_load_n(&trouble.memory, __ATOMIC_SEQ_CST);
+    if (answer) return answer;
+    if (trouble.allowed && __atomic_load_n(&trouble.allocations, __ATOMIC_SEQ_CST) >= trouble.allowed) return VK_ERROR_TOO_MANY_OBJECTS;
+    answer = allocate_memory(of, info, allocator, made);
+    if (answer == VK_SUCCESS) {
+        uint32_t now = __atomic_add_fetch(&trouble.allocations, 1, __ATOMIC_SEQ_CST);
+        if (now > trouble.peak) trouble.peak = now;
+    }
+    return answer;
+}
+
+static void VKAPI_CALL counted_free(VkDevice of, VkDeviceMemory memory, const VkAllocationCallbacks *allocator)
+{
+    if (memory) __atomic_sub_fetch(&trouble.allocations, 1, __ATOMIC_SEQ_CST);
+    free_memory(of, memory, allocator);
+}
+
 static void VKAPI_CALL watched_destroy(VkDevice of, VkBuffer buffer, const VkAllocationCallbacks *allocator)
 {
     if (buffer && buffer == trouble.watched) __atomic_add_fetch(&trouble.destroyed, 1, __ATOMIC_SEQ_CST);
@@ -366,6 +389,7 @@ static void VKAPI_CALL told_properties(VkPhysicalDevice of, VkPhysicalDeviceProp
     vkGetPhysicalDeviceProperties(of, into);
     trouble.asked += trouble.loaded;
     if (trouble.discrete) into->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    if (trouble.allowed) into->limits.maxMemoryAllocationCount = trouble.allowed;
 }
 
 static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const char *name)
@@ -381,6 +405,14 @@ static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const c
     if (!strcmp(name, "vkCreateComputePipelines")) {
         create_pipelines = (PFN_vkCreateComputePipelines)function;
         return (PFN_vkVoidFunction)troubled_pipelines;
+    }
+    if (!strcmp(name, "vkAllocateMemory")) {
+        allocate_memory = (PFN_vkAllocateMemory)function;
+        return (PFN_vkVoidFunction)troubled_memory;
+    }
+    if (!strcmp(name, "vkFreeMemory")) {
+        free_memory = (PFN_vkFreeMemory)function;
+        return (PFN_vkVoidFunction)counted_free;
     }
     if (!strcmp(name, "vkDestroyBuffer")) {
         destroy_buffer = (PFN_vkDestroyBuffer)function;
@@ -402,10 +434,11 @@ static PFN_vkVoidFunction VKAPI_CALL troubled_loader(VkInstance of, const char *
 
 static int shares_memory(void) { return (device_info(device).capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE) != 0; }
 
-static void set_up_troubled(int discrete)
+static void set_up_allowed(int discrete, uint32_t allowed)
 {
     memset(&trouble, 0, sizeof trouble);
     trouble.discrete = discrete;
+    trouble.allowed = allowed;
     make_engine(VK_API_VERSION_1_3, NULL);
     compute_vulkan_desc desc = describe();
     desc.get_instance_proc_addr = (compute_vulkan_function)troubled_loader;
@@ -413,6 +446,8 @@ static void set_up_troubled(int discrete)
     stream = make_stream(device);
     if (discrete) CHECK(!shares_memory());
 }
+
+static void set_up_troubled(int discrete) { set_up_allowed(discrete, 0); }
 
 /* Pixels whose colour tells their place and `frame`. */
 static const char PAINT[] =
@@ -950,6 +985,52 @@ TEST(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it)
 }
 
 /* A driver that has no memory in the midst of a call leaves no device behind, whatever that call is: nothing is to be reclaimed there. */
+/* wgpu says that such a device is lost. A card's memory is wgpu's from a quarter of the allocations on. */
+TEST(t12_t14_nor_earlier_where_the_driver_has_refused_memory)
+{
+    enum { SIZE = 64 << 20, TURNS = 40 };
+    set_up_allowed(1, 16);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL, more[32] = { 0 };
+    OK(compute_buffer_import(device, &desc, &in, E));
+    uint32_t count = 0;
+    for (; count < 4; count++) more[count] = make_buffer(device, 40 << 20, "own");
+    fill_words(stream, in, 0);
+    wait_for(stream);
+    for (uint32_t i = 1; i <= TURNS; i++) fill_words(stream, in, i);
+    OK(compute_stream_flush(stream, E));
+    __atomic_store_n(&trouble.memory, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    compute_status status = COMPUTE_OK;
+    compute_buffer_desc wanted = COMPUTE_BUFFER_DESC_INIT;
+    wanted.size = 40 << 20;
+    for (; count < 32 && status == COMPUTE_OK; count++) status = compute_buffer_create(device, &wanted, &more[count], E);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, status);
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    CHECK(of.words[0] == TURNS && of.words[SIZE / 4 - 1] == TURNS);
+    for (uint32_t i = 0; i < count; i++) compute_buffer_release(more[i]);
+    end_shared(&of);
+    tear_down();
+}
+
+/* The engine has objects of its own, and all count. */
+TEST(mem_a_card_s_blocks_take_a_part_of_the_allocations_that_the_driver_allows)
+{
+    enum { COUNT = 20, ALLOWED = 16 };
+    set_up_allowed(1, ALLOWED);
+    compute_buffer blocks[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        blocks[i] = make_buffer(device, 40 << 20, "block");
+        fill_words(stream, blocks[i], i);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_EQ(i, get_word(stream, blocks[i], 0));
+    CHECK(trouble.peak < ALLOWED);
+    for (uint32_t i = 0; i < COUNT; i++) compute_buffer_release(blocks[i]);
+    tear_down();
+}
+
 TEST(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once)
 {
     set_up_troubled(0);
@@ -1051,6 +1132,8 @@ int main(int argc, char **argv)
     RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
     RUN(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over);
     RUN(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it);
+    RUN(t12_t14_nor_earlier_where_the_driver_has_refused_memory);
+    RUN(mem_a_card_s_blocks_take_a_part_of_the_allocations_that_the_driver_allows);
     RUN(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);

@@ -286,8 +286,8 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        let made =
-            shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.own_memory);
+        let (limit, own) = (shared.limits.allocation_size, shared.own_memory.as_ref());
+        let made = shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
         made.map_err(|error| shared.or_lost(error))
     }
 
@@ -311,7 +311,7 @@ impl Device for WgpuDevice {
         let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
         // Of a device of wgpu's own nobody can use a handle.
         if self.shared.gpu.host().is_some() && !span.block.stays() {
-            return Err(DeviceError::Unsupported("exported memory of a driver that allows no more allocations"));
+            return Err(DeviceError::Unsupported("exported memory beyond a quarter of the allocations that the driver allows"));
         }
         span.block.share();
         let lane = self.shared.lane.lock().upgrade();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use compute_hal::{
-    Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, PciAddress, Probe, Properties,
+    Capabilities, Device, DeviceError, DeviceKind, Driver, Features, HostVulkan, Limits, OpenOptions, PciAddress, Probe,
+    Properties,
 };
 
 use parking_lot::Mutex;

@@ -114,7 +114,7 @@ impl Memory {
         id: u64,
         size: u64,
         limit: u64,
-        own: Option<OwnMemory>,
+        own: Option<&OwnMemory>,
     ) -> Result<MemoryId, DeviceError> {
         if size > limit {
             return Err(DeviceError::TooLarge { asked: size, limit });

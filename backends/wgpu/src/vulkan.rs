@@ -2,6 +2,7 @@
 //! memory that host and device share, and what others may hold handles of.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ash::vk::{self, Handle as _};
 use compute_hal::{DeviceError, HostTarget, ImportRefusal, Space};
@@ -37,7 +38,7 @@ pub(crate) fn facts(adapter: &wgpu::Adapter) -> Option<Facts> {
 }
 
 /// Memory that blocks have of Vulkan itself rather than of wgpu, which destroys all of its own when it gives the device up, and would not ask who looks at it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct OwnMemory {
     /// Its kinds, as bits.
     kinds: u32,
@@ -45,6 +46,26 @@ pub(crate) struct OwnMemory {
     pub(crate) shared: bool,
     /// Whether the host has to be shown what the device wrote. Not by a processor: its caches are the host's, and its drivers wait for all that is under way at each barrier.
     pub(crate) shows: bool,
+    /// Allocations that there may be at once. The driver counts those of all who use the device, a host with objects of its own among them.
+    most: u32,
+    living: Arc<AtomicU32>,
+}
+
+/// One of the allocations that there may be.
+struct Place(Arc<AtomicU32>);
+
+impl OwnMemory {
+    fn place(&self) -> Option<Place> {
+        let more = |living: u32| living.checked_add(1).filter(|living| *living <= self.most);
+        let taken = self.living.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.ok().map(|_| Place(Arc::clone(&self.living)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Cached, as the host reads there; coherent, as it is told of nothing but the end of work.
@@ -77,7 +98,9 @@ pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
         return None;
     }
     let kinds = kinds(adapter, |flags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags))?;
-    Some(OwnMemory { kinds, shared: true, shows: kind != wgpu::DeviceType::Cpu })
+    // As many as the driver likes: what wgpu packs has no address.
+    let most = u32::MAX;
+    Some(OwnMemory { kinds, shared: true, shows: kind != wgpu::DeviceType::Cpu, most, living: Arc::default() })
 }
 
 /// What a device's own memory may be besides: most kinds that the host reaches are scarcer, and come behind the others.
@@ -88,7 +111,10 @@ const DEVICE_MORE: vk::MemoryPropertyFlags =
 pub(crate) fn device_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
     let own = vk::MemoryPropertyFlags::DEVICE_LOCAL;
     let kinds = kinds(adapter, |flags| flags.contains(own) && DEVICE_MORE.contains(flags))?;
-    Some(OwnMemory { kinds, shared: false, shows: false })
+    // SAFETY: nothing of the adapter is destroyed.
+    let native = unsafe { adapter.as_hal::<Vulkan>() }?;
+    let most = native.physical_device_capabilities().properties().limits.max_memory_allocation_count / 4;
+    Some(OwnMemory { kinds, shared: false, shows: false, most, living: Arc::default() })
 }
 
 /// Addresses of blocks are multiples of this; Vulkan promises 64.
@@ -103,24 +129,23 @@ pub(crate) struct Made {
     pub(crate) host: Option<HostTarget>,
 }
 
-/// `None`: the driver allows no more allocations, and memory of wgpu's own, which has few, would do.
+/// `None`: there are as many as there may be, and memory of wgpu's own, which packs many buffers into few allocations, would do.
 pub(crate) fn allocate(
     device: &wgpu::Device,
-    own: OwnMemory,
+    own: &OwnMemory,
     descriptor: &wgpu::BufferDescriptor<'_>,
 ) -> Result<Option<Made>, DeviceError> {
     let size = descriptor.size;
+    let Some(place) = own.place() else { return Ok(None) };
     let made = {
         // SAFETY: nothing of the device is destroyed but what is made here.
         let native = unsafe { device.as_hal::<Vulkan>() };
         let native = native.ok_or_else(|| DeviceError::Internal("memory of our own on an API other than Vulkan".into()))?;
         // SAFETY: wgpu's device is alive.
-        unsafe { Parts::make(native.raw_device(), own, size) }
+        unsafe { Parts::make(native.raw_device(), own, place, size) }
     };
-    let (parts, pointer) = match made {
-        Err(vk::Result::ERROR_TOO_MANY_OBJECTS) if !own.shared => return Ok(None),
-        made => made.map_err(|error| refused(size, error))?,
-    };
+    // Not out of memory of wgpu's where the driver allows no more: wgpu would give the device up for that.
+    let (parts, pointer) = made.map_err(|error| refused(size, error))?;
     let bytes = usize::try_from(size).map_err(|_| DeviceError::TooLarge { asked: size, limit: usize::MAX as u64 })?;
     let parts = Arc::new(parts);
     let held = Arc::clone(&parts);
@@ -159,6 +184,7 @@ pub(crate) struct Parts {
     free: vk::PFN_vkFreeMemory,
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
+    _place: Place,
 }
 
 impl Drop for Parts {
@@ -177,7 +203,12 @@ type Bound = (vk::DeviceMemory, Option<*mut u8>);
 impl Parts {
     /// # Safety
     /// The device is alive.
-    unsafe fn make(device: &ash::Device, own: OwnMemory, size: u64) -> Result<(Self, Option<*mut u8>), vk::Result> {
+    unsafe fn make(
+        device: &ash::Device,
+        own: &OwnMemory,
+        place: Place,
+        size: u64,
+    ) -> Result<(Self, Option<*mut u8>), vk::Result> {
         let usage =
             vk::BufferUsageFlags::STORAGE_BUFFER | vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(size).usage(usage).sharing_mode(vk::SharingMode::EXCLUSIVE);
@@ -188,7 +219,7 @@ impl Parts {
             Ok((memory, pointer)) => {
                 let calls = device.fp_v1_0();
                 let (destroy, free) = (calls.destroy_buffer, calls.free_memory);
-                Ok((Self { device: device.handle(), destroy, free, buffer, memory }, pointer))
+                Ok((Self { device: device.handle(), destroy, free, buffer, memory, _place: place }, pointer))
             }
             Err(error) => {
                 // SAFETY: nothing uses the buffer.
@@ -200,7 +231,7 @@ impl Parts {
 
     /// # Safety
     /// The buffer is the device's, and has no memory.
-    unsafe fn back(device: &ash::Device, own: OwnMemory, buffer: vk::Buffer) -> Result<Bound, vk::Result> {
+    unsafe fn back(device: &ash::Device, own: &OwnMemory, buffer: vk::Buffer) -> Result<Bound, vk::Result> {
         // SAFETY: as our own caller says.
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
         let kinds = needs.memory_type_bits & own.kinds;
