@@ -24,7 +24,7 @@ use crate::staging::Staging;
 use crate::stamps::Stamps;
 use crate::vulkan::OwnMemory;
 
-/// The cause of a device that the driver has lost: nothing runs there any more.
+/// The cause of a device that was lost, wgpu says ([`Shared::rests`]).
 pub(crate) const LOST: &str = "DEVICE_LOST";
 
 /// See [`proof`](crate::proof). Tests have it everywhere.
@@ -32,7 +32,7 @@ fn proves(gpu: &Gpu) -> bool {
     cfg!(test) || matches!(gpu.device().adapter_info().backend, wgpu::Backend::Metal | wgpu::Backend::Dx12)
 }
 
-/// wgpu gives a device up for whatever the driver refuses it in the midst of something, and calls all of it a loss. Only of one that the driver has lost nothing runs any more.
+/// wgpu gives a device up for whatever the driver refuses it in the midst of something, and calls all of it a loss.
 fn why_lost(message: &str) -> &'static str {
     use wgpu::hal::DeviceError as E;
     let is = |error: E| message == error.to_string();
@@ -98,6 +98,12 @@ impl Shared {
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    /// Whether nothing runs any more on a device that has ended so. On Vulkan wgpu says that the device is lost, too, where the driver has only refused memory
+    /// (`vkAllocateMemory` with any error but the device's memory), and one that is really lost answers a wait at once: so there nobody is believed.
+    pub(crate) fn rests(&self, cause: &FaultCause) -> bool {
+        &*cause.name == LOST && self.gpu.device().adapter_info().backend != wgpu::Backend::Vulkan
     }
 
     /// What a call that failed answers. wgpu tells of a driver's refusal by the call's own error, out of memory say, also where that was the end of the device.

@@ -10,7 +10,7 @@ use compute_hal::{DeviceError, Position, Waited};
 use parking_lot::MutexGuard;
 
 use crate::batch::{Batch, Recorder};
-use crate::device::{LOST, Shared};
+use crate::device::Shared;
 use crate::errors::survive;
 use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
@@ -81,9 +81,9 @@ impl Lane {
         wake_all(&self.shared, due);
     }
 
-    /// Of a device that has ended otherwise than by being lost: waits until it has done what it was given. That goes on running, and memory is let go of next (T12).
+    /// Of a device that has ended and that may go on running: waits until it has done what it was given. Memory is let go of next (T12).
     fn outlast(&self) {
-        if self.shared.fault().is_some_and(|cause| &*cause.name != LOST) {
+        if self.shared.fault().is_some_and(|cause| !self.shared.rests(&cause)) {
             let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
             if !matches!(survive(|| self.shared.gpu.device().poll(all)), Ok(Ok(_))) {
                 // Nobody else has the queue meanwhile.
@@ -190,7 +190,7 @@ impl Lane {
         loop {
             if let Some(cause) = self.shared.fault() {
                 // Else the queue's thread does, as this wait has to end.
-                if deadline.is_none() || &*cause.name == LOST {
+                if deadline.is_none() || self.shared.rests(&cause) {
                     self.outlast();
                     wake_all(&self.shared, self.progress.abandon());
                 }
