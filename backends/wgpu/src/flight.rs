@@ -127,7 +127,7 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
     shared.submitted.fetch_add(1, Ordering::Relaxed);
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
-        // Without memory for it nobody will know, and the batch counts as failed.
+        // Without memory for it nobody will know, and the batch counts as failed, for that reason.
         let proof = shared.proofs.as_ref().map(|proofs| proofs.take(shared.gpu.device()));
         let proven = proof.as_ref().and_then(|proof| proof.as_ref().ok());
         let sent = encode_whole(shared, &batch, proven).and_then(|commands| send(shared, commands));
@@ -429,18 +429,21 @@ impl Progress {
             LateFailure { position, cause }
         };
         let mut late: Vec<_> = refused.iter().map(|refused| failed(refused.position, refused.name, &refused.message)).collect();
-        let proven = proof.is_none_or(|proof| {
-            let holds = |(state, proof)| shared.proofs.as_ref().is_none_or(|proofs| proofs.holds(proof, mapped(&state)));
-            proof.is_ok_and(holds)
-        });
+        let holds = |(state, proof)| shared.proofs.as_ref().is_none_or(|proofs| proofs.holds(proof, mapped(&state)));
+        let unproven = match proof.map(|proof| proof.map(holds)) {
+            None | Some(Ok(true)) => None,
+            Some(Ok(false)) => Some(("ABORTED", "the driver has ended the batch before it was over".to_owned())),
+            Some(Err(error)) => {
+                Some(("UNPROVEN", format!("the batch may have run, or been ended by the driver before it was over: {error}")))
+            }
+        };
         // Bytes that did not arrive must not be taken for those that were asked for.
         let mut arrived = || downloads.iter().all(mapped) && self.deliver(shared, &batch, &refused, &mut late).is_some();
-        let wrong = match proven {
-            false => Some(("ABORTED", "the driver has ended the batch before it was over")),
-            true => (!arrived()).then_some(("MAP", "memory for reads cannot be mapped")),
-        };
-        if let Some((name, message)) = wrong {
-            late.extend(batch.positions.iter().map(|at| failed(*at, name, message)));
+        let unmapped = || (!arrived()).then(|| ("MAP", "memory for reads cannot be mapped".to_owned()));
+        if let Some((name, message)) = unproven.or_else(unmapped) {
+            // Those that were refused have their reason.
+            let ran = batch.positions.iter().filter(|at| refused.iter().all(|refused| refused.position != **at));
+            late.extend(ran.map(|at| failed(*at, name, &message)));
         }
         if !late.is_empty() {
             // What failed first is the cause of what derives from it.

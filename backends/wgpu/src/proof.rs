@@ -23,12 +23,19 @@ pub(crate) struct Proof {
 #[derive(Default)]
 pub(crate) struct Proofs {
     words: OnceLock<wgpu::Buffer>,
+    /// There is no memory for any.
+    #[cfg(test)]
+    pub(crate) lacks: std::sync::atomic::AtomicBool,
     kept: Mutex<Vec<Proof>>,
 }
 
 impl Proofs {
     pub(crate) fn take(&self, device: &wgpu::Device) -> Result<Proof, DeviceError> {
         if let Some(kept) = self.kept.lock().pop() {
+        #[cfg(test)]
+        if self.lacks.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(DeviceError::OutOfMemory { asked: WORD, free: 0 });
+        }
             return Ok(Proof { next: 1 - kept.next, ..kept });
         }
         let words = match self.words.get() {
