@@ -1,6 +1,7 @@
 //! The proof that a batch has run to its end, for drivers that do not tell: Metal calls a batch that it has aborted over like any other, and Direct3D 12 all of them once the
 //! device was removed (wgpu passes on that they are over, and no more). There each batch ends with a word that the device copies to where the host looks; bytes of a batch
-//! without it are nobody's. That costs a copy of four bytes and a buffer to be mapped for each batch, and Vulkan, whose waits answer an error, does without.
+//! without it are nobody's. On Direct3D 12 a device that was removed copies nothing more. On Metal less is known: wgpu may make several command
+//! buffers of a batch, and Metal goes on with the next one where one has failed, so that only a failure of the last one, which has the word, is seen. That costs a copy of four bytes and a buffer to be mapped for each batch, and Vulkan, whose waits answer an error, does without.
 
 use std::sync::OnceLock;
 
@@ -22,20 +23,20 @@ pub(crate) struct Proof {
 
 #[derive(Default)]
 pub(crate) struct Proofs {
-    words: OnceLock<wgpu::Buffer>,
     /// There is no memory for any.
     #[cfg(test)]
     pub(crate) lacks: std::sync::atomic::AtomicBool,
+    words: OnceLock<wgpu::Buffer>,
     kept: Mutex<Vec<Proof>>,
 }
 
 impl Proofs {
     pub(crate) fn take(&self, device: &wgpu::Device) -> Result<Proof, DeviceError> {
-        if let Some(kept) = self.kept.lock().pop() {
         #[cfg(test)]
         if self.lacks.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(DeviceError::OutOfMemory { asked: WORD, free: 0 });
         }
+        if let Some(kept) = self.kept.lock().pop() {
             return Ok(Proof { next: 1 - kept.next, ..kept });
         }
         let words = match self.words.get() {
