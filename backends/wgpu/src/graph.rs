@@ -204,8 +204,8 @@ impl Graph {
                 continue;
             }
             lane.submit_if_full(recorder, at)?;
-            if piece.report.is_some() {
-                lane.room_to_read(recorder)?;
+            if let Some(report) = &piece.report {
+                lane.room_to_read(recorder, report.bytes())?;
                 lane.touch(recorder, at);
             }
             recorder.replay(&piece.commands, &piece.used);

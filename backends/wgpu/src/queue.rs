@@ -551,7 +551,16 @@ impl Lane {
             // A chunk takes whole words.
             let size = (from.size - done).min(DOWNLOAD_MOST - offset % WORD);
             let span = Span { block: Arc::clone(&from.block), offset, size };
-            self.room_to_read(recorder)?;
+            let words = (offset % WORD + size).next_multiple_of(WORD);
+            if recorder.batch.fetched >= MOST_FETCHED {
+                recorder.submit_apart()?;
+            }
+            while self.lacks_room_to_read(recorder, words) {
+                recorder.submit_apart()?;
+                if !recorder.apart(|| self.end_oldest())? {
+                    break;
+                }
+            }
             self.touch(recorder, at);
             recorder.fetch(&self.shared, &span, into, usize::try_from(done).unwrap_or_default())?;
             done += size;
@@ -560,16 +569,16 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends what is recorded if that has enough for the host, and waits for earlier batches while these have all the memory for reads that there may be. To be called
-    /// before a position is touched.
-    pub(crate) fn room_to_read(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    /// Sends what is recorded if that has enough for the host, and waits for earlier batches while these have all the memory for reads that there may be and `size` bytes
+    /// need more. To be called before a position is touched.
+    pub(crate) fn room_to_read(&self, recorder: &mut Recorder, size: u64) -> Result<(), DeviceError> {
         if recorder.keeps() {
             return Ok(());
         }
         if recorder.batch.fetched >= MOST_FETCHED {
             self.submit_batch(recorder)?;
         }
-        while self.shared.staging.lacks_downloads() {
+        while self.lacks_room_to_read(recorder, size) {
             self.submit_batch(recorder)?;
             if !self.end_oldest()? {
                 break;
@@ -602,6 +611,12 @@ pub(crate) struct Rows {
     pub(crate) from_pitch: u64,
     pub(crate) to_pitch: u64,
 }
+
+    /// Whether an earlier batch has to end before there is room for `size` bytes.
+    fn lacks_room_to_read(&self, recorder: &Recorder, size: u64) -> bool {
+        let has_room = recorder.batch.downloads.last().is_some_and(|chunk| chunk.has_room(size));
+        !has_room && self.shared.staging.lacks_downloads(size)
+    }
 
 /// Fills memory that nothing else uses, beginning with the beginning of the pattern.
 fn repeat(pattern: &[u8], memory: &HostTarget) {

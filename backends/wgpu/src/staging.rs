@@ -25,8 +25,10 @@ pub(crate) const UNIFORMS: usize = 64;
 const DOWNLOAD: u64 = 1 << 20;
 /// Bytes of the largest chunk for reads: longer reads are cut.
 pub(crate) const DOWNLOAD_MOST: u64 = 16 << 20;
-/// Bytes of chunks for reads that batches may have at once: a read beyond waits for an earlier batch (MEM-09). As many are kept while nothing uses them.
+/// Bytes of chunks for reads that batches may have at once: a read beyond waits for an earlier batch (MEM-09).
 const DOWNLOADS: u64 = 64 << 20;
+/// Bytes of them that are kept while nothing uses them: all that large reads had, and what small ones had beside these.
+const DOWNLOADS_KEPT: u64 = DOWNLOADS + DOWNLOAD_MOST;
 
 /// Lists of commands that are kept while nothing uses them, and the most commands that one of them has room for.
 const LISTS_KEPT: usize = 4;
@@ -160,16 +162,17 @@ impl Staging {
         keeps
     }
 
-    /// Whether batches have so much memory for reads that another chunk may be more than they may have.
-    pub(crate) fn lacks_downloads(&self) -> bool {
-        self.downloads_out.load(Ordering::Relaxed) > DOWNLOADS - DOWNLOAD_MOST
+    /// Whether batches have so much memory for reads that another chunk with room for `size` bytes may be more than they may have.
+    pub(crate) fn lacks_downloads(&self, size: u64) -> bool {
+        self.downloads_out.load(Ordering::Relaxed).saturating_add(largest(size)) > DOWNLOADS
     }
 
     /// A chunk for reads with room for `size` bytes, at most [`DOWNLOAD_MOST`].
     pub(crate) fn download(&self, device: &wgpu::Device, size: u64) -> Result<Download, DeviceError> {
         let mut kept = self.downloads.lock();
-        // Large ones are left to those who need them.
-        let fits = kept.iter().enumerate().filter(|(_, chunk)| chunk.size >= size).min_by_key(|(_, chunk)| chunk.size);
+        // Large ones are left to those who need them: a few of them are all that there may be.
+        let fits = kept.iter().enumerate().filter(|(_, chunk)| (size..=largest(size)).contains(&chunk.size));
+        let fits = fits.min_by_key(|(_, chunk)| chunk.size);
         let found = fits.map(|(place, _)| place).map(|place| kept.swap_remove(place));
         drop(kept);
         let chunk = found.map_or_else(|| Self::new_download(device, size), Ok)?;
@@ -178,7 +181,7 @@ impl Staging {
     }
 
     fn new_download(device: &wgpu::Device, size: u64) -> Result<Download, DeviceError> {
-        let size = size.next_power_of_two().max(DOWNLOAD);
+        let size = smallest(size);
         let buffer = create(device, "download", size, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST, false)?;
         Ok(Download { buffer, size, used: 0 })
     }
@@ -186,12 +189,29 @@ impl Staging {
     /// Takes a chunk back, unmapped again or lost.
     pub(crate) fn give_download(&self, mut chunk: Download, unmapped: bool) {
         self.downloads_out.fetch_sub(chunk.size, Ordering::Relaxed);
-        let mut kept = self.downloads.lock();
-        if unmapped && kept.iter().map(|chunk| chunk.size).sum::<u64>() + chunk.size <= DOWNLOADS {
-            chunk.used = 0;
-            kept.push(chunk);
+        if !unmapped {
+            return;
         }
+        chunk.used = 0;
+        let mut kept = self.downloads.lock();
+        kept.push(chunk);
+        // A large one goes: it is room for many small ones.
+        let all = kept.iter().map(|chunk| chunk.size).sum::<u64>();
+        let largest = kept.iter().enumerate().max_by_key(|(_, chunk)| chunk.size).map(|(place, _)| place);
+        let gone = largest.filter(|_| all > DOWNLOADS_KEPT).map(|place| kept.swap_remove(place));
+        drop(kept);
+        drop(gone);
     }
+}
+
+/// Bytes of a new chunk for reads with room for `size` bytes.
+fn smallest(size: u64) -> u64 {
+    size.clamp(DOWNLOAD, DOWNLOAD_MOST).next_power_of_two()
+}
+
+/// Bytes of the largest chunk that such a read is given of those that are kept.
+fn largest(size: u64) -> u64 {
+    (2 * smallest(size)).min(DOWNLOAD_MOST)
 }
 
 /// Takes `size` bytes of a chunk of `whole` bytes, from a multiple of `alignment` on.
@@ -259,6 +279,11 @@ impl Uniform {
 }
 
 impl Download {
+    pub(crate) fn has_room(&self, size: u64) -> bool {
+        let mut used = self.used;
+        take(&mut used, self.size, size, WRITE_ALIGNMENT).is_some()
+    }
+
     pub(crate) fn reserve(&mut self, size: u64) -> Option<u64> {
         take(&mut self.used, self.size, size, WRITE_ALIGNMENT)
     }
