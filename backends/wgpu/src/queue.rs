@@ -74,6 +74,30 @@ impl DerefMut for Held<'_> {
     }
 }
 
+impl Held<'_> {
+    /// Does something that may wait for the device with the recorder given back: others send what is recorded meanwhile, or let go of what has gone. Nobody records, as
+    /// calls on a queue come one after another.
+    fn apart<T>(&mut self, wait: impl FnOnce() -> T) -> T {
+        let lane = self.lane;
+        MutexGuard::unlocked(&mut self.recorder, || {
+            lane.let_go_if_free();
+            wait()
+        })
+    }
+
+    /// Sends what is recorded, in the midst of what somebody records. Drivers may take long over it while the device is busy.
+    fn submit_apart(&mut self) -> Result<(), DeviceError> {
+        let lane = self.lane;
+        let Some((batch, turn)) = lane.take(self) else { return lane.shared.well() };
+        self.apart(|| {
+            let sent = lane.send(batch)?;
+            lane.progress.sent(sent);
+            drop(turn);
+            Ok(())
+        })
+    }
+}
+
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         // SAFETY: nobody uses it after this.
@@ -289,7 +313,7 @@ impl Lane {
     fn record(
         &self,
         at: Position,
-        work: impl FnOnce(&Self, &mut Recorder) -> Result<(), DeviceError>,
+        work: impl FnOnce(&Self, &mut Held<'_>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         self.shared.well()?;
         let mut recorder = self.lock_with_room()?;
@@ -342,7 +366,7 @@ impl Lane {
     }
 
     /// Memory for a write with at least one byte left.
-    fn upload<'r>(&self, recorder: &'r mut Recorder, at: Position) -> Result<&'r mut Upload, DeviceError> {
+    fn upload<'r>(&self, recorder: &'r mut Held<'_>, at: Position) -> Result<&'r mut Upload, DeviceError> {
         let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
         if full {
             let chunk = loop {
@@ -350,9 +374,10 @@ impl Lane {
                     break chunk;
                 }
                 // All that there may be is under way: an earlier batch has to end first.
-                self.submit_batch(recorder)?;
+                recorder.submit_apart()?;
+                let ended = recorder.apart(|| self.end_oldest())?;
                 self.touch(recorder, at);
-                if !self.end_oldest()? {
+                if !ended {
                     // Another thread has ended them all meanwhile, and given their memory back, or there is none.
                     let back = self.shared.staging.upload(self.shared.gpu.device())?;
                     break back.ok_or(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 })?;
@@ -363,7 +388,7 @@ impl Lane {
         recorder.batch.uploads.last_mut().ok_or_else(|| DeviceError::Internal("no memory for a write".into()))
     }
 
-    fn write_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn write_bytes(&self, recorder: &mut Held<'_>, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
         let (head, middle, tail) = cut(to.offset, bytes);
         let mut offset = to.offset;
         for part in [head, middle, tail] {
@@ -378,7 +403,7 @@ impl Lane {
         Ok(())
     }
 
-    fn write_words(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn write_words(&self, recorder: &mut Held<'_>, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
         let mut rest = bytes;
         let mut offset = to.offset;
         while !rest.is_empty() {
@@ -544,7 +569,7 @@ impl Lane {
         Bound { block, offset: first, size: (offset - first + size).next_multiple_of(4), lead: (offset - first) as u32 }
     }
 
-    fn read_bytes(&self, recorder: &mut Recorder, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
+    fn read_bytes(&self, recorder: &mut Held<'_>, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
         let mut done = 0;
         while done < from.size {
             let offset = from.offset + done;
@@ -586,6 +611,12 @@ impl Lane {
         }
         Ok(())
     }
+
+    /// Whether an earlier batch has to end before there is room for `size` bytes.
+    fn lacks_room_to_read(&self, recorder: &Recorder, size: u64) -> bool {
+        let has_room = recorder.batch.downloads.last().is_some_and(|chunk| chunk.has_room(size));
+        !has_room && self.shared.staging.lacks_downloads(size)
+    }
 }
 
 /// A range that a kernel of our own binds.
@@ -611,12 +642,6 @@ pub(crate) struct Rows {
     pub(crate) from_pitch: u64,
     pub(crate) to_pitch: u64,
 }
-
-    /// Whether an earlier batch has to end before there is room for `size` bytes.
-    fn lacks_room_to_read(&self, recorder: &Recorder, size: u64) -> bool {
-        let has_room = recorder.batch.downloads.last().is_some_and(|chunk| chunk.has_room(size));
-        !has_room && self.shared.staging.lacks_downloads(size)
-    }
 
 /// Fills memory that nothing else uses, beginning with the beginning of the pattern.
 fn repeat(pattern: &[u8], memory: &HostTarget) {

@@ -58,11 +58,18 @@ impl Lane {
                 let inside = exit::inside();
                 let _ = poll(&self.shared, Some(oldest));
                 let due = self.progress.end_batches(&self.shared);
-                if self.progress.under_way() == 0 || self.is_overdue() {
-                    let _ = self.flush();
+                let mut sends = self.progress.under_way() == 0 || self.is_overdue();
+                // Whoever has the recorder may be waiting for the device, which those who want to know do not.
+                if sends && let Some(recorder) = self.try_lock() {
+                    let _ = self.send_off(recorder);
+                    sends = false;
                 }
                 drop(inside);
                 wake_all(&self.shared, due);
+                if sends {
+                    let _inside = exit::inside();
+                    let _ = self.flush();
+                }
                 looks = 0;
                 continue;
             }
