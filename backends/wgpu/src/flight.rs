@@ -121,10 +121,19 @@ pub(crate) struct Progress {
     violated: AtomicU64,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Batches that this thread has sent.
+    pub(crate) static SENT_HERE: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Hands everything to wgpu and asks to be told.
 pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError> {
     #[cfg(test)]
-    shared.submitted.fetch_add(1, Ordering::Relaxed);
+    {
+        shared.submitted.fetch_add(1, Ordering::Relaxed);
+        SENT_HERE.set(SENT_HERE.get() + 1);
+    }
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
         // Without memory for it nobody will know, and the batch counts as failed, for that reason.

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ash::vk::{self, Handle as _};
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
@@ -14,9 +14,10 @@ use compute_hal::{
 };
 
 use crate::device::WgpuDevice;
+use crate::flight::SENT_HERE;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
-use crate::staging::TARDY;
+use crate::staging::{DOWNLOAD_MOST, Download, TARDY};
 use crate::{WgpuDriver, driver, turns};
 
 fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
@@ -534,6 +535,96 @@ fn t13_what_a_driver_has_aborted_without_a_word_fails_late_and_moves_nothing() {
             assert_eq!(bytes(&target), [7; 64]);
             assert!(queue.take_late().is_empty() && device.fault().is_none());
         }
+    });
+}
+
+#[test]
+fn t13_what_there_was_no_memory_to_prove_fails_late_for_that_reason_and_what_was_refused_for_its_own() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.write(1, block, &[7; 64]).unwrap();
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        let lacks = |lacks| device.shared_for_test().proofs.as_ref().unwrap().lacks.store(lacks, Ordering::Relaxed);
+        lacks(true);
+        queue.break_batch([2, 3, 4, 5], block, [&fives(), &fives()]);
+        assert_eq!(queue.wait(5, None).unwrap(), Waited::Done);
+        lacks(false);
+        let late = queue.take_late();
+        let told = late.iter().map(|late| match &late.cause {
+            LateCause::Driver { name, message, .. } => (late.position, &**name, message.contains("out of memory")),
+            _ => panic!("{late:?}"),
+        });
+        let expected = [(2, "UNPROVEN", true), (3, "VALIDATION", false), (4, "UNPROVEN", true), (5, "VALIDATION", false)];
+        assert!(told.eq(expected), "{late:?}");
+        assert!(device.fault().is_none());
+    });
+}
+
+#[test]
+fn the_first_batch_for_an_idle_device_is_sent_by_the_queue_s_thread() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main() { o[0] = o[0] + 1u; }";
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let kernel = with_request(source, |request| device.compile(request).unwrap());
+        let bindings = [Binding::Buffer(block)];
+        let sent_here = SENT_HERE.get();
+        (1..=64).for_each(|at| queue.launch(at, &one(kernel, &bindings)).unwrap());
+        let begun = Instant::now();
+        while queue.completed() < 64 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "nobody has sent it");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(SENT_HERE.get(), sent_here, "its caller has sent it");
+        assert!(queue.take_late().is_empty());
+    });
+}
+
+#[test]
+fn mem09_small_reads_leave_large_chunks_to_large_ones() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        let take = |size| shared.staging.download(shared.gpu.device(), size).unwrap();
+        let give = |chunks: Vec<Download>| chunks.into_iter().for_each(|chunk| shared.staging.give_download(chunk, true));
+        give((0..4).map(|_| take(DOWNLOAD_MOST)).collect());
+        let small = |n| {
+            assert!(!shared.staging.lacks_downloads(4), "chunk {n}");
+            take(4)
+        };
+        let chunks: Vec<Download> = (0..40).map(small).collect();
+        assert!(chunks.iter().all(|chunk| chunk.buffer.size() <= 2 << 20));
+        let first: Vec<wgpu::Buffer> = chunks.iter().map(|chunk| chunk.buffer.clone()).collect();
+        give(chunks);
+        let again: Vec<Download> = (0..40).map(small).collect();
+        assert!(again.iter().all(|chunk| first.contains(&chunk.buffer)), "small ones were not kept");
+        give(again);
+    });
+}
+
+#[test]
+fn mem09_small_reads_go_together_where_large_ones_have_most_of_the_memory() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.use_on_device(1, block);
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        let shared = device.shared_for_test();
+        let take = |_| shared.staging.download(shared.gpu.device(), DOWNLOAD_MOST).unwrap();
+        let large: Vec<Download> = (0..3).map(take).collect();
+        let targets: Vec<HostTarget> = (0..200).map(|_| fives()).collect();
+        let sent = device.submitted_for_test();
+        for (at, target) in (2..).zip(&targets) {
+            queue.read(at, block, target.clone()).unwrap();
+        }
+        assert_eq!(queue.wait(201, None).unwrap(), Waited::Done);
+        // The queue's thread sends what nobody waits for, too, but not each.
+        let sent = device.submitted_for_test() - sent;
+        assert!(sent < 100, "{sent} submissions of 200 reads");
+        assert!(targets.iter().all(|target| bytes(target) == [9; 64]));
+        large.into_iter().for_each(|chunk| shared.staging.give_download(chunk, true));
     });
 }
 
