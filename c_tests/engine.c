@@ -313,6 +313,142 @@ static compute_native_info export_of(compute_buffer buffer, uint32_t access)
     return info;
 }
 
+/* ---- a driver in trouble ---- */
+
+/* What the engine's loader gives the library instead of the driver's own functions, where a test wants to see them called or have them fail. */
+static struct {
+    /* The answers to submissions, waits, new pools of descriptors, new pipelines and allocations, unless they are a success. */
+    VkResult submit, waits, descriptors, pipelines, memory;
+    /* Allocations that the driver allows at once unless 0, how many there are, and how many there were at most. */
+    uint32_t allowed, allocations, peak;
+    /* The device says that it is a card with memory of its own. */
+    int discrete;
+    /* The functions of the engine's device were asked for; since then its properties were, that often. */
+    int loaded, asked;
+    /* A buffer to look out for, and how often it was destroyed. */
+    VkBuffer watched;
+    int destroyed;
+} trouble;
+static PFN_vkGetDeviceProcAddr device_loader;
+static PFN_vkDestroyBuffer destroy_buffer;
+static PFN_vkCreateDescriptorPool create_descriptors;
+static PFN_vkCreateComputePipelines create_pipelines;
+static PFN_vkAllocateMemory allocate_memory;
+static PFN_vkFreeMemory free_memory;
+
+static VkResult VKAPI_CALL troubled_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *submits, VkFence fence)
+{
+    VkResult answer = __atomic_load_n(&trouble.submit, __ATOMIC_SEQ_CST);
+    return answer ? answer : vkQueueSubmit(queue, count, submits, fence);
+}
+
+static VkResult VKAPI_CALL troubled_wait(VkDevice of, uint32_t count, const VkFence *fences, VkBool32 all, uint64_t timeout)
+{
+    VkResult answer = __atomic_load_n(&trouble.waits, __ATOMIC_SEQ_CST);
+    return answer ? answer : vkWaitForFences(of, count, fences, all, timeout);
+}
+
+static VkResult VKAPI_CALL troubled_descriptors(VkDevice of, const VkDescriptorPoolCreateInfo *info, const VkAllocationCallbacks *allocator, VkDescriptorPool *made)
+{
+    return trouble.descriptors ? trouble.descriptors : create_descriptors(of, info, allocator, made);
+}
+
+static VkResult VKAPI_CALL troubled_pipelines(VkDevice of, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos, const VkAllocationCallbacks *allocator,
+                                              VkPipeline *made)
+{
+    return trouble.pipelines ? trouble.pipelines : create_pipelines(of, cache, count, infos, allocator, made);
+}
+
+static VkResult VKAPI_CALL troubled_memory(VkDevice of, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator, VkDeviceMemory *made)
+{
+    VkResult answer = __atomic_load_n(&trouble.memory, __ATOMIC_SEQ_CST);
+    if (answer) return answer;
+    if (trouble.allowed && __atomic_load_n(&trouble.allocations, __ATOMIC_SEQ_CST) >= trouble.allowed) return VK_ERROR_TOO_MANY_OBJECTS;
+    answer = allocate_memory(of, info, allocator, made);
+    if (answer == VK_SUCCESS) {
+        uint32_t now = __atomic_add_fetch(&trouble.allocations, 1, __ATOMIC_SEQ_CST);
+        if (now > trouble.peak) trouble.peak = now;
+    }
+    return answer;
+}
+
+static void VKAPI_CALL counted_free(VkDevice of, VkDeviceMemory memory, const VkAllocationCallbacks *allocator)
+{
+    if (memory) __atomic_sub_fetch(&trouble.allocations, 1, __ATOMIC_SEQ_CST);
+    free_memory(of, memory, allocator);
+}
+
+static void VKAPI_CALL watched_destroy(VkDevice of, VkBuffer buffer, const VkAllocationCallbacks *allocator)
+{
+    if (buffer && buffer == trouble.watched) __atomic_add_fetch(&trouble.destroyed, 1, __ATOMIC_SEQ_CST);
+    destroy_buffer(of, buffer, allocator);
+}
+
+static void VKAPI_CALL told_properties(VkPhysicalDevice of, VkPhysicalDeviceProperties *into)
+{
+    vkGetPhysicalDeviceProperties(of, into);
+    trouble.asked += trouble.loaded;
+    if (trouble.discrete) into->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    if (trouble.allowed) into->limits.maxMemoryAllocationCount = trouble.allowed;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL troubled_device_loader(VkDevice of, const char *name)
+{
+    PFN_vkVoidFunction function = device_loader(of, name);
+    trouble.loaded = 1;
+    if (!strcmp(name, "vkQueueSubmit")) return (PFN_vkVoidFunction)troubled_submit;
+    if (!strcmp(name, "vkWaitForFences")) return (PFN_vkVoidFunction)troubled_wait;
+    if (!strcmp(name, "vkCreateDescriptorPool")) {
+        create_descriptors = (PFN_vkCreateDescriptorPool)function;
+        return (PFN_vkVoidFunction)troubled_descriptors;
+    }
+    if (!strcmp(name, "vkCreateComputePipelines")) {
+        create_pipelines = (PFN_vkCreateComputePipelines)function;
+        return (PFN_vkVoidFunction)troubled_pipelines;
+    }
+    if (!strcmp(name, "vkAllocateMemory")) {
+        allocate_memory = (PFN_vkAllocateMemory)function;
+        return (PFN_vkVoidFunction)troubled_memory;
+    }
+    if (!strcmp(name, "vkFreeMemory")) {
+        free_memory = (PFN_vkFreeMemory)function;
+        return (PFN_vkVoidFunction)counted_free;
+    }
+    if (!strcmp(name, "vkDestroyBuffer")) {
+        destroy_buffer = (PFN_vkDestroyBuffer)function;
+        return (PFN_vkVoidFunction)watched_destroy;
+    }
+    return function;
+}
+
+static PFN_vkVoidFunction VKAPI_CALL troubled_loader(VkInstance of, const char *name)
+{
+    PFN_vkVoidFunction function = loader(of, name);
+    if (!strcmp(name, "vkGetPhysicalDeviceProperties")) return (PFN_vkVoidFunction)told_properties;
+    if (!strcmp(name, "vkGetDeviceProcAddr")) {
+        device_loader = (PFN_vkGetDeviceProcAddr)function;
+        return (PFN_vkVoidFunction)troubled_device_loader;
+    }
+    return function;
+}
+
+static int shares_memory(void) { return (device_info(device).capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE) != 0; }
+
+static void set_up_allowed(int discrete, uint32_t allowed)
+{
+    memset(&trouble, 0, sizeof trouble);
+    trouble.discrete = discrete;
+    trouble.allowed = allowed;
+    make_engine(VK_API_VERSION_1_3, NULL);
+    compute_vulkan_desc desc = describe();
+    desc.get_instance_proc_addr = (compute_vulkan_function)troubled_loader;
+    OK(open_on(&desc, 0));
+    stream = make_stream(device);
+    if (discrete) CHECK(!shares_memory());
+}
+
+static void set_up_troubled(int discrete) { set_up_allowed(discrete, 0); }
+
 /* Pixels whose colour tells their place and `frame`. */
 static const char PAINT[] =
     "@group(0) @binding(0) var<storage, read_write> pixels: array<u32>;\n"
@@ -743,6 +879,195 @@ TEST(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason)
     tear_down();
 }
 
+/* What it makes of the engine's device needs to know the driver's limits. */
+TEST(f1_t14_the_driver_is_asked_until_the_device_is_open)
+{
+    set_up_troubled(0);
+    CHECK(trouble.asked > 0);
+    tear_down();
+}
+
+/* ---- a device that is lost while the engine holds memory of the library's ---- */
+
+static void wait_until_destroyed(int count)
+{
+    uint64_t begun = now_ns();
+    while (__atomic_load_n(&trouble.destroyed, __ATOMIC_SEQ_CST) < count) {
+        CHECK(now_ns() - begun < 20 * SECONDS);
+        usleep(1000);
+    }
+    CHECK_EQ(count, trouble.destroyed);
+}
+
+/* Of 64 MiB, so that the system would take the pages back at once. A card has nothing to map, and is as if it were made one. */
+static void lost_with_memory_in_use(int discrete)
+{
+    enum { SIZE = 64 << 20 };
+    set_up_troubled(discrete);
+    int mapped = shares_memory();
+    compute_buffer buffer = make_buffer_with(device, SIZE, "kept", mapped ? COMPUTE_BUFFER_FLAG_HOST_VISIBLE : 0);
+    compute_mapping mapping = NULL;
+    unsigned char *bytes = NULL;
+    uint64_t size = 0;
+    fill_words(stream, buffer, 7);
+    compute_native_info told = export_of(buffer, COMPUTE_ACCESS_READ_WRITE);
+    if (mapped) {
+        compute_view view = whole(buffer);
+        OK(compute_buffer_map(&view, &mapping, E));
+        OK(compute_mapping_get_pointer(mapping, (void **)&bytes, &size, E));
+    }
+    wait_for(stream);
+    memcpy(&trouble.watched, &told.handle, sizeof told.handle);
+
+    trouble.submit = VK_ERROR_OUT_OF_HOST_MEMORY;
+    fill_words(stream, buffer, 8);
+    compute_view view = whole(buffer);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, &view, 1, 0, COMPUTE_FOREVER, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    usleep(200000); /* the library's thread looks at the device once more */
+    CHECK_EQ(0, trouble.destroyed);
+    fill_from_engine(told, 9);
+    if (bytes) CHECK(bytes[0] == 9 && bytes[SIZE - 4] == 9);
+    compute_mapping_release(mapping);
+    CHECK_EQ(0, trouble.destroyed);
+    compute_buffer_release(buffer);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    wait_until_destroyed(1);
+    tear_down();
+}
+TEST(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(1); }
+TEST(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released) { lost_with_memory_in_use(0); }
+
+/* What the driver refused is not what it is at work on: that goes on. */
+TEST(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over)
+{
+    enum { SIZE = 64 << 20, TURNS = 40 };
+    set_up_troubled(0);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    for (uint32_t i = 1; i <= TURNS; i++) fill_words(stream, in, i);
+    OK(compute_stream_flush(stream, E));
+    __atomic_store_n(&trouble.submit, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    fill_words(stream, in, TURNS + 1);
+    compute_status status = compute_stream_flush(stream, E);
+    CHECK(status == COMPUTE_OK || status == COMPUTE_ERROR_DEVICE_POISONED);
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    CHECK(of.words[0] == TURNS && of.words[SIZE / 4 - 1] == TURNS);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    end_shared(&of);
+    tear_down();
+}
+
+TEST(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it)
+{
+    enum { SIZE = 256 << 20 };
+    set_up_troubled(0);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    fill_words(stream, in, 1);
+    wait_for(stream);
+    __atomic_store_n(&trouble.waits, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    fill_words(stream, in, 2);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, E));
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    for (uint32_t i = 0; i < SIZE / 4; i += 1000) CHECK_EQ(2, of.words[i]);
+    end_shared(&of);
+    tear_down();
+}
+
+/* A driver that has no memory in the midst of a call leaves no device behind, whatever that call is: nothing is to be reclaimed there. */
+/* wgpu says that such a device is lost. A card's memory is wgpu's from a quarter of the allocations on. */
+TEST(t12_t14_nor_earlier_where_the_driver_has_refused_memory)
+{
+    enum { SIZE = 64 << 20, TURNS = 40 };
+    set_up_allowed(1, 16);
+    let_go = 0;
+    shared_t of = make_shared(SIZE);
+    compute_import_desc desc = import_desc(of.handle, 0, SIZE);
+    compute_buffer in = NULL, more[32] = { 0 };
+    OK(compute_buffer_import(device, &desc, &in, E));
+    uint32_t count = 0;
+    for (; count < 4; count++) more[count] = make_buffer(device, 40 << 20, "own");
+    fill_words(stream, in, 0);
+    wait_for(stream);
+    for (uint32_t i = 1; i <= TURNS; i++) fill_words(stream, in, i);
+    OK(compute_stream_flush(stream, E));
+    __atomic_store_n(&trouble.memory, VK_ERROR_OUT_OF_HOST_MEMORY, __ATOMIC_SEQ_CST);
+    compute_status status = COMPUTE_OK;
+    compute_buffer_desc wanted = COMPUTE_BUFFER_DESC_INIT;
+    wanted.size = 40 << 20;
+    for (; count < 32 && status == COMPUTE_OK; count++) status = compute_buffer_create(device, &wanted, &more[count], E);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, status);
+    compute_buffer_release(in);
+    wait_until_let_go(1);
+    CHECK(of.words[0] == TURNS && of.words[SIZE / 4 - 1] == TURNS);
+    for (uint32_t i = 0; i < count; i++) compute_buffer_release(more[i]);
+    end_shared(&of);
+    tear_down();
+}
+
+/* The engine has objects of its own, and all count. */
+TEST(mem_a_card_s_blocks_take_a_part_of_the_allocations_that_the_driver_allows)
+{
+    enum { COUNT = 20, ALLOWED = 16 };
+    set_up_allowed(1, ALLOWED);
+    compute_buffer blocks[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        blocks[i] = make_buffer(device, 40 << 20, "block");
+        fill_words(stream, blocks[i], i);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_EQ(i, get_word(stream, blocks[i], 0));
+    CHECK(trouble.peak < ALLOWED);
+    for (uint32_t i = 0; i < COUNT; i++) compute_buffer_release(blocks[i]);
+    tear_down();
+}
+
+TEST(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once)
+{
+    set_up_troubled(0);
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_buffer in = make_buffer(device, 256, "in"), out = make_buffer(device, 256, "out");
+    fill_words(stream, in, 1);
+    OK(launch_io(stream, increment, "", in, out, 1));
+    wait_for(stream);
+    trouble.descriptors = trouble.pipelines = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    compute_kernel first = NULL;
+    compute_kernel_desc desc = kernel_desc(INCREMENT_FIRST, "first");
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_kernel_create(device, &desc, &first, E));
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(increment);
+    tear_down();
+
+    set_up_troubled(0);
+    increment = make_kernel(device, INCREMENT);
+    in = make_buffer(device, 256, "in");
+    out = make_buffer(device, 1 << 20, "out");
+    fill_words(stream, in, 1);
+    wait_for(stream);
+    trouble.descriptors = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    compute_status status = COMPUTE_OK;
+    /* Sets are made in pools of many; each place that is bound has a set of its own. */
+    for (uint64_t i = 0; i < 4000 && status == COMPUTE_OK; i++) {
+        compute_binding bindings[2] = { bind(0, in), bind_range(1, out, 256 * i, 256) };
+        status = launch(stream, increment, 1, bindings, 2);
+    }
+    IS(COMPUTE_ERROR_DEVICE_POISONED, status);
+    compute_buffer_release(in);
+    compute_buffer_release(out);
+    compute_kernel_release(increment);
+    tear_down();
+}
+
 /* ---- devices that are the library's own ---- */
 
 TEST(t14_the_cpu_device_tells_addresses)
@@ -802,6 +1127,14 @@ int main(int argc, char **argv)
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_0);
     RUN(t14_a_buffer_of_the_engine_s_is_used_in_place_on_vulkan_1_3);
     RUN(t14_buffers_that_cannot_be_imported_are_refused_with_the_reason);
+    RUN(f1_t14_the_driver_is_asked_until_the_device_is_open);
+    RUN(t12_t14_what_the_engine_holds_of_a_lost_device_stays_until_it_is_released);
+    RUN(t12_m7_what_is_mapped_of_a_lost_device_stays_until_it_is_released);
+    RUN(t12_t14_an_import_of_a_lost_device_is_let_go_of_once_the_work_before_is_over);
+    RUN(t12_t14_nor_earlier_where_the_driver_cannot_wait_for_it);
+    RUN(t12_t14_nor_earlier_where_the_driver_has_refused_memory);
+    RUN(mem_a_card_s_blocks_take_a_part_of_the_allocations_that_the_driver_allows);
+    RUN(m2_t12_what_a_driver_without_memory_ends_is_poisoned_at_once);
     RUN(t14_the_cpu_device_tells_addresses);
     RUN(t14_a_wgpu_device_of_the_library_tells_vulkan_buffers);
     return finish();

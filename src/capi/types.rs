@@ -255,7 +255,7 @@ pub struct compute_device_desc {
     /// Bytes of pages with nothing in them that the pools of each stream, and the device's own, keep for later (M6); 0: the library's choice (64 MiB).
     pub idle_bytes: u64,
     /// The most workgroups that the device is given at once, on devices that a system may stop when they take too long (`wgpu`; desktops allow some seconds). A launch of more is
-    /// sent in slices, whose workgroups have the ids and counts of the whole. Grids from memory are sent whole. 0: no limit.
+    /// sent in slices, whose workgroups have the ids and counts of the whole. Grids from memory are sent whole, fills and copies are not counted. 0: no limit.
     pub slice_groups: u64,
 }
 

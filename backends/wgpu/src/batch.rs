@@ -53,6 +53,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Bytes that it takes on its way.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.size.next_multiple_of(4)
+    }
+
     pub(crate) fn of_node(self, node: u32) -> Self {
         Self { node: Some(node), ..self }
     }
@@ -162,6 +167,10 @@ impl Recorder {
     /// For nodes of a graph: nothing of it is ever submitted.
     pub(crate) fn keeping() -> Self {
         Self { keeps: true, ..Self::default() }
+    }
+
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
     }
 
     /// Adds a list that is kept, and what it uses.
@@ -405,7 +414,7 @@ impl Recorder {
 
     /// Has a record brought to the host for a position.
     pub(crate) fn take_report(&mut self, shared: &Shared, position: Position, report: &Report) -> Result<(), DeviceError> {
-        let size = report.size.next_multiple_of(4);
+        let size = report.bytes();
         let (chunk, start) = self.download(shared, size)?;
         self.copy_down((&report.buffer, 0), (chunk, start), size);
         let (node, reports, size) = (report.node, Arc::clone(&report.reports), report.size);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use compute_hal::Position;
 
 use crate::kernel::Kernel;
+use crate::proof::Proof;
 use crate::staging::Uniform;
 
 /// How many workgroups.
@@ -126,6 +127,9 @@ impl Commands {
         }
         encoding.add(self, which);
         encoding.show(around.shown);
+        if let Some(proof) = around.proof {
+            proof.encode(encoding.outside());
+        }
         encoding.finish()
     }
 }
@@ -137,6 +141,8 @@ pub(crate) struct Around<'a> {
     pub(crate) uniforms: &'a [Uniform],
     /// Buffers in which the host sees behind them what they did.
     pub(crate) shown: &'a [wgpu::Buffer],
+    /// Behind all, that it was done.
+    pub(crate) proof: Option<&'a Proof>,
 }
 
 /// Commands as they become wgpu's. Launches that follow each other share a pass.

@@ -18,13 +18,32 @@ use crate::kernel::{Compiler, Kernel};
 use crate::memory::{Ids, Memory};
 use crate::moves::{Own, OwnKernels};
 use crate::passthrough;
+use crate::proof::Proofs;
 use crate::queue::{Lane, WgpuQueue};
 use crate::staging::Staging;
 use crate::stamps::Stamps;
-use crate::vulkan::SharedMemory;
+use crate::vulkan::OwnMemory;
 
-/// The cause of a device that is gone, on which nothing runs any more.
+/// The cause of a device that was lost, wgpu says ([`Shared::rests`]).
 pub(crate) const LOST: &str = "DEVICE_LOST";
+
+/// See [`proof`](crate::proof). Tests have it everywhere.
+fn proves(gpu: &Gpu) -> bool {
+    cfg!(test) || matches!(gpu.device().adapter_info().backend, wgpu::Backend::Metal | wgpu::Backend::Dx12)
+}
+
+/// wgpu gives a device up for whatever the driver refuses it in the midst of something, and calls all of it a loss.
+fn why_lost(message: &str) -> &'static str {
+    use wgpu::hal::DeviceError as E;
+    let is = |error: E| message == error.to_string();
+    if is(E::Lost) {
+        LOST
+    } else if is(E::OutOfMemory) {
+        "OUT_OF_MEMORY"
+    } else {
+        "UNEXPECTED"
+    }
+}
 
 /// What the device's handle and its queue share.
 pub(crate) struct Shared {
@@ -40,12 +59,14 @@ pub(crate) struct Shared {
     own: OwnKernels,
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
-    /// Where its memory is the host's, too.
-    host_memory: Option<SharedMemory>,
+    /// Where blocks are not wgpu's to destroy: what the host looks at in place, or has handles of.
+    own_memory: Option<OwnMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).
     nvidia: bool,
+    /// What batches end with where the driver does not tell of those that it has aborted.
+    pub(crate) proofs: Option<Proofs>,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
@@ -58,6 +79,9 @@ pub(crate) struct Shared {
     /// Memory for reads cannot be mapped.
     #[cfg(test)]
     pub(crate) loses_reads: AtomicBool,
+    /// Nothing of what is submitted is done, and nobody is told.
+    #[cfg(test)]
+    pub(crate) aborts: AtomicBool,
     /// Goes last: what was made with it goes before.
     pub(crate) gpu: Gpu,
 }
@@ -74,6 +98,17 @@ impl Shared {
 
     pub(crate) fn well(&self) -> Result<(), DeviceError> {
         self.fault().map_or(Ok(()), |cause| Err(DeviceError::Lost(cause)))
+    }
+
+    /// Whether nothing runs any more on a device that has ended so. On Vulkan wgpu says that the device is lost, too, where the driver has only refused memory
+    /// (`vkAllocateMemory` with any error but the device's memory), and one that is really lost answers a wait at once: so there nobody is believed.
+    pub(crate) fn rests(&self, cause: &FaultCause) -> bool {
+        &*cause.name == LOST && self.gpu.device().adapter_info().backend != wgpu::Backend::Vulkan
+    }
+
+    /// What a call that failed answers. wgpu tells of a driver's refusal by the call's own error, out of memory say, also where that was the end of the device.
+    pub(crate) fn or_lost(&self, error: DeviceError) -> DeviceError {
+        self.well().err().unwrap_or(error)
     }
 
     /// Ends the device; the first cause stays. Queues learn of it when they look.
@@ -112,7 +147,7 @@ impl Shared {
     fn compile(&self, request: &CompileRequest<'_>, sliced: bool, artifact: Artifact<'_>) -> Result<Kernel, DeviceError> {
         let dynamic_uniforms = self.native.max_dynamic_uniform_buffers_per_pipeline_layout;
         let compiler = Compiler { device: self.gpu.device(), dynamic_uniforms, sliced, beside: self.nvidia, artifact };
-        Kernel::compile(&compiler, self.next_id(), request)
+        Kernel::compile(&compiler, self.next_id(), request).map_err(|error| self.or_lost(error))
     }
 }
 
@@ -142,7 +177,7 @@ impl WgpuDevice {
         limits: Limits,
         capabilities: Capabilities,
         slice_groups: u64,
-        host_memory: Option<SharedMemory>,
+        own_memory: Option<OwnMemory>,
     ) -> Self {
         let shared = Arc::new(Shared {
             native,
@@ -155,9 +190,10 @@ impl WgpuDevice {
             kept_groups: Mutex::default(),
             own: OwnKernels::default(),
             slice_groups,
-            host_memory,
+            own_memory,
             looks: capabilities.timestamps,
             nvidia: properties.vendor == "NVIDIA",
+            proofs: proves(&gpu).then(Proofs::default),
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
@@ -167,6 +203,8 @@ impl WgpuDevice {
             submitted: AtomicU64::new(0),
             #[cfg(test)]
             loses_reads: AtomicBool::new(false),
+            #[cfg(test)]
+            aborts: AtomicBool::new(false),
             gpu,
         });
         // Weak: wgpu's device holds the callbacks.
@@ -176,7 +214,7 @@ impl WgpuDevice {
             if reason != wgpu::DeviceLostReason::Destroyed
                 && let Some(shared) = lost.upgrade()
             {
-                let _ = shared.lose(LOST, message);
+                let _ = shared.lose(why_lost(&message), message);
             }
         });
         let stray = Arc::downgrade(&shared);
@@ -209,7 +247,7 @@ impl WgpuDevice {
             return Err(DeviceError::Internal("more than one queue at once".into()));
         }
         let id = QueueId(self.shared.next_queue.fetch_add(1, Ordering::Relaxed));
-        let lane = Lane::start(id, Arc::clone(&self.shared))?;
+        let lane = Lane::start(id, Arc::clone(&self.shared)).map_err(|error| self.shared.or_lost(error))?;
         *slot = Arc::downgrade(&lane);
         Ok(WgpuQueue::new(lane))
     }
@@ -254,7 +292,9 @@ impl Device for WgpuDevice {
     fn allocate(&self, size: u64) -> Result<MemoryId, DeviceError> {
         self.shared.well()?;
         let shared = &self.shared;
-        shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, shared.limits.allocation_size, shared.host_memory)
+        let (limit, own) = (shared.limits.allocation_size, shared.own_memory.as_ref());
+        let made = shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
+        made.map_err(|error| shared.or_lost(error))
     }
 
     fn free(&self, memory: MemoryId) {
@@ -275,9 +315,13 @@ impl Device for WgpuDevice {
         let span = self.shared.memory.span(Region { memory, offset: 0, size: 0 })?;
         let none = DeviceError::Unsupported("exported memory of an API other than Vulkan");
         let native = crate::vulkan::export(&span.block.buffer).ok_or(none)?;
+        // Of a device of wgpu's own nobody can use a handle.
+        if self.shared.gpu.host().is_some() && !span.block.stays() {
+            return Err(DeviceError::Unsupported("exported memory beyond a quarter of the allocations that the driver allows"));
+        }
         span.block.share();
         let lane = self.shared.lane.lock().upgrade();
-        lane.map_or(Ok(()), |lane| lane.hand_out(&span.block))?;
+        lane.map_or(Ok(()), |lane| lane.hand_out(&span.block)).map_err(|error| self.shared.or_lost(error))?;
         Ok(native)
     }
 
@@ -290,7 +334,8 @@ impl Device for WgpuDevice {
                 "imported memory where the VkDevice is not the host's own (compute_vulkan_desc)",
             ));
         }
-        shared.memory.import(shared.gpu.device(), shared.next_id(), foreign, shared.limits.allocation_size)
+        let made = shared.memory.import(shared.gpu.device(), shared.next_id(), foreign, shared.limits.allocation_size);
+        made.map_err(|error| shared.or_lost(error))
     }
 
     fn fit(&self, source: &NativeSource, interface: &NativeInterface) -> Result<Fit, String> {
@@ -327,7 +372,7 @@ impl Device for WgpuDevice {
 
     fn instantiate(&self, request: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         self.shared.well()?;
-        let graph = Graph::new(&self.shared, request)?;
+        let graph = Graph::new(&self.shared, request).map_err(|error| self.shared.or_lost(error))?;
         let id = self.shared.next_id();
         self.shared.graphs.write().insert(id, Arc::new(graph));
         Ok(GraphId(id))
@@ -335,7 +380,7 @@ impl Device for WgpuDevice {
 
     fn update_graph(&self, graph: GraphId, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        self.shared.graph(graph)?.update(&self.shared, node, work)
+        self.shared.graph(graph)?.update(&self.shared, node, work).map_err(|error| self.shared.or_lost(error))
     }
 
     fn drop_graph(&self, graph: GraphId) {

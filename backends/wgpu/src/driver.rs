@@ -227,11 +227,13 @@ fn open_on_host(vulkan: &HostVulkan, options: &OpenOptions, shares: bool) -> Res
 fn whole(adapter: &wgpu::Adapter, gpu: Gpu, features: wgpu::Features, options: &OpenOptions, shares: bool) -> WgpuDevice {
     let native = adapter.limits();
     let limits = limits(&native, features, options.slice_groups > 0);
-    let host_memory = vulkan::shared_memory(adapter).filter(|_| shares);
-    let host_visible = host_memory.is_some();
+    let shared = vulkan::shared_memory(adapter).filter(|_| shares);
+    let host_visible = shared.is_some();
+    // A host that has the device has use for handles.
+    let own_memory = shared.or_else(|| vulkan::device_memory(adapter).filter(|_| gpu.host().is_some()));
     let capabilities = Capabilities { host_visible, ..capabilities(features, options.slice_groups > 0) };
     let identity = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| identity_of_pipelines(adapter, features, options));
-    let device = WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, host_memory);
+    let device = WgpuDevice::new(gpu, native, properties(adapter), limits, capabilities, options.slice_groups, own_memory);
     match identity {
         Some(identity) => device.keeps_pipelines(identity),
         None => device,
@@ -300,11 +302,14 @@ fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
     uuid
 }
 
+/// The vendor whose driver needs pipelines and devices to be made in turns ([`turns`]).
+pub(crate) const NVIDIA: u32 = 0x10de;
+
 fn vendor(id: u32) -> &'static str {
     match id {
         0x1002 | 0x1022 => "AMD",
         0x106b => "Apple",
-        0x10de => "NVIDIA",
+        NVIDIA => "NVIDIA",
         0x13b5 => "ARM",
         0x1414 => "Microsoft",
         0x5143 => "Qualcomm",

@@ -13,6 +13,7 @@ use crate::batch::{Batch, Landing, Told, own_id};
 use crate::commands::Around;
 use crate::device::Shared;
 use crate::errors::{kind, scoped, survive};
+use crate::proof::Proof;
 use crate::sending::{AGE, PARTS};
 use crate::staging::{Download, MAPPED, WAITING, map};
 
@@ -67,13 +68,16 @@ struct Load {
     uploads: Vec<Arc<AtomicU64>>,
     uniforms: Vec<Arc<AtomicU64>>,
     downloads: Vec<Arc<AtomicU64>>,
+    /// That it has run to its end, where the driver does not tell; an error: nobody will know.
+    proof: Option<Result<(Arc<AtomicU64>, Proof), DeviceError>>,
     refused: Vec<Refused>,
 }
 
 impl Load {
     /// Whether it is known of all memory if it could be mapped.
     fn is_answered(&self) -> bool {
-        let mut all = self.uploads.iter().chain(&self.uniforms).chain(&self.downloads);
+        let proof = self.proof.iter().flatten().map(|(state, _)| state);
+        let mut all = self.uploads.iter().chain(&self.uniforms).chain(&self.downloads).chain(proof);
         all.all(|state| state.load(Ordering::Acquire) != WAITING)
     }
 }
@@ -117,18 +121,33 @@ pub(crate) struct Progress {
     violated: AtomicU64,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Batches that this thread has sent.
+    pub(crate) static SENT_HERE: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Hands everything to wgpu and asks to be told.
 pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError> {
     #[cfg(test)]
-    shared.submitted.fetch_add(1, Ordering::Relaxed);
+    {
+        shared.submitted.fetch_add(1, Ordering::Relaxed);
+        SENT_HERE.set(SENT_HERE.get() + 1);
+    }
     let over = Arc::new(AtomicBool::new(false));
     let made = survive(|| {
-        let sent = encode_whole(shared, &batch).and_then(|commands| send(shared, commands));
-        let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, &error), |index| (index, Vec::new()));
+        // Without memory for it nobody will know, and the batch counts as failed, for that reason.
+        let proof = shared.proofs.as_ref().map(|proofs| proofs.take(shared.gpu.device()));
+        let proven = proof.as_ref().and_then(|proof| proof.as_ref().ok());
+        let sent = encode_whole(shared, &batch, proven).and_then(|commands| send(shared, commands));
+        // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it.
+        shared.well()?;
+        let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, proven, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
             uniforms: batch.uniforms.iter().map(|chunk| map(&chunk.staging, wgpu::MapMode::Write)).collect(),
             downloads: batch.downloads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Read)).collect(),
+            proof: proof.map(|proof| proof.map(|proof| (map(&proof.place, wgpu::MapMode::Read), proof))),
             batch,
             refused,
         };
@@ -140,10 +159,11 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         crate::staging::be_tardy();
         let tell = Arc::clone(&over);
         shared.gpu.when_done(move || tell.store(true, Ordering::Release));
-        (index, load)
+        Ok((index, load))
     });
     match made {
-        Ok((index, load)) => Ok(Sent { index, over, load: Some(load) }),
+        Ok(Ok((index, load))) => Ok(Sent { index, over, load: Some(load) }),
+        Ok(Err(lost)) => Err(lost),
         Err(panic) => Err(shared.lose("PANIC", format!("wgpu panicked in a submission: {panic}"))),
     }
 }
@@ -153,24 +173,33 @@ fn send(shared: &Shared, commands: wgpu::CommandBuffer) -> Result<wgpu::Submissi
 }
 
 /// Closes the memory that a batch reads from, and makes all of its commands. One scope does for what is tried again in parts.
-fn encode_whole(shared: &Shared, batch: &Batch) -> Result<wgpu::CommandBuffer, wgpu::Error> {
+fn encode_whole(shared: &Shared, batch: &Batch, proof: Option<&Proof>) -> Result<wgpu::CommandBuffer, wgpu::Error> {
     let device = shared.gpu.device();
     scoped(device, || {
         batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
         batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
-        let around = Around { uniforms: &batch.uniforms, shown: &batch.shown };
+        #[cfg(test)]
+        if shared.aborts.load(Ordering::Relaxed) {
+            return batch.commands.encode(device, 0..0, Around::default());
+        }
+        let around = Around { uniforms: &batch.uniforms, shown: &batch.shown, proof };
         batch.commands.encode(device, 0..batch.commands.len(), around)
     })
 }
 
 /// Each position of a batch by itself, so that one that is refused does not take its neighbours along. Nothing of it has run.
-fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::SubmissionIndex, Vec<Refused>) {
+fn send_apart(
+    shared: &Shared,
+    batch: &Batch,
+    proof: Option<&Proof>,
+    error: &wgpu::Error,
+) -> (wgpu::SubmissionIndex, Vec<Refused>) {
     let device = shared.gpu.device();
     let try_send = |which, around| {
         scoped(device, || batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands))
     };
     let mut refused = Vec::new();
-    match try_send(0..0, Around { uniforms: &batch.uniforms, shown: &[] }) {
+    match try_send(0..0, Around { uniforms: &batch.uniforms, ..Around::default() }) {
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
         Ok(_) => {
             for (position, which) in batch.commands.positions() {
@@ -179,7 +208,7 @@ fn send_apart(shared: &Shared, batch: &Batch, error: &wgpu::Error) -> (wgpu::Sub
         }
     }
     // The host is shown by a submission of its own, so that no position is refused for another's buffer.
-    if let Err(error) = try_send(0..0, Around { uniforms: &[], shown: &batch.shown }) {
+    if let Err(error) = try_send(0..0, Around { shown: &batch.shown, proof, ..Around::default() }) {
         refused = batch.positions.iter().map(|position| Refused::new(*position, &error)).collect();
     }
     // An empty submission tells when all before it is over.
@@ -406,17 +435,28 @@ impl Progress {
     }
 
     fn land(&self, shared: &Shared, load: Load) {
-        let Load { batch, uploads, uniforms, downloads, refused } = load;
+        let Load { batch, uploads, uniforms, downloads, proof, refused } = load;
         let mapped = |state: &Arc<AtomicU64>| state.load(Ordering::Acquire) == MAPPED;
         let failed = |position: Position, name: &str, message: &str| {
             let cause = LateCause::Driver { code: 0, name: name.into(), message: message.into() };
             LateFailure { position, cause }
         };
         let mut late: Vec<_> = refused.iter().map(|refused| failed(refused.position, refused.name, &refused.message)).collect();
+        let holds = |(state, proof)| shared.proofs.as_ref().is_none_or(|proofs| proofs.holds(proof, mapped(&state)));
+        let unproven = match proof.map(|proof| proof.map(holds)) {
+            None | Some(Ok(true)) => None,
+            Some(Ok(false)) => Some(("ABORTED", "the driver has ended the batch before it was over".to_owned())),
+            Some(Err(error)) => {
+                Some(("UNPROVEN", format!("the batch may have run, or been ended by the driver before it was over: {error}")))
+            }
+        };
         // Bytes that did not arrive must not be taken for those that were asked for.
-        let arrived = downloads.iter().all(mapped) && self.deliver(shared, &batch, &refused, &mut late).is_some();
-        if !arrived {
-            late.extend(batch.positions.iter().map(|at| failed(*at, "MAP", "memory for reads cannot be mapped")));
+        let mut arrived = || downloads.iter().all(mapped) && self.deliver(shared, &batch, &refused, &mut late).is_some();
+        let unmapped = || (!arrived()).then(|| ("MAP", "memory for reads cannot be mapped".to_owned()));
+        if let Some((name, message)) = unproven.or_else(unmapped) {
+            // Those that were refused have their reason.
+            let ran = batch.positions.iter().filter(|at| refused.iter().all(|refused| refused.position != **at));
+            late.extend(ran.map(|at| failed(*at, name, &message)));
         }
         if !late.is_empty() {
             // What failed first is the cause of what derives from it.
@@ -438,10 +478,11 @@ impl Progress {
             }
         }
         for (chunk, state) in batch.downloads.into_iter().zip(&downloads) {
-            if mapped(state) {
+            let mapped = mapped(state);
+            if mapped {
                 chunk.buffer.unmap();
-                shared.staging.give_download(chunk);
             }
+            shared.staging.give_download(chunk, mapped);
         }
     }
 
@@ -505,8 +546,18 @@ pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Res
         Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
         None => wgpu::PollType::Poll,
     };
-    if let Err(panic) = survive(|| shared.gpu.device().poll(kind)) {
-        let _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}"));
+    match survive(|| shared.gpu.device().poll(kind)) {
+        Err(panic) => _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}")),
+        Ok(Err(error)) if !is_a_pause(&error, shared.gpu.device().adapter_info().backend) => {
+            let _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}"));
+        }
+        Ok(_) => {}
     }
     shared.fault().map_or(Ok(()), Err)
+}
+
+/// Whether a wait without a time-out that was in vain is to be begun again: OpenGL's ends after some seconds. Others know no such end, so that one tells of work which
+/// will never be over, and whoever began it again would do so for ever.
+fn is_a_pause(error: &wgpu::PollError, backend: wgpu::Backend) -> bool {
+    matches!(error, wgpu::PollError::Timeout) && backend == wgpu::Backend::Gl
 }

@@ -204,6 +204,10 @@ impl Graph {
                 continue;
             }
             lane.submit_if_full(recorder, at)?;
+            if let Some(report) = &piece.report {
+                lane.room_to_read(recorder, report.bytes())?;
+                lane.touch(recorder, at);
+            }
             recorder.replay(&piece.commands, &piece.used);
             if let Some(report) = &piece.report {
                 recorder.take_report(&lane.shared, at, report)?;

@@ -31,6 +31,11 @@ impl Groups {
         self.made.len()
     }
 
+    #[cfg(test)]
+    pub(crate) fn holds_for_test(&self, id: u64) -> bool {
+        self.by_block.contains_key(&id)
+    }
+
     /// `holds`: the ids of the blocks and of the kernel.
     pub(crate) fn put(&mut self, key: Key, holds: impl Iterator<Item = u64>, group: wgpu::BindGroup) {
         if self.made.len() >= MOST || self.notes >= MOST_NOTES {

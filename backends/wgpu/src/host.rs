@@ -15,6 +15,7 @@ use wgpu::hal::api::Vulkan;
 
 use crate::driver::driver_error;
 use crate::errors::chain;
+use crate::turns;
 
 /// A device on the host's, and what it was made from.
 pub(crate) struct Made {
@@ -33,7 +34,10 @@ pub(crate) fn open(
         return Err(unsuitable("one of its handles is null"));
     }
     let physical = vk::PhysicalDevice::from_raw(host.physical_device);
-    let (instance, exposed) = expose(host, physical)?;
+    let shown = Shown::new(host);
+    // To the end: what is made of the device asks once more.
+    let _asked = Asked::begin(&shown);
+    let (instance, exposed) = expose(&shown, physical)?;
     let features = exposed.features & wanted;
     let native = exposed.capabilities.limits.clone();
     let device = raw_device(host, exposed.adapter.shared_instance().raw_instance());
@@ -60,8 +64,11 @@ pub(crate) fn open(
     if !usable(&adapter) {
         return Err(unsuitable("it cannot run kernels"));
     }
+    // wgpu makes pipelines of its own for an instance that it has not made. None of the host's functions is called meanwhile.
+    let turn = (adapter.get_info().vendor == crate::driver::NVIDIA).then(turns::beside_others);
     // SAFETY: the device is of this adapter, and has these features.
     let opened = unsafe { adapter.create_device_from_hal::<Vulkan>(device, &descriptor) };
+    drop(turn);
     let opened = opened.map_err(|error| driver_error("create_device_from_hal", chain(&error)))?;
     Ok(Made { adapter, opened, features })
 }
@@ -88,11 +95,8 @@ fn version(host: &HostVulkan) -> u32 {
 }
 
 /// The adapter as wgpu is to see it.
-fn expose(host: &HostVulkan, physical: vk::PhysicalDevice) -> Result<(wgpu::Instance, hal::ExposedAdapter<Vulkan>), DeviceError> {
-    // SAFETY: the host vouches for the chain.
-    let mut shown = Shown { host, features: unsafe { Features::read(host.features) }, extensions: Vec::new() };
-    shown.extensions = shown.visible();
-    let _asked = Asked::begin(&shown);
+fn expose(shown: &Shown<'_>, physical: vk::PhysicalDevice) -> Result<(wgpu::Instance, hal::ExposedAdapter<Vulkan>), DeviceError> {
+    let host = shown.host;
     // SAFETY: the host vouches for the loader; what it does not know is not called.
     let (entry, instance) = unsafe {
         let entry = ash::Entry::from_static_fn(ash::StaticFn { get_instance_proc_addr: load });
@@ -254,7 +258,14 @@ struct Shown<'a> {
     extensions: Vec<CString>,
 }
 
-impl Shown<'_> {
+impl<'a> Shown<'a> {
+    fn new(host: &'a HostVulkan) -> Self {
+        // SAFETY: the host vouches for the chain.
+        let mut shown = Self { host, features: unsafe { Features::read(host.features) }, extensions: Vec::new() };
+        shown.extensions = shown.visible();
+        shown
+    }
+
     /// What is enabled, and extensions that a newer Vulkan has taken in and whose features are: wgpu asks for these by the extension.
     fn visible(&self) -> Vec<CString> {
         let taken_in = [
@@ -333,6 +344,7 @@ impl Drop for Asked<'_> {
     }
 }
 
+/// `None`: wgpu asks when it was thought to be done with that. Places that are to be filled get zeros then.
 fn asked<T>(answer: impl FnOnce(&Shown<'_>) -> T) -> Option<T> {
     // SAFETY: the pointer is there for as long as what it points to is borrowed.
     unsafe { ASKED.get().as_ref() }.map(answer)
@@ -366,8 +378,9 @@ unsafe extern "system" fn load(_: vk::Instance, name: *const c_char) -> vk::PFN_
 }
 
 unsafe extern "system" fn features(_: vk::PhysicalDevice, into: *mut vk::PhysicalDeviceFeatures) {
+    let found = asked(|shown| shown.features.core).unwrap_or_default();
     // SAFETY: wgpu gives a place for them.
-    asked(|shown| unsafe { into.write(shown.features.core) });
+    unsafe { into.write(found) };
 }
 
 unsafe extern "system" fn features_2(_: vk::PhysicalDevice, into: *mut vk::PhysicalDeviceFeatures2<'_>) {
@@ -376,10 +389,12 @@ unsafe extern "system" fn features_2(_: vk::PhysicalDevice, into: *mut vk::Physi
 }
 
 unsafe extern "system" fn properties(physical: vk::PhysicalDevice, into: *mut vk::PhysicalDeviceProperties) {
+    // SAFETY: wgpu gives a place for them.
+    unsafe { into.write(vk::PhysicalDeviceProperties::default()) };
     asked(|shown| {
         let ask: Option<vk::PFN_vkGetPhysicalDeviceProperties> = shown.function(c"vkGetPhysicalDeviceProperties");
         let Some(ask) = ask else { return };
-        // SAFETY: wgpu gives a place for them. What the instance was not made for must not be used of the device.
+        // SAFETY: as above. What the instance was not made for must not be used of the device.
         unsafe {
             ask(physical, into);
             (*into).api_version = (*into).api_version.min(version(shown.host));

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::batch::{Dispatch, Part, Recorder, Resource};
 use crate::commands::Groupings;
 use crate::kernel::{Kernel, Slot};
-use crate::memory::Span;
+use crate::memory::{Span, WORD};
 use crate::moves::{self, Own};
 use crate::queue::Lane;
 use crate::slices::{BLOCK, slices};
@@ -21,6 +21,9 @@ impl Lane {
     /// A kernel's launch.
     pub(crate) fn launch_kernel(&self, recorder: &mut Recorder, at: Position, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let kernel = self.shared.kernel(launch.kernel)?;
+        if let Some(slot) = &kernel.record {
+            self.room_to_read(recorder, slot.size.next_multiple_of(WORD))?;
+        }
         let mut spans = SmallVec::<[_; FEW]>::new();
         for slot in &kernel.slots {
             spans.push(self.span_of(slot, launch)?);

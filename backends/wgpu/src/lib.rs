@@ -31,6 +31,7 @@ mod launches;
 mod memory;
 mod moves;
 mod passthrough;
+mod proof;
 mod queue;
 mod sending;
 mod slices;

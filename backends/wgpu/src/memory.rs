@@ -13,13 +13,25 @@ use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxBuildHasher;
 
 use crate::errors::{device_error, scoped};
-use crate::vulkan::{self, SharedMemory};
+use crate::vulkan::{self, Made, OwnMemory, Parts};
 
 /// Sizes and offsets of wgpu's copies are multiples of this.
 pub(crate) const WORD: u64 = 4;
 
+/// Whose memory it is. wgpu destroys its own without asking when it gives the device up, whoever has an address in it or its handle.
+enum Keeper {
+    Wgpu,
+    Block {
+        #[expect(dead_code, reason = "held, never looked at")]
+        parts: Arc<Parts>,
+    },
+    Host,
+}
+
 pub(crate) struct Block {
     pub(crate) id: u64,
+    /// Goes before `buffer`, which keeps the device.
+    keeper: Keeper,
     pub(crate) buffer: wgpu::Buffer,
     /// What was asked for; the buffer is that rounded up to words.
     size: u64,
@@ -40,7 +52,17 @@ pub(crate) struct Block {
 impl Block {
     pub(crate) fn new(id: u64, buffer: wgpu::Buffer, size: u64, host: Option<HostTarget>, shows: bool) -> Self {
         let (used, shown) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { id, buffer, size, host, shows, used, shown, foreign: AtomicBool::new(false), owned: Mutex::default() }
+        let (foreign, owned) = (AtomicBool::new(false), Mutex::default());
+        Self { id, keeper: Keeper::Wgpu, buffer, size, host, shows, used, shown, foreign, owned }
+    }
+
+    fn kept_by(self, keeper: Keeper) -> Self {
+        Self { keeper, ..self }
+    }
+
+    /// Whether its memory stays as long as the block does, whatever becomes of the device.
+    pub(crate) fn stays(&self) -> bool {
+        !matches!(self.keeper, Keeper::Wgpu)
     }
 
     fn owned_by(mut self, owned: [Option<Owned>; 2]) -> Self {
@@ -85,29 +107,32 @@ pub(crate) struct Span {
 }
 
 impl Memory {
-    /// `id` names nothing else. `shared` is where the device has the host's memory, if it has.
+    /// `id` names nothing else. `own` is where blocks are not wgpu's to destroy.
     pub(crate) fn allocate(
         &self,
         device: &wgpu::Device,
         id: u64,
         size: u64,
         limit: u64,
-        shared: Option<SharedMemory>,
+        own: Option<&OwnMemory>,
     ) -> Result<MemoryId, DeviceError> {
         if size > limit {
             return Err(DeviceError::TooLarge { asked: size, limit });
         }
-        let (buffer, host) = match shared {
-            Some(shared) => vulkan::allocate(device, shared, &descriptor("block", size, BLOCK_USAGE)?)
-                .map(|(buffer, host)| (buffer, Some(host)))?,
-            None => (create(device, "block", size, BLOCK_USAGE, false)?, None),
+        let made = match own {
+            Some(own) => vulkan::allocate(device, own, &descriptor("block", size, BLOCK_USAGE)?)?,
+            None => None,
+        };
+        let (buffer, keeper, host) = match made {
+            Some(Made { buffer, parts, host }) => (buffer, Keeper::Block { parts }, host),
+            None => (create(device, "block", size, BLOCK_USAGE, false)?, Keeper::Wgpu, None),
         };
         let place = vulkan::export(&buffer).and_then(|handle| vulkan::space(device, handle));
         let owned = place.map(|space| Owned::allocated(space, 0, buffer.size()));
         // Callers are shown its address, too (`compute_mapping_get_pointer`).
         let seen = host.as_ref().map(|host| Owned::allocated(Space::Host, host.pointer().addr() as u64, buffer.size()));
-        let block = Block::new(id, buffer, size, host, shared.is_some_and(|shared| shared.shows));
-        let block = block.owned_by([owned, seen]);
+        let block = Block::new(id, buffer, size, host, own.is_some_and(|own| own.shows));
+        let block = block.kept_by(keeper).owned_by([owned, seen]);
         self.blocks.write().insert(id, Arc::new(block));
         Ok(MemoryId(id))
     }
@@ -123,7 +148,8 @@ impl Memory {
             vulkan::space(device, handle).ok_or(DeviceError::Unsupported("imported memory of an API other than Vulkan"))?;
         let owned = Owned::imported(place, offset, size)?;
         let buffer = vulkan::import(device, handle, &descriptor("imported", whole, BLOCK_USAGE)?)?;
-        self.blocks.write().insert(id, Arc::new(Block::new(id, buffer, whole, None, false).owned_by([Some(owned), None])));
+        let block = Block::new(id, buffer, whole, None, false).kept_by(Keeper::Host).owned_by([Some(owned), None]);
+        self.blocks.write().insert(id, Arc::new(block));
         Ok(Region { memory: MemoryId(id), offset, size })
     }
 

@@ -1,5 +1,7 @@
 //! The one queue: regions and ids become recorded work. When it is sent, and who waits for it, is in `sending`.
 
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,18 +18,22 @@ use crate::device::Shared;
 use crate::exit;
 use crate::flight::Progress;
 use crate::launches::own;
-use crate::memory::{Block, Span, create};
+use crate::memory::{Block, Span, WORD, create};
 use crate::moves::{self, Own, PIECE};
 use crate::sending::{PARTS, wake_all};
-use crate::staging::{DOWNLOAD_MOST, UPLOAD, Upload};
+use crate::staging::{DOWNLOAD_MOST, UNIFORMS, UPLOAD, Upload};
 
 /// Commands in a batch that the queue's thread is to send, while the device has nothing to do, and while it has.
 const SOON: usize = 64;
 const MEANWHILE: usize = 256;
 /// Commands in a batch that whoever recorded the last one sends, as the queue's thread has not come to it.
 const LATER: usize = 1024;
-/// Bytes for the host in a batch.
-const MOST_FETCHED: u64 = 64 << 20;
+/// Bytes for the host in a batch: a part of what they may be in all, so that the host takes those of one batch to their places while the device copies those of the next.
+const MOST_FETCHED: u64 = DOWNLOAD_MOST;
+/// Chunks of uniform bytes in a batch, a part likewise.
+const MOST_UNIFORMS: usize = UNIFORMS / 4;
+/// Batches under way at most: more work waits until one of them is over, so that none of what a batch takes grows with how far the host is ahead (MEM-09).
+const MOST_AHEAD: usize = 64;
 /// Bytes that the host fills by itself at most, where it can: more than that the device fills faster.
 const FILLED_HERE: u64 = 256 << 10;
 /// Bytes of a read that the host copies within the call at most, where nobody has said that he waits. A write has no such bound: its bytes are copied within the call
@@ -36,7 +42,7 @@ const READ_HERE: u64 = 1 << 20;
 /// A queue as its handles and its thread share it.
 pub(crate) struct Lane {
     id: QueueId,
-    pub(crate) recorder: Mutex<Recorder>,
+    recorder: Mutex<Recorder>,
     /// Held by the one who sends a batch. Taken with the recorder held, which may be given back before this is.
     pub(crate) sending: Mutex<()>,
     pub(crate) progress: Progress,
@@ -47,6 +53,57 @@ pub(crate) struct Lane {
     pub(crate) grid: Arc<Block>,
     /// Goes last: a buffer that went later would be what destroys the device, outside of its turn.
     pub(crate) shared: Arc<Shared>,
+}
+
+/// The recorder, in somebody's hands. What goes while it is there could not be let go of, so whoever gives it back looks.
+pub(crate) struct Held<'a> {
+    recorder: ManuallyDrop<MutexGuard<'a, Recorder>>,
+    lane: &'a Lane,
+}
+
+impl Deref for Held<'_> {
+    type Target = Recorder;
+    fn deref(&self) -> &Recorder {
+        &self.recorder
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}
+
+impl Held<'_> {
+    /// Does something that may wait for the device with the recorder given back: others send what is recorded meanwhile, or let go of what has gone. Nobody records, as
+    /// calls on a queue come one after another.
+    fn apart<T>(&mut self, wait: impl FnOnce() -> T) -> T {
+        let lane = self.lane;
+        MutexGuard::unlocked(&mut self.recorder, || {
+            lane.let_go_if_free();
+            wait()
+        })
+    }
+
+    /// Sends what is recorded, in the midst of what somebody records. Drivers may take long over it while the device is busy.
+    fn submit_apart(&mut self) -> Result<(), DeviceError> {
+        let lane = self.lane;
+        let Some((batch, turn)) = lane.take(self) else { return lane.shared.well() };
+        self.apart(|| {
+            let sent = lane.send(batch)?;
+            lane.progress.sent(sent);
+            drop(turn);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it after this.
+        unsafe { ManuallyDrop::drop(&mut self.recorder) };
+        self.lane.let_go_if_free();
+    }
 }
 
 pub(crate) struct WgpuQueue {
@@ -102,7 +159,7 @@ impl WgpuQueue {
 
     /// Notes uses of a block that has to be shown to the host, all in one batch, and sends that; how many buffers it showed after each.
     pub(crate) fn uses_shown(&self, at: Position, block: &Arc<Block>, uses: usize) -> Vec<usize> {
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         self.lane.touch(&mut recorder, at);
         let mut use_it = |_| {
             recorder.uses(block);
@@ -121,6 +178,17 @@ impl WgpuQueue {
         let buffer = create(shared.gpu.device(), "shown", memory.size() as u64, usage, false).ok();
         let host = Some(memory.clone());
         Arc::new(Block::new(shared.next_id(), buffer.expect("a buffer"), memory.size() as u64, host, true))
+    }
+
+    /// Frees memory while somebody has the recorder, who gives it back without looking whether something is gone.
+    pub(crate) fn free_while_recording(&self, device: &dyn compute_hal::Device, memory: compute_hal::MemoryId) {
+        let _recorder = self.lane.recorder.lock();
+        device.free(memory);
+    }
+
+    /// Whether a bind group holds a block.
+    pub(crate) fn holds(&self, memory: compute_hal::MemoryId) -> bool {
+        self.lane.recorder.lock().groups.holds_for_test(memory.0)
     }
 
     /// Batches under way.
@@ -207,13 +275,22 @@ impl Lane {
         self.let_go_if_free();
     }
 
-    /// To be called with the recorder given back, too: who had it may have looked before something was gone.
     fn let_go_if_free(&self) {
-        if self.any_gone.load(Ordering::Acquire)
+        // Again once it is given back: something may have gone meanwhile.
+        while self.any_gone.load(Ordering::Acquire)
             && let Some(mut recorder) = self.recorder.try_lock()
         {
             self.let_go(&mut recorder);
         }
+    }
+
+    /// The recorder, for as long as what this gives is held.
+    pub(crate) fn lock(&self) -> Held<'_> {
+        Held { recorder: ManuallyDrop::new(self.recorder.lock()), lane: self }
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        self.recorder.try_lock().map(|recorder| Held { recorder: ManuallyDrop::new(recorder), lane: self })
     }
 
     pub(crate) fn let_go(&self, recorder: &mut Recorder) {
@@ -236,11 +313,11 @@ impl Lane {
     fn record(
         &self,
         at: Position,
-        work: impl FnOnce(&Self, &mut MutexGuard<'_, Recorder>) -> Result<(), DeviceError>,
+        work: impl FnOnce(&Self, &mut Held<'_>) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         self.shared.well()?;
-        let mut recorder = self.recorder.lock();
-        let done = work(self, &mut recorder);
+        let mut recorder = self.lock_with_room()?;
+        let done = work(self, &mut recorder).map_err(|error| self.shared.or_lost(error));
         recorder.close(&self.shared, at);
         self.let_go(&mut recorder);
         if done.is_ok() && Self::is_full(&recorder, LATER) {
@@ -253,12 +330,24 @@ impl Lane {
             // To send is most of the cost of a launch, and not for whoever has more to enqueue.
             self.progress.hand_over();
         }
-        self.let_go_if_free();
         done
     }
 
+    /// The recorder, once the host is not too far ahead. It is not held meanwhile.
+    fn lock_with_room(&self) -> Result<Held<'_>, DeviceError> {
+        while self.progress.under_way() >= MOST_AHEAD || self.shared.staging.lacks_uniforms() {
+            self.send_off(self.lock())?;
+            if !self.end_oldest()? {
+                // Another thread has ended them all meanwhile.
+                break;
+            }
+        }
+        Ok(self.lock())
+    }
+
     fn is_full(recorder: &Recorder, commands: usize) -> bool {
-        recorder.batch.commands.work() >= commands || recorder.batch.fetched >= MOST_FETCHED
+        let batch = &recorder.batch;
+        batch.commands.work() >= commands || batch.fetched >= MOST_FETCHED || batch.uniforms.len() >= MOST_UNIFORMS
     }
 
     /// Within a replay: submits what is there if that is much.
@@ -278,7 +367,7 @@ impl Lane {
     }
 
     /// Memory for a write with at least one byte left.
-    fn upload<'r>(&self, recorder: &'r mut Recorder, at: Position) -> Result<&'r mut Upload, DeviceError> {
+    fn upload<'r>(&self, recorder: &'r mut Held<'_>, at: Position) -> Result<&'r mut Upload, DeviceError> {
         let full = recorder.batch.uploads.last().is_none_or(|chunk| chunk.left() < 16);
         if full {
             let chunk = loop {
@@ -286,9 +375,10 @@ impl Lane {
                     break chunk;
                 }
                 // All that there may be is under way: an earlier batch has to end first.
-                self.submit_batch(recorder)?;
+                recorder.submit_apart()?;
+                let ended = recorder.apart(|| self.end_oldest())?;
                 self.touch(recorder, at);
-                if !self.end_oldest()? {
+                if !ended {
                     // Another thread has ended them all meanwhile, and given their memory back, or there is none.
                     let back = self.shared.staging.upload(self.shared.gpu.device())?;
                     break back.ok_or(DeviceError::OutOfMemory { asked: UPLOAD, free: 0 })?;
@@ -299,7 +389,7 @@ impl Lane {
         recorder.batch.uploads.last_mut().ok_or_else(|| DeviceError::Internal("no memory for a write".into()))
     }
 
-    fn write_bytes(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn write_bytes(&self, recorder: &mut Held<'_>, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
         let (head, middle, tail) = cut(to.offset, bytes);
         let mut offset = to.offset;
         for part in [head, middle, tail] {
@@ -314,7 +404,7 @@ impl Lane {
         Ok(())
     }
 
-    fn write_words(&self, recorder: &mut Recorder, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn write_words(&self, recorder: &mut Held<'_>, at: Position, to: &Span, bytes: &[u8]) -> Result<(), DeviceError> {
         let mut rest = bytes;
         let mut offset = to.offset;
         while !rest.is_empty() {
@@ -364,7 +454,7 @@ impl Lane {
     /// Makes wgpu take a block as written everywhere: it clears what it has not seen written at its first use, which may come after others have written there.
     pub(crate) fn hand_out(&self, block: &Arc<Block>) -> Result<(), DeviceError> {
         self.shared.well()?;
-        let mut recorder = self.recorder.lock();
+        let mut recorder = self.lock();
         // A batch by itself, as it has no position of its own: that it is refused must not be said of somebody else's.
         self.submit_batch(&mut recorder)?;
         let used = self.use_whole(&mut recorder, block);
@@ -480,17 +570,53 @@ impl Lane {
         Bound { block, offset: first, size: (offset - first + size).next_multiple_of(4), lead: (offset - first) as u32 }
     }
 
-    fn read_bytes(&self, recorder: &mut Recorder, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
+    fn read_bytes(&self, recorder: &mut Held<'_>, at: Position, from: &Span, into: &HostTarget) -> Result<(), DeviceError> {
         let mut done = 0;
         while done < from.size {
-            let size = (from.size - done).min(DOWNLOAD_MOST - 16);
-            let span = Span { block: Arc::clone(&from.block), offset: from.offset + done, size };
+            let offset = from.offset + done;
+            // A chunk takes whole words.
+            let size = (from.size - done).min(DOWNLOAD_MOST - offset % WORD);
+            let span = Span { block: Arc::clone(&from.block), offset, size };
+            let words = (offset % WORD + size).next_multiple_of(WORD);
+            if recorder.batch.fetched >= MOST_FETCHED {
+                recorder.submit_apart()?;
+            }
+            while self.lacks_room_to_read(recorder, words) {
+                recorder.submit_apart()?;
+                if !recorder.apart(|| self.end_oldest())? {
+                    break;
+                }
+            }
             self.touch(recorder, at);
             recorder.fetch(&self.shared, &span, into, usize::try_from(done).unwrap_or_default())?;
             done += size;
         }
         self.touch(recorder, at);
         Ok(())
+    }
+
+    /// Sends what is recorded if that has enough for the host, and waits for earlier batches while these have all the memory for reads that there may be and `size` bytes
+    /// need more. To be called before a position is touched.
+    pub(crate) fn room_to_read(&self, recorder: &mut Recorder, size: u64) -> Result<(), DeviceError> {
+        if recorder.keeps() {
+            return Ok(());
+        }
+        if recorder.batch.fetched >= MOST_FETCHED {
+            self.submit_batch(recorder)?;
+        }
+        while self.lacks_room_to_read(recorder, size) {
+            self.submit_batch(recorder)?;
+            if !self.end_oldest()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an earlier batch has to end before there is room for `size` bytes.
+    fn lacks_room_to_read(&self, recorder: &Recorder, size: u64) -> bool {
+        let has_room = recorder.batch.downloads.last().is_some_and(|chunk| chunk.has_room(size));
+        !has_room && self.shared.staging.lacks_downloads(size)
     }
 }
 
@@ -616,14 +742,14 @@ impl Queue for WgpuQueue {
 
     fn wait_for(&self, queue: QueueId, position: Position) -> Result<(), DeviceError> {
         // There is one queue: whatever another's handle named is over.
-        if queue == self.lane.id && position > self.lane.recorder.lock().last {
+        if queue == self.lane.id && position > self.lane.lock().last {
             return Err(DeviceError::Internal("a queue that waits for its own future".into()));
         }
         Ok(())
     }
 
     fn mark(&self, at: Position) {
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         recorder.last = recorder.last.max(at);
         if recorder.look.is_some_and(|look| look <= at) {
             // What was there when the look was asked for may have been sent since.
@@ -672,7 +798,7 @@ impl Queue for WgpuQueue {
         if !self.lane.shared.looks {
             return Err(DeviceError::Unsupported("timestamps on a device that was not opened for them"));
         }
-        let mut recorder = self.lane.recorder.lock();
+        let mut recorder = self.lane.lock();
         recorder.look = Some(at);
         self.lane.touch(&mut recorder, at);
         Ok(())

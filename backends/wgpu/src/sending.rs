@@ -10,11 +10,11 @@ use compute_hal::{DeviceError, Position, Waited};
 use parking_lot::MutexGuard;
 
 use crate::batch::{Batch, Recorder};
-use crate::device::{LOST, Shared};
+use crate::device::Shared;
 use crate::errors::survive;
 use crate::exit;
 use crate::flight::{Sent, Wake, poll, submit};
-use crate::queue::Lane;
+use crate::queue::{Held, Lane};
 
 /// Batches under way while an operation of many batches goes on.
 pub(crate) const PARTS: usize = 8;
@@ -65,11 +65,18 @@ impl Lane {
                 let inside = exit::inside();
                 let _ = poll(&self.shared, Some(oldest));
                 let due = self.progress.end_batches(&self.shared);
-                if self.progress.under_way() == 0 || self.is_overdue() {
-                    let _ = self.flush();
+                let mut sends = self.progress.under_way() == 0 || self.is_overdue();
+                // Whoever has the recorder may be waiting for the device, which those who want to know do not.
+                if sends && let Some(recorder) = self.try_lock() {
+                    let _ = self.send_off(recorder);
+                    sends = false;
                 }
                 drop(inside);
                 wake_all(&self.shared, due);
+                if sends {
+                    let _inside = exit::inside();
+                    let _ = self.flush();
+                }
                 looks = 0;
                 continue;
             }
@@ -88,25 +95,29 @@ impl Lane {
         wake_all(&self.shared, due);
     }
 
-    /// Of a device that has ended otherwise than by being lost: waits until it has done what it was given. That goes on running, and memory is let go of next (T12).
+    /// Of a device that has ended and that may go on running: waits until it has done what it was given. Memory is let go of next (T12).
     fn outlast(&self) {
-        if self.shared.fault().is_some_and(|cause| &*cause.name != LOST) {
+        if self.shared.fault().is_some_and(|cause| !self.shared.rests(&cause)) {
             let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
-            let _ = survive(|| self.shared.gpu.device().poll(all));
+            if !matches!(survive(|| self.shared.gpu.device().poll(all)), Ok(Ok(_))) {
+                // Nobody else has the queue meanwhile.
+                let _turn = self.sending.lock();
+                let _ = survive(|| crate::vulkan::wait_idle(&self.shared.gpu.queue()));
+            }
         }
     }
 
     fn is_overdue(&self) -> bool {
-        self.recorder.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
+        self.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
     }
 
     /// Sends what is recorded.
     pub(crate) fn flush(&self) -> Result<(), DeviceError> {
-        self.send_off(self.recorder.lock())
+        self.send_off(self.lock())
     }
 
     /// Sends what is recorded. Others may record meanwhile.
-    pub(crate) fn send_off(&self, mut recorder: MutexGuard<'_, Recorder>) -> Result<(), DeviceError> {
+    pub(crate) fn send_off(&self, mut recorder: Held<'_>) -> Result<(), DeviceError> {
         self.let_go(&mut recorder);
         let Some((batch, turn)) = self.take(&mut recorder) else {
             drop(recorder);
@@ -193,7 +204,7 @@ impl Lane {
         loop {
             if let Some(cause) = self.shared.fault() {
                 // Else the queue's thread does, as this wait has to end.
-                if deadline.is_none() || &*cause.name == LOST {
+                if deadline.is_none() || self.shared.rests(&cause) {
                     self.outlast();
                     wake_all(&self.shared, self.progress.abandon());
                 }

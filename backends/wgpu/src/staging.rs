@@ -2,7 +2,7 @@
 //! buffers. Chunks travel with a batch and come back when it is over.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use compute_hal::DeviceError;
 use compute_hal::movers::copy;
@@ -19,14 +19,16 @@ pub(crate) const UPLOADS: usize = 64;
 pub(crate) const UNIFORM: u64 = 256 << 10;
 /// Bytes of the smallest chunk for uniform bytes of a graph.
 const UNIFORM_OF_GRAPH: u64 = 4 << 10;
-/// Chunks for uniform bytes that are kept while nothing uses them.
-const UNIFORMS_KEPT: usize = 64;
+/// Chunks for uniform bytes that batches may have at once: a launch beyond waits for an earlier batch (MEM-09). As many are kept while nothing uses them.
+pub(crate) const UNIFORMS: usize = 64;
 /// Bytes of the smallest chunk for reads.
 const DOWNLOAD: u64 = 1 << 20;
 /// Bytes of the largest chunk for reads: longer reads are cut.
 pub(crate) const DOWNLOAD_MOST: u64 = 16 << 20;
-/// Bytes of chunks for reads that are kept while nothing uses them.
-const DOWNLOADS_KEPT: u64 = 64 << 20;
+/// Bytes of chunks for reads that batches may have at once: a read beyond waits for an earlier batch (MEM-09).
+const DOWNLOADS: u64 = 64 << 20;
+/// Bytes of them that are kept while nothing uses them: all that large reads had, and what small ones had beside these.
+const DOWNLOADS_KEPT: u64 = DOWNLOADS + DOWNLOAD_MOST;
 
 /// Lists of commands that are kept while nothing uses them, and the most commands that one of them has room for.
 const LISTS_KEPT: usize = 4;
@@ -62,8 +64,12 @@ pub(crate) struct Staging {
     /// Chunks for writes that exist.
     uploads_made: AtomicU64,
     uniforms: Mutex<Vec<Uniform>>,
+    /// Chunks for uniform bytes that batches have.
+    uniforms_out: AtomicUsize,
     next_uniform: AtomicU64,
     downloads: Mutex<Vec<Download>>,
+    /// Bytes of chunks for reads that batches have.
+    downloads_out: AtomicU64,
     /// Empty lists, with the memory that they grew to.
     lists: Mutex<Vec<Commands>>,
 }
@@ -108,10 +114,19 @@ impl Staging {
         }
     }
 
+    /// Whether batches have all the uniform bytes that they may have. A launch that has begun gets what it needs.
+    pub(crate) fn lacks_uniforms(&self) -> bool {
+        self.uniforms_out.load(Ordering::Relaxed) >= UNIFORMS
+    }
+
     pub(crate) fn uniform(&self, device: &wgpu::Device) -> Result<Uniform, DeviceError> {
-        if let Some(chunk) = self.uniforms.lock().pop() {
-            return Ok(chunk);
-        }
+        let kept = self.uniforms.lock().pop();
+        let chunk = kept.map_or_else(|| self.new_uniform(device), Ok)?;
+        self.uniforms_out.fetch_add(1, Ordering::Relaxed);
+        Ok(chunk)
+    }
+
+    fn new_uniform(&self, device: &wgpu::Device) -> Result<Uniform, DeviceError> {
         let staging =
             create(device, "uniform staging", UNIFORM, wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC, true)?;
         let buffer = create(device, "uniform", UNIFORM, wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST, false)?;
@@ -137,8 +152,9 @@ impl Staging {
     /// It is not destroyed: wgpu would wait for every thread that is inside a poll, and every other call would wait for that.
     #[must_use]
     pub(crate) fn give_uniform(&self, mut chunk: Uniform, mapped: bool) -> bool {
+        self.uniforms_out.fetch_sub(1, Ordering::Relaxed);
         let mut kept = self.uniforms.lock();
-        let keeps = mapped && kept.len() < UNIFORMS_KEPT;
+        let keeps = mapped && kept.len() < UNIFORMS;
         if keeps {
             chunk.used = 0;
             kept.push(chunk);
@@ -146,26 +162,56 @@ impl Staging {
         keeps
     }
 
+    /// Whether batches have so much memory for reads that another chunk with room for `size` bytes may be more than they may have.
+    pub(crate) fn lacks_downloads(&self, size: u64) -> bool {
+        self.downloads_out.load(Ordering::Relaxed).saturating_add(largest(size)) > DOWNLOADS
+    }
+
     /// A chunk for reads with room for `size` bytes, at most [`DOWNLOAD_MOST`].
     pub(crate) fn download(&self, device: &wgpu::Device, size: u64) -> Result<Download, DeviceError> {
         let mut kept = self.downloads.lock();
-        if let Some(found) = kept.iter().position(|chunk| chunk.size >= size) {
-            return Ok(kept.swap_remove(found));
-        }
+        // Large ones are left to those who need them: a few of them are all that there may be.
+        let fits = kept.iter().enumerate().filter(|(_, chunk)| (size..=largest(size)).contains(&chunk.size));
+        let fits = fits.min_by_key(|(_, chunk)| chunk.size);
+        let found = fits.map(|(place, _)| place).map(|place| kept.swap_remove(place));
         drop(kept);
-        let size = size.next_power_of_two().max(DOWNLOAD);
+        let chunk = found.map_or_else(|| Self::new_download(device, size), Ok)?;
+        self.downloads_out.fetch_add(chunk.size, Ordering::Relaxed);
+        Ok(chunk)
+    }
+
+    fn new_download(device: &wgpu::Device, size: u64) -> Result<Download, DeviceError> {
+        let size = smallest(size);
         let buffer = create(device, "download", size, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST, false)?;
         Ok(Download { buffer, size, used: 0 })
     }
 
-    /// Takes a chunk back that is not mapped.
-    pub(crate) fn give_download(&self, mut chunk: Download) {
+    /// Takes a chunk back, unmapped again or lost.
+    pub(crate) fn give_download(&self, mut chunk: Download, unmapped: bool) {
+        self.downloads_out.fetch_sub(chunk.size, Ordering::Relaxed);
+        if !unmapped {
+            return;
+        }
         chunk.used = 0;
         let mut kept = self.downloads.lock();
-        if kept.iter().map(|chunk| chunk.size).sum::<u64>() + chunk.size <= DOWNLOADS_KEPT {
-            kept.push(chunk);
-        }
+        kept.push(chunk);
+        // A large one goes: it is room for many small ones.
+        let all = kept.iter().map(|chunk| chunk.size).sum::<u64>();
+        let largest = kept.iter().enumerate().max_by_key(|(_, chunk)| chunk.size).map(|(place, _)| place);
+        let gone = largest.filter(|_| all > DOWNLOADS_KEPT).map(|place| kept.swap_remove(place));
+        drop(kept);
+        drop(gone);
     }
+}
+
+/// Bytes of a new chunk for reads with room for `size` bytes.
+fn smallest(size: u64) -> u64 {
+    size.clamp(DOWNLOAD, DOWNLOAD_MOST).next_power_of_two()
+}
+
+/// Bytes of the largest chunk that such a read is given of those that are kept.
+fn largest(size: u64) -> u64 {
+    (2 * smallest(size)).min(DOWNLOAD_MOST)
 }
 
 /// Takes `size` bytes of a chunk of `whole` bytes, from a multiple of `alignment` on.
@@ -233,6 +279,11 @@ impl Uniform {
 }
 
 impl Download {
+    pub(crate) fn has_room(&self, size: u64) -> bool {
+        let mut used = self.used;
+        take(&mut used, self.size, size, WRITE_ALIGNMENT).is_some()
+    }
+
     pub(crate) fn reserve(&mut self, size: u64) -> Option<u64> {
         take(&mut self.used, self.size, size, WRITE_ALIGNMENT)
     }

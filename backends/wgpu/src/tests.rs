@@ -1,20 +1,23 @@
 //! What only the inside can bring about: a batch that the driver refuses.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "ends at the first thing that is wrong")]
 
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
 
+use ash::vk::{self, Handle as _};
 use compute_hal::kernel::{Module, Source, reflection::Bounds};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, GraphRequest, Grid, HostTarget, KernelId, LateCause,
-    Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, GraphRequest, Grid, HostTarget, HostVulkan, KernelId,
+    LateCause, LateFailure, Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, VulkanFunction, VulkanHost, Waited,
 };
 
 use crate::device::WgpuDevice;
+use crate::flight::SENT_HERE;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
-use crate::staging::TARDY;
+use crate::staging::{DOWNLOAD_MOST, Download, TARDY};
 use crate::{WgpuDriver, driver, turns};
 
 fn queues(test: impl Fn(&WgpuDevice, &WgpuQueue)) {
@@ -505,4 +508,279 @@ fn devices_are_opened_and_closed_one_at_a_time() {
         });
         assert!(done.into_inner());
     }
+}
+
+#[test]
+fn t13_what_a_driver_has_aborted_without_a_word_fails_late_and_moves_nothing() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.write(1, block, &[7; 64]).unwrap();
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        // More often than there are words, so that each place holds what was right before.
+        for at in (2..20).step_by(3) {
+            let target = fives();
+            device.shared_for_test().aborts.store(true, Ordering::Relaxed);
+            queue.use_on_device(at, block);
+            queue.read(at + 1, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 1, None).unwrap(), Waited::Done);
+            device.shared_for_test().aborts.store(false, Ordering::Relaxed);
+            let late = queue.take_late();
+            let aborted = |late: &LateFailure| matches!(&late.cause, LateCause::Driver { name, .. } if name == "ABORTED");
+            assert!(late.iter().map(|late| late.position).eq([at, at + 1]) && late.iter().all(aborted), "{late:?}");
+            assert_eq!(bytes(&target), [5; 64]);
+            queue.read(at + 2, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 2, None).unwrap(), Waited::Done);
+            assert_eq!(bytes(&target), [7; 64]);
+            assert!(queue.take_late().is_empty() && device.fault().is_none());
+        }
+    });
+}
+
+#[test]
+fn t13_what_there_was_no_memory_to_prove_fails_late_for_that_reason_and_what_was_refused_for_its_own() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.write(1, block, &[7; 64]).unwrap();
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        let lacks = |lacks| device.shared_for_test().proofs.as_ref().unwrap().lacks.store(lacks, Ordering::Relaxed);
+        lacks(true);
+        queue.break_batch([2, 3, 4, 5], block, [&fives(), &fives()]);
+        assert_eq!(queue.wait(5, None).unwrap(), Waited::Done);
+        lacks(false);
+        let late = queue.take_late();
+        let told = late.iter().map(|late| match &late.cause {
+            LateCause::Driver { name, message, .. } => (late.position, &**name, message.contains("out of memory")),
+            _ => panic!("{late:?}"),
+        });
+        let expected = [(2, "UNPROVEN", true), (3, "VALIDATION", false), (4, "UNPROVEN", true), (5, "VALIDATION", false)];
+        assert!(told.eq(expected), "{late:?}");
+        assert!(device.fault().is_none());
+    });
+}
+
+#[test]
+fn the_first_batch_for_an_idle_device_is_sent_by_the_queue_s_thread() {
+    let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+        @compute @workgroup_size(1) fn main() { o[0] = o[0] + 1u; }";
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let kernel = with_request(source, |request| device.compile(request).unwrap());
+        let bindings = [Binding::Buffer(block)];
+        let sent_here = SENT_HERE.get();
+        (1..=64).for_each(|at| queue.launch(at, &one(kernel, &bindings)).unwrap());
+        let begun = Instant::now();
+        while queue.completed() < 64 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "nobody has sent it");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(SENT_HERE.get(), sent_here, "its caller has sent it");
+        assert!(queue.take_late().is_empty());
+    });
+}
+
+#[test]
+fn mem09_small_reads_leave_large_chunks_to_large_ones() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        let take = |size| shared.staging.download(shared.gpu.device(), size).unwrap();
+        let give = |chunks: Vec<Download>| chunks.into_iter().for_each(|chunk| shared.staging.give_download(chunk, true));
+        give((0..4).map(|_| take(DOWNLOAD_MOST)).collect());
+        let small = |n| {
+            assert!(!shared.staging.lacks_downloads(4), "chunk {n}");
+            take(4)
+        };
+        let chunks: Vec<Download> = (0..40).map(small).collect();
+        assert!(chunks.iter().all(|chunk| chunk.buffer.size() <= 2 << 20));
+        let first: Vec<wgpu::Buffer> = chunks.iter().map(|chunk| chunk.buffer.clone()).collect();
+        give(chunks);
+        let again: Vec<Download> = (0..40).map(small).collect();
+        assert!(again.iter().all(|chunk| first.contains(&chunk.buffer)), "small ones were not kept");
+        give(again);
+    });
+}
+
+#[test]
+fn mem09_small_reads_go_together_where_large_ones_have_most_of_the_memory() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        // Told to others, it is nothing that the host reads by itself.
+        device.export(block.memory).unwrap();
+        queue.use_on_device(1, block);
+        assert_eq!(queue.wait(1, None).unwrap(), Waited::Done);
+        let shared = device.shared_for_test();
+        let take = |_| shared.staging.download(shared.gpu.device(), DOWNLOAD_MOST).unwrap();
+        let large: Vec<Download> = (0..3).map(take).collect();
+        let targets: Vec<HostTarget> = (0..200).map(|_| fives()).collect();
+        let sent = device.submitted_for_test();
+        for (at, target) in (2..).zip(&targets) {
+            queue.read(at, block, target.clone()).unwrap();
+        }
+        assert_eq!(queue.wait(201, None).unwrap(), Waited::Done);
+        // The queue's thread sends what nobody waits for, too, but not each.
+        let sent = device.submitted_for_test() - sent;
+        assert!(sent < 100, "{sent} submissions of 200 reads");
+        assert!(targets.iter().all(|target| bytes(target) == [9; 64]));
+        large.into_iter().for_each(|chunk| shared.staging.give_download(chunk, true));
+    });
+}
+
+#[test]
+fn t12_a_wait_for_what_wgpu_says_will_never_be_over_ends_the_device() {
+    queues(|other, many| {
+        queues(|device, queue| {
+            let block = Region { memory: other.allocate(64).unwrap(), offset: 0, size: 64 };
+            other.export(block.memory).unwrap();
+            for at in 1..5 {
+                many.use_on_device(at, block);
+                assert_eq!(many.wait(at, None).unwrap(), Waited::Done);
+            }
+            let foreign = other.shared_for_test().gpu.queue().submit(None);
+            assert!(crate::flight::poll(device.shared_for_test(), Some(foreign)).is_err());
+            assert!(matches!(queue.wait(1000, None), Err(DeviceError::Lost(cause)) if &*cause.name == "WAIT"));
+        });
+    });
+}
+
+#[test]
+fn what_is_gone_is_let_go_of_by_whoever_had_the_recorder() {
+    queues(|device, queue| {
+        let ways: [&dyn Fn(Position); 5] = [
+            &|at| queue.mark(at),
+            &|at| _ = queue.wait_for(queue.id(), at),
+            &|_| queue.submit().unwrap(),
+            &|at| assert_eq!(queue.wait(at, Some(Duration::ZERO)).unwrap(), Waited::TimedOut),
+            &|_| device.export(device.allocate(64).unwrap()).map(drop).unwrap(),
+        ];
+        for (at, way) in (1..).step_by(10).zip(ways) {
+            let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+            queue.use_on_device(at, block);
+            assert_eq!(queue.wait(at, None).unwrap(), Waited::Done);
+            // Somebody records while it goes, and has looked already when it does.
+            queue.free_while_recording(device, block.memory);
+            assert!(queue.holds(block.memory));
+            way(at + 5);
+            assert!(!queue.holds(block.memory), "way {at}");
+        }
+    });
+}
+
+/// A host that has a Vulkan device of its own.
+struct Engine {
+    loaded: ash::Entry,
+    instance: ash::Instance,
+    device: ash::Device,
+    physical: vk::PhysicalDevice,
+    family: u32,
+}
+
+/// A host that has its queue for itself.
+struct Alone;
+
+impl VulkanHost for Alone {
+    fn lock_queue(&self) {}
+    fn unlock_queue(&self) {}
+}
+
+/// What loads functions of the loader's, for those that say something else in a test.
+static LOADER: OnceLock<ash::StaticFn> = OnceLock::new();
+
+unsafe extern "system" fn load(instance: *mut c_void, name: *const c_char) -> VulkanFunction {
+    let instance = vk::Instance::from_raw(instance.expose_provenance() as u64);
+    // SAFETY: as our own caller says, who has a name.
+    unsafe {
+        if CStr::from_ptr(name) == c"vkGetPhysicalDeviceProperties" {
+            ASKED_OF.get_or_init(|| instance.as_raw());
+            return Some(std::mem::transmute::<vk::PFN_vkGetPhysicalDeviceProperties, unsafe extern "system" fn()>(of_nvidia));
+        }
+        (LOADER.get().unwrap().get_instance_proc_addr)(instance, name)
+    }
+}
+
+static ASKED_OF: OnceLock<u64> = OnceLock::new();
+
+/// Whatever it is, it says that NVIDIA has made it.
+unsafe extern "system" fn of_nvidia(physical: vk::PhysicalDevice, into: *mut vk::PhysicalDeviceProperties) {
+    let instance = vk::Instance::from_raw(*ASKED_OF.get().unwrap());
+    // SAFETY: the function of that name has this type, and its caller gives a place.
+    unsafe {
+        let ask = (LOADER.get().unwrap().get_instance_proc_addr)(instance, c"vkGetPhysicalDeviceProperties".as_ptr()).unwrap();
+        std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkGetPhysicalDeviceProperties>(ask)(physical, into);
+        (*into).vendor_id = driver::NVIDIA;
+    }
+}
+
+impl Engine {
+    /// `None`: there is no Vulkan device that draws and computes.
+    fn new() -> Option<Self> {
+        // Other tests make devices, too.
+        let _turn = turns::alone();
+        // SAFETY: a Vulkan loader may be loaded into any process; what is made here is used as Vulkan has it.
+        unsafe {
+            let loaded = ash::Entry::load().ok()?;
+            LOADER.get_or_init(|| loaded.static_fn().clone());
+            let app = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
+            let instance = loaded.create_instance(&vk::InstanceCreateInfo::default().application_info(&app), None).ok()?;
+            let both = vk::QueueFlags::GRAPHICS | vk::QueueFlags::COMPUTE;
+            let (physical, family) = instance.enumerate_physical_devices().ok()?.into_iter().find_map(|physical| {
+                let families = instance.get_physical_device_queue_family_properties(physical);
+                families.iter().position(|family| family.queue_flags.contains(both)).map(|family| (physical, family as u32))
+            })?;
+            let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
+            let device =
+                instance.create_device(physical, &vk::DeviceCreateInfo::default().queue_create_infos(&queues), None).ok()?;
+            Some(Self { loaded, instance, device, physical, family })
+        }
+    }
+
+    fn shared(&self) -> HostVulkan {
+        HostVulkan {
+            loader: load,
+            instance: self.instance.handle().as_raw(),
+            physical_device: self.physical.as_raw(),
+            device: self.device.handle().as_raw(),
+            api_version: vk::API_VERSION_1_1,
+            instance_extensions: Vec::new(),
+            device_extensions: Vec::new(),
+            features: std::ptr::null(),
+            queue_family: self.family,
+            queue_index: 0,
+            host: Arc::new(Alone),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _turn = turns::alone();
+        // SAFETY: devices on it are closed by now. The loader stays: drivers have handlers for the end of the process.
+        unsafe {
+            self.device.destroy_device(None);
+            self.instance.destroy_instance(None);
+        }
+        std::mem::forget(self.loaded.clone());
+    }
+}
+
+#[test]
+fn a_host_s_device_of_nvidia_s_is_opened_while_nobody_makes_a_device() {
+    let Some(engine) = Engine::new() else { return };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let turn = turns::alone();
+        let (engine, done) = (&engine, &done);
+        scope.spawn(move || {
+            let options = OpenOptions { vulkan: Some(engine.shared()), ..OpenOptions::default() };
+            let device = driver::open_device(0, &options, true).unwrap();
+            assert_eq!(device.properties().vendor, "NVIDIA");
+            done.store(true, Ordering::Release);
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!done.load(Ordering::Acquire), "out of turn");
+        drop(turn);
+    });
+    assert!(done.into_inner());
 }

@@ -1,5 +1,8 @@
-//! What only Vulkan tells, and wgpu does not: who a device is, how much memory it has, why there is none; the handles of buffers, and buffers in memory that
-//! host and device share.
+//! What only Vulkan tells, and wgpu does not: who a device is, how much memory it has, why there is none; the handles of buffers, and buffers in memory of our own:
+//! memory that host and device share, and what others may hold handles of.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ash::vk::{self, Handle as _};
 use compute_hal::{DeviceError, HostTarget, ImportRefusal, Space};
@@ -34,13 +37,35 @@ pub(crate) fn facts(adapter: &wgpu::Adapter) -> Option<Facts> {
     Some(Facts { uuid: identity.device_uuid, memory: own.fold(0, |all, heap| all.saturating_add(heap.size)) })
 }
 
-/// Memory that is the device's own and the host's at once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedMemory {
+/// Memory that blocks have of Vulkan itself rather than of wgpu, which destroys all of its own when it gives the device up, and would not ask who looks at it.
+#[derive(Debug)]
+pub(crate) struct OwnMemory {
     /// Its kinds, as bits.
     kinds: u32,
+    /// It is the host's, too.
+    pub(crate) shared: bool,
     /// Whether the host has to be shown what the device wrote. Not by a processor: its caches are the host's, and its drivers wait for all that is under way at each barrier.
     pub(crate) shows: bool,
+    /// Allocations that there may be at once. The driver counts those of all who use the device, a host with objects of its own among them.
+    most: u32,
+    living: Arc<AtomicU32>,
+}
+
+/// One of the allocations that there may be.
+struct Place(Arc<AtomicU32>);
+
+impl OwnMemory {
+    fn place(&self) -> Option<Place> {
+        let more = |living: u32| living.checked_add(1).filter(|living| *living <= self.most);
+        let taken = self.living.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.ok().map(|_| Place(Arc::clone(&self.living)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Cached, as the host reads there; coherent, as it is told of nothing but the end of work.
@@ -54,49 +79,85 @@ const SHARED: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
 /// What such memory may be besides: anything else is of an extension that has to be asked for.
 const SHARED_MORE: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::LAZILY_ALLOCATED;
 
-/// Where an adapter that has no memory of its own, or is no GPU at all, shares the host's.
-pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<SharedMemory> {
-    let kind = adapter.get_info().device_type;
-    if !matches!(kind, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu) {
-        return None;
-    }
+/// The kinds of memory of an adapter whose properties suit.
+fn kinds(adapter: &wgpu::Adapter, suits: impl Fn(vk::MemoryPropertyFlags) -> bool) -> Option<u32> {
     // SAFETY: nothing of the adapter is destroyed.
     let native = unsafe { adapter.as_hal::<Vulkan>() }?;
     // SAFETY: the device is of this instance.
     let memory =
         unsafe { native.shared_instance().raw_instance().get_physical_device_memory_properties(native.raw_physical_device()) };
-    let fits = |flags: vk::MemoryPropertyFlags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags);
-    let kinds = memory.memory_types_as_slice().iter().enumerate().filter(|(_, kind)| fits(kind.property_flags));
+    let kinds = memory.memory_types_as_slice().iter().enumerate().filter(|(_, kind)| suits(kind.property_flags));
     let bits = kinds.fold(0, |bits, (index, _)| bits | 1 << index);
-    (bits != 0).then_some(SharedMemory { kinds: bits, shows: kind != wgpu::DeviceType::Cpu })
+    (bits != 0).then_some(bits)
+}
+
+/// Where an adapter that has no memory of its own, or is no GPU at all, shares the host's.
+pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
+    let kind = adapter.get_info().device_type;
+    if !matches!(kind, wgpu::DeviceType::IntegratedGpu | wgpu::DeviceType::Cpu) {
+        return None;
+    }
+    let kinds = kinds(adapter, |flags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags))?;
+    // As many as the driver likes: what wgpu packs has no address.
+    let most = u32::MAX;
+    Some(OwnMemory { kinds, shared: true, shows: kind != wgpu::DeviceType::Cpu, most, living: Arc::default() })
+}
+
+/// What a device's own memory may be besides: most kinds that the host reaches are scarcer, and come behind the others.
+const DEVICE_MORE: vk::MemoryPropertyFlags =
+    vk::MemoryPropertyFlags::from_raw(SHARED.as_raw() | vk::MemoryPropertyFlags::LAZILY_ALLOCATED.as_raw());
+
+/// Memory of the device's own, for blocks that others are told of.
+pub(crate) fn device_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
+    let own = vk::MemoryPropertyFlags::DEVICE_LOCAL;
+    let kinds = kinds(adapter, |flags| flags.contains(own) && DEVICE_MORE.contains(flags))?;
+    // SAFETY: nothing of the adapter is destroyed.
+    let native = unsafe { adapter.as_hal::<Vulkan>() }?;
+    let most = native.physical_device_capabilities().properties().limits.max_memory_allocation_count / 4;
+    Some(OwnMemory { kinds, shared: false, shows: false, most, living: Arc::default() })
 }
 
 /// Addresses of blocks are multiples of this; Vulkan promises 64.
 const HOST_ALIGNMENT: u64 = 256;
 
-/// A buffer in memory that is shared, and its bytes there, which the host may access until the buffer is gone.
+/// A buffer in memory of our own, as a block holds it.
+pub(crate) struct Made {
+    pub(crate) buffer: wgpu::Buffer,
+    /// The memory stays as long as this does and wgpu uses it.
+    pub(crate) parts: Arc<Parts>,
+    /// Its bytes where they are the host's, too: it may access them until the memory goes.
+    pub(crate) host: Option<HostTarget>,
+}
+
+/// `None`: there are as many as there may be, and memory of wgpu's own, which packs many buffers into few allocations, would do.
 pub(crate) fn allocate(
     device: &wgpu::Device,
-    shared: SharedMemory,
+    own: &OwnMemory,
     descriptor: &wgpu::BufferDescriptor<'_>,
-) -> Result<(wgpu::Buffer, HostTarget), DeviceError> {
+) -> Result<Option<Made>, DeviceError> {
     let size = descriptor.size;
+    let Some(place) = own.place() else { return Ok(None) };
     let made = {
         // SAFETY: nothing of the device is destroyed but what is made here.
         let native = unsafe { device.as_hal::<Vulkan>() };
-        let native = native.ok_or_else(|| DeviceError::Internal("shared memory of an API other than Vulkan".into()))?;
+        let native = native.ok_or_else(|| DeviceError::Internal("memory of our own on an API other than Vulkan".into()))?;
         // SAFETY: wgpu's device is alive.
-        unsafe { Parts::make(native.raw_device(), shared, size) }.map_err(|error| refused(size, error))?
+        unsafe { Parts::make(native.raw_device(), own, place, size) }
     };
+    // Not out of memory of wgpu's where the driver allows no more: wgpu would give the device up for that.
+    let (parts, pointer) = made.map_err(|error| refused(size, error))?;
     let bytes = usize::try_from(size).map_err(|_| DeviceError::TooLarge { asked: size, limit: usize::MAX as u64 })?;
-    // SAFETY: the parts are of this device, belong together, and are given away here.
+    let parts = Arc::new(parts);
+    let held = Arc::clone(&parts);
+    // SAFETY: the buffer is of this device, and as the descriptor says. It stays until wgpu has dropped this one.
     let buffer = scoped(device, || unsafe {
-        let native = hal::vulkan::Buffer::from_raw_managed(made.buffer, made.memory, made.offset, size);
+        let native = hal::vulkan::Buffer::from_raw_externally_owned(parts.buffer, Box::new(move || drop(held)));
         device.create_buffer_from_hal::<Vulkan>(native, descriptor)
     });
     let buffer = buffer.map_err(|error| device_error("create_buffer_from_hal", size, &error))?;
-    // SAFETY: the memory stays mapped until the buffer goes; who may access it when is for the caller to see to.
-    Ok((buffer, unsafe { HostTarget::new(made.pointer, bytes) }))
+    // SAFETY: the memory stays mapped until it goes; who may access it when is for the caller to see to.
+    let host = pointer.map(|pointer| unsafe { HostTarget::new(pointer, bytes) });
+    Ok(Some(Made { buffer, parts, host }))
 }
 
 fn refused(size: u64, error: vk::Result) -> DeviceError {
@@ -110,51 +171,78 @@ fn refused(size: u64, error: vk::Result) -> DeviceError {
             call: "vkAllocateMemory",
             code: error.as_raw().into(),
             name: format!("{error:?}"),
-            message: format!("a buffer of {size} bytes in memory shared with the host"),
+            message: format!("a buffer of {size} bytes in memory of its own"),
         },
     }
 }
 
-/// A buffer of Vulkan's with memory of its own that is mapped for good.
-struct Parts {
+/// A buffer of Vulkan's with memory of its own, mapped for good where it is the host's. Both go with this, so that must not outlive the device: wgpu holds it within its
+/// buffer, and whoever else does holds that buffer, too.
+pub(crate) struct Parts {
+    device: vk::Device,
+    destroy: vk::PFN_vkDestroyBuffer,
+    free: vk::PFN_vkFreeMemory,
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
-    offset: u64,
-    pointer: *mut u8,
+    _place: Place,
 }
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        // SAFETY: the device is alive, as said above. Whoever used these has let go: wgpu does so when no submission uses the buffer any more.
+        unsafe {
+            (self.destroy)(self.device, self.buffer, std::ptr::null());
+            (self.free)(self.device, self.memory, std::ptr::null());
+        }
+    }
+}
+
+/// Memory that was bound to a buffer, and the buffer's address where it is mapped.
+type Bound = (vk::DeviceMemory, Option<*mut u8>);
 
 impl Parts {
     /// # Safety
     /// The device is alive.
-    unsafe fn make(device: &ash::Device, shared: SharedMemory, size: u64) -> Result<Self, vk::Result> {
+    unsafe fn make(
+        device: &ash::Device,
+        own: &OwnMemory,
+        place: Place,
+        size: u64,
+    ) -> Result<(Self, Option<*mut u8>), vk::Result> {
         let usage =
             vk::BufferUsageFlags::STORAGE_BUFFER | vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(size).usage(usage).sharing_mode(vk::SharingMode::EXCLUSIVE);
         // SAFETY: as our own caller says.
         let buffer = unsafe { device.create_buffer(&info, None) }?;
         // SAFETY: the buffer was just made.
-        let made = unsafe { Self::back(device, shared, buffer) };
-        if made.is_err() {
-            // SAFETY: nothing uses the buffer.
-            unsafe { device.destroy_buffer(buffer, None) };
+        match unsafe { Self::back(device, own, buffer) } {
+            Ok((memory, pointer)) => {
+                let calls = device.fp_v1_0();
+                let (destroy, free) = (calls.destroy_buffer, calls.free_memory);
+                Ok((Self { device: device.handle(), destroy, free, buffer, memory, _place: place }, pointer))
+            }
+            Err(error) => {
+                // SAFETY: nothing uses the buffer.
+                unsafe { device.destroy_buffer(buffer, None) };
+                Err(error)
+            }
         }
-        made
     }
 
     /// # Safety
     /// The buffer is the device's, and has no memory.
-    unsafe fn back(device: &ash::Device, shared: SharedMemory, buffer: vk::Buffer) -> Result<Self, vk::Result> {
+    unsafe fn back(device: &ash::Device, own: &OwnMemory, buffer: vk::Buffer) -> Result<Bound, vk::Result> {
         // SAFETY: as our own caller says.
         let needs = unsafe { device.get_buffer_memory_requirements(buffer) };
-        let kinds = needs.memory_type_bits & shared.kinds;
+        let kinds = needs.memory_type_bits & own.kinds;
         // Not out of memory: nothing that is given back helps.
         let mut refused = vk::Result::ERROR_FEATURE_NOT_PRESENT;
         for kind in (0..u32::BITS).filter(|kind| kinds >> kind & 1 == 1) {
             // More only where the driver maps at odd addresses: the largest block is as large as one allocation may be.
             for more in [0, HOST_ALIGNMENT] {
                 // SAFETY: as our own caller says; the kind is one that the buffer can have.
-                match unsafe { Self::try_back(device, buffer, &needs, kind, more) } {
-                    Ok(Some(made)) => return Ok(made),
+                match unsafe { Self::try_back(device, buffer, &needs, (kind, own.shared), more) } {
+                    Ok(Some(bound)) => return Ok(bound),
                     Ok(None) => {}
                     Err(error) => {
                         refused = error;
@@ -169,29 +257,33 @@ impl Parts {
     /// `None`: where the driver maps it there is no place for the buffer with an address that suits.
     ///
     /// # Safety
-    /// As of `back`; the buffer can have memory of the kind.
+    /// As of `back`; the buffer can have memory of the kind, which can be mapped if it is shared.
     unsafe fn try_back(
         device: &ash::Device,
         buffer: vk::Buffer,
         needs: &vk::MemoryRequirements,
-        kind: u32,
+        (kind, shared): (u32, bool),
         more: u64,
-    ) -> Result<Option<Self>, vk::Result> {
+    ) -> Result<Option<Bound>, vk::Result> {
         let whole = needs.size.checked_add(more).ok_or(vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)?;
         let info = vk::MemoryAllocateInfo::default().allocation_size(whole).memory_type_index(kind);
         // SAFETY: as our own caller says.
         let memory = unsafe { device.allocate_memory(&info, None) }?;
-        // SAFETY: the memory was just made, and can be mapped.
+        // SAFETY: the memory was just made, and can be mapped if it is shared.
         let bound = unsafe {
-            device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).and_then(|base| {
-                let base: *mut u8 = base.cast();
-                let offset = (base.addr() as u64).next_multiple_of(HOST_ALIGNMENT) - base.addr() as u64;
-                if offset > more || !offset.is_multiple_of(needs.alignment.max(1)) {
-                    return Ok(None);
-                }
-                device.bind_buffer_memory(buffer, memory, offset)?;
-                Ok(Some(Self { buffer, memory, offset, pointer: base.add(offset as usize) }))
-            })
+            if shared {
+                device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()).and_then(|base| {
+                    let base: *mut u8 = base.cast();
+                    let offset = (base.addr() as u64).next_multiple_of(HOST_ALIGNMENT) - base.addr() as u64;
+                    if offset > more || !offset.is_multiple_of(needs.alignment.max(1)) {
+                        return Ok(None);
+                    }
+                    device.bind_buffer_memory(buffer, memory, offset)?;
+                    Ok(Some((memory, Some(base.add(offset as usize)))))
+                })
+            } else {
+                device.bind_buffer_memory(buffer, memory, 0).map(|()| Some((memory, None)))
+            }
         };
         if !matches!(bound, Ok(Some(_))) {
             // SAFETY: the buffer that it may be bound to is destroyed by the caller, and not used before.
@@ -275,4 +367,13 @@ pub(crate) fn export(buffer: &wgpu::Buffer) -> Option<u64> {
     let native = unsafe { buffer.as_hal::<Vulkan>() }?;
     // SAFETY: as above.
     Some(unsafe { native.raw_handle() }.as_raw())
+}
+
+/// Waits until a queue has nothing to do, where wgpu cannot wait for what it has submitted. The caller has the queue for itself.
+pub(crate) fn wait_idle(queue: &wgpu::Queue) {
+    // SAFETY: nothing of the queue is destroyed.
+    if let Some(native) = unsafe { queue.as_hal::<Vulkan>() } {
+        // SAFETY: the queue is alive, and nobody else uses it. An error is the end of a device that is at an end: there is nothing left to ask.
+        let _ = unsafe { hal::Queue::wait_for_idle(&*native) };
+    }
 }

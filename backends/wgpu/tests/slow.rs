@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::Bench;
 use compute_hal::kernel::reflection::Bounds;
-use compute_hal::{Binding, Grid, HostTarget, KernelId, Launch, Region, Waited};
+use compute_hal::{Binding, Grid, HostTarget, KernelId, Launch, Queue, Region, Waited};
 use compute_wgpu::{StagingWgpuDriver, WgpuDriver};
 
 /// Turns of one invocation stay below 65,535, at which Mesa's software driver leaves a loop.
@@ -133,6 +133,52 @@ fn thr_01_nor_does_it_when_more_uniform_bytes_were_in_use_than_are_kept() {
         }
         assert_eq!(slow.bench.read(block)[..4], [7; 4]);
         others_go_on(slow);
+    });
+}
+
+/// Nor one that records more than there may be memory for, and waits for work in front.
+fn long_transfers_go_on_alone(slow: &mut Slow, size: usize, transfer: fn(&dyn Queue, u64, Region, &HostTarget)) {
+    let memory = slow.bench.device.allocate(size as u64).unwrap();
+    let block = Region { memory, offset: 0, size: size as u64 };
+    let target = HostTarget::staging(size).unwrap();
+    // SAFETY: nobody else has the memory yet.
+    unsafe { target.pointer().write_bytes(7, size) };
+    let fill = slow.bench.at();
+    slow.bench.queue.fill(fill, block, &[7]).unwrap();
+    assert_eq!(slow.bench.queue.wait(fill, None).unwrap(), Waited::Done);
+    let first = slow.launch();
+    // The block is in use, so that the host does none of it by itself.
+    let fill = slow.bench.at();
+    slow.bench.queue.fill(fill, block, &[7]).unwrap();
+    let (at, queue) = (slow.bench.at(), Arc::clone(&slow.bench.queue));
+    std::thread::scope(|scope| {
+        let transfers = scope.spawn(|| transfer(&*queue, at, block, &target));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!transfers.is_finished(), "it had room, and has not waited");
+        assert_eq!(slow.bench.queue.wait(at, Some(Duration::from_millis(1))).unwrap(), Waited::TimedOut);
+        assert!(slow.bench.queue.completed() < first, "others have waited along");
+        transfers.join().unwrap();
+    });
+    assert_eq!(slow.bench.queue.wait(at, None).unwrap(), Waited::Done);
+    assert!(slow.bench.queue.take_late().is_empty());
+    target.look(|bytes| assert!(bytes.iter().all(|byte| *byte == 7)));
+    assert!(slow.bench.read(block).iter().all(|byte| *byte == 7));
+    slow.bench.device.free(memory);
+}
+
+#[test]
+fn thr_01_a_long_read_holds_up_no_other() {
+    everywhere(|slow| {
+        long_transfers_go_on_alone(slow, 160 << 20, |queue, at, block, target| queue.read(at, block, target.clone()).unwrap());
+    });
+}
+
+#[test]
+fn thr_01_a_long_write_holds_up_no_other() {
+    everywhere(|slow| {
+        long_transfers_go_on_alone(slow, 160 << 20, |queue, at, block, target| {
+            target.look(|bytes| queue.write(at, block, bytes).unwrap());
+        });
     });
 }
 
