@@ -16,9 +16,11 @@ static __thread unsigned refused;
 static __thread unsigned spared;   /* pieces above `most` that there is memory for all the same */
 static __thread unsigned refusals; /* after so many there is memory again; 0: never */
 
+static __thread size_t none_of;    /* the only size of which there is none */
+
 static int too_much(size_t size)
 {
-    if (!most || size <= most) return 0;
+    if (none_of ? size != none_of : !most || size <= most) return 0;
     if (spared) {
         spared--;
         return 0;
@@ -437,13 +439,13 @@ TEST(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claime
     OK(compute_stream_prepare_capture(stream, E));
     OK(compute_stream_begin_capture(stream, NULL, &number, E));
     OK(compute_stream_fill(stream, &view, "x", 1, E));
-    /* The first handle of a graph makes room for 64, and takes 4096 bytes for that; the graph itself, and the first one's room on the device, less. */
+    /* The first handle of a graph makes room for 64, and takes 4096 bytes for that. What a driver needs to make one is its own affair. */
     refused = 0;
-    most = 4095;
+    none_of = 4096;
     status = compute_stream_end_capture(stream, number, &graph, E);
-    most = 0;
+    none_of = 0;
     IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
-    CHECK(refused == 1 && graph == NULL);
+    CHECK(refused > 0 && graph == NULL);
     compute_error_info refusal = last_info();
     CHECK(refusal.failure != 0 && refusal.untouched && (error_says("no host memory") || error_says("out of memory"))); /* wgpu has its own words */
     CHECK_EQ(claimed_by(buffer, 0, 64), refusal.failure);

@@ -776,6 +776,7 @@ TEST(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere)
     if (!needs("cuda", "cuda")) return;
     set_up();
     static unsigned char code[2][1 << 16];
+    compute_device_info mine = device_info(device);
     size_t length[2] = { 0, 0 };
     const char *paths[2] = { getenv("NATIVE_CUBIN"), getenv("NATIVE_CUBIN_75") };
     for (int n = 0; n < 2; n++) {
@@ -800,7 +801,7 @@ TEST(pkg_03_machine_code_runs_where_it_was_made_for_and_names_both_elsewhere)
     sources[1].code = code[1];
     sources[1].code_length = length[1];
     IS(COMPUTE_ERROR_COMPILE, make(NULL, &native, 0, &kernel));
-    CHECK(error_says("sm_75") && error_says(device_info(device).target));
+    CHECK(error_says("sm_75") && error_says(mine.target));
     told();
     sources[1].code = code[0];
     for (size_t cut = 1; cut < length[0]; cut += 97) {
