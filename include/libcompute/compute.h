@@ -2658,10 +2658,12 @@ compute_status compute_stream_record(compute_stream stream, compute_event *out_e
  * Pointers: `out_error` is writable, or NULL. */
 compute_status compute_stream_wait_event(compute_stream stream, compute_event event, compute_error *out_error);
 
-/* Sends what is collected to the device. Reports only a fault of the device itself (T10).
+/* Sends what is collected to the device. On wgpu a thread of the library's does that, unless the host shares its queue: at once, or as soon as it is done waiting for work that is under
+ * way. Reports only a fault of the device itself (T10).
  *
  * Pointers: `out_error` is writable, or NULL. */
-compute_status compute_stream_flush(compute_stream stream, compute_error *out_error);
+compute_status compute_stream_flush(compute_stream stream,
+                                    compute_error *out_error);
 
 /* Waits for all that was enqueued on the stream so far, then tells whether the bytes of the views can be trusted (T8), as `compute_check` does but with
  * late failures heard. Over no views (`views` may be NULL then) it reports only a fault of the device itself. `view_stride` of 0 is `sizeof(compute_view)`. `timeout_ns` of 0

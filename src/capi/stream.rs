@@ -599,7 +599,8 @@ pub unsafe extern "C" fn compute_stream_wait_event(
     })
 }
 
-/// Sends what is collected to the device. Reports only a fault of the device itself (T10).
+/// Sends what is collected to the device. On wgpu a thread of the library's does that, unless the host shares its queue: at once, or as soon as it is done waiting for work that is under
+/// way. Reports only a fault of the device itself (T10).
 ///
 /// # Safety
 /// `out_error` is writable, or NULL.

@@ -326,14 +326,15 @@ impl Progress {
         if flight.inside == 0 { flight.oldest() } else { None }
     }
 
-    /// For the queue's thread: waits for something to do, `briefly` while there was some a moment ago. Whether a batch is open; `None`: there will be no more work.
-    pub(crate) fn rest(&self, briefly: bool) -> Option<bool> {
+    /// For the queue's thread: waits for something to do, `briefly` while there was some a moment ago, and also with a batch to send where it is `kept` from that. Whether a batch
+    /// is open; `None`: there will be no more work.
+    pub(crate) fn rest(&self, briefly: bool, kept: bool) -> Option<bool> {
         let mut flight = self.flight.lock();
         if flight.closing && flight.entries.is_empty() && !flight.open {
             return None;
         }
-        if !flight.is_due() && (flight.inside > 0 || flight.oldest().is_none()) {
-            flight.asleep = !briefly && !flight.open;
+        if (kept || !flight.is_due()) && (flight.inside > 0 || flight.oldest().is_none()) {
+            flight.asleep = !briefly && !kept && !flight.open;
             let time = if flight.asleep { SLEEP } else { AGE };
             self.work.wait_for(&mut flight, time);
             flight.asleep = false;

@@ -34,6 +34,10 @@ pub(crate) fn wake_all(shared: &Shared, due: Vec<Wake>) {
     }
 }
 
+fn is_overdue(recorder: &Recorder) -> bool {
+    recorder.opened.is_some_and(|opened| opened.elapsed() > AGE)
+}
+
 impl Lane {
     /// The thread. It may hold the last handle of the device, which goes inside a driver, too.
     pub(crate) fn live(self: Arc<Self>) {
@@ -54,10 +58,12 @@ impl Lane {
     fn attend(&self) {
         let mut looks = 0;
         while self.shared.fault().is_none() {
-            // Before waiting for what is under way, so that the device has the next when it is done with that.
-            if self.progress.is_due() {
+            // Before waiting for what is under way, so that the device has the next when it is done with that. Whoever has the recorder may be waiting for the device,
+            // which those whom this thread tells do not: it never waits for the recorder.
+            let due = self.progress.is_due();
+            if due && let Some(recorder) = self.try_lock() {
                 let _inside = exit::inside();
-                let _ = self.flush();
+                let _ = self.send_off(recorder);
                 looks = 0;
                 continue;
             }
@@ -65,27 +71,18 @@ impl Lane {
                 let inside = exit::inside();
                 let _ = poll(&self.shared, Some(oldest));
                 let due = self.progress.end_batches(&self.shared);
-                let mut sends = self.progress.under_way() == 0 || self.is_overdue();
-                // Whoever has the recorder may be waiting for the device, which those who want to know do not.
-                if sends && let Some(recorder) = self.try_lock() {
-                    let _ = self.send_off(recorder);
-                    sends = false;
-                }
+                self.send_if(|recorder| self.progress.under_way() == 0 || is_overdue(recorder));
                 drop(inside);
                 wake_all(&self.shared, due);
-                if sends {
-                    let _inside = exit::inside();
-                    let _ = self.flush();
-                }
                 looks = 0;
                 continue;
             }
             // A fault is seen by somebody who tells this thread, or at the next look.
-            let Some(open) = self.progress.rest(looks < LOOKS) else { break };
+            let Some(open) = self.progress.rest(looks < LOOKS, due) else { break };
             looks = if open { 0 } else { looks.saturating_add(1) };
-            if self.progress.under_way() == 0 && self.is_overdue() {
+            if self.progress.under_way() == 0 {
                 let _inside = exit::inside();
-                let _ = self.flush();
+                self.send_if(is_overdue);
             }
         }
         let inside = exit::inside();
@@ -98,6 +95,8 @@ impl Lane {
     /// Of a device that has ended and that may go on running: waits until it has done what it was given. Memory is let go of next (T12).
     fn outlast(&self) {
         if self.shared.fault().is_some_and(|cause| !self.shared.rests(&cause)) {
+            // Who found the device well may be sending one more.
+            drop(self.sending.lock());
             let all = wgpu::PollType::Wait { submission_index: None, timeout: None };
             if !matches!(survive(|| self.shared.gpu.device().poll(all)), Ok(Ok(_))) {
                 // Nobody else has the queue meanwhile.
@@ -107,8 +106,13 @@ impl Lane {
         }
     }
 
-    fn is_overdue(&self) -> bool {
-        self.try_lock().is_some_and(|recorder| recorder.opened.is_some_and(|opened| opened.elapsed() > AGE))
+    /// Sends what is recorded, if nobody has the recorder and it is time to.
+    fn send_if(&self, is_time: impl FnOnce(&Recorder) -> bool) {
+        if let Some(recorder) = self.try_lock()
+            && is_time(&recorder)
+        {
+            let _ = self.send_off(recorder);
+        }
     }
 
     /// Sends what is recorded.
@@ -157,8 +161,9 @@ impl Lane {
         Some((batch, turn))
     }
 
-    /// To be called by whoever has the turn.
+    /// To be called by whoever has the turn. A device that has ended is given nothing more: what it had is waited for, and then everything counts as over.
     pub(crate) fn send(&self, batch: Batch) -> Result<Sent, DeviceError> {
+        self.shared.well()?;
         submit(&self.shared, batch).inspect_err(|_| self.look())
     }
 
@@ -190,7 +195,12 @@ impl Lane {
         // With a time limit the queue's thread is inside wgpu, and tells: see `poll`.
         let inside = deadline.is_none().then(|| self.progress.inside());
         if !self.progress.is_under_way(at) {
-            let _ = self.flush();
+            // Whoever has the recorder may be waiting for the device, for longer than this wait may take.
+            let recorder = if deadline.is_none() { Some(self.lock()) } else { self.try_lock() };
+            match recorder {
+                Some(recorder) => _ = self.send_off(recorder),
+                None => self.progress.hand_over(),
+            }
         }
         if timeout.is_some_and(|timeout| timeout.is_zero()) {
             let _ = poll(&self.shared, None);

@@ -8,8 +8,14 @@ use compute_kernel::reflection::Bounds;
 use super::tools::{Folder, for_each, is_there, run};
 use super::*;
 
-/// The architectures of AMD that kernels are compiled for. All are tried for a part of the kernels, one for each.
+/// The architectures of AMD that kernels are compiled for: each kernel for one of them, another with each commit (`COMPUTE_SHARD`).
 const ARCHITECTURES: [&str; 4] = ["gfx942", "gfx90a", "gfx1100", "gfx1201"];
+/// The same of NVIDIA's.
+const GENERATIONS: [&str; 3] = ["sm_90", "sm_80", "sm_120"];
+
+fn shard() -> usize {
+    std::env::var("COMPUTE_SHARD").ok().and_then(|shard| shard.parse().ok()).unwrap_or(0)
+}
 
 /// Every kernel there is, by name.
 fn all() -> Vec<(String, String)> {
@@ -26,9 +32,10 @@ fn clang_takes_every_kernel_as_hip() {
     }
     let folder = Folder::new();
     let mut jobs = Vec::new();
+    let shard = shard();
     for (n, (name, source)) in all().into_iter().enumerate() {
         let entry = entry(&source);
-        let architecture = ARCHITECTURES[n % ARCHITECTURES.len()];
+        let architecture = ARCHITECTURES[(n + shard) % ARCHITECTURES.len()];
         for (bounds, checked, strict) in
             [(Bounds::Checked, true, false), (Bounds::Validate, true, false), (Bounds::Unchecked, false, false)]
         {
@@ -55,7 +62,7 @@ fn clang_takes_every_kernel_as_hip() {
             panic!("{name} for {architecture}: {error}\n{}", text.source.split("// The kernel.").last().unwrap_or_default());
         }
     });
-    println!("{} texts compiled as HIP", jobs.len());
+    println!("{} texts compiled as HIP (COMPUTE_SHARD={shard})", jobs.len());
 }
 
 /// A number of the metadata that stands beside a kernel's code: what the loader and the packets of a launch are made from.
@@ -111,9 +118,10 @@ fn nvrtc_takes_every_kernel_as_cuda() {
     }
     let folder = Folder::new();
     let mut list = String::new();
+    let shard = shard();
     for (n, (name, source)) in all().into_iter().enumerate() {
         let entry = entry(&source);
-        let architecture = ["sm_90", "sm_80", "sm_120"][n % 3];
+        let architecture = GENERATIONS[(n + shard) % GENERATIONS.len()];
         for (bounds, checked) in [(Bounds::Checked, true), (Bounds::Validate, true), (Bounds::Unchecked, false)] {
             if bounds == Bounds::Checked || n % 4 == 0 {
                 let cancellable = n % 2 == 0;
@@ -128,5 +136,5 @@ fn nvrtc_takes_every_kernel_as_cuda() {
     if let Err(error) = run(Command::new("python3").args([script, "compile", &wheel]), list.as_bytes()) {
         panic!("{error}");
     }
-    println!("{count} texts compiled as CUDA");
+    println!("{count} texts compiled as CUDA (COMPUTE_SHARD={shard})");
 }
