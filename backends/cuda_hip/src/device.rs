@@ -543,6 +543,13 @@ impl GpuDevice {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let failed = |what| move |failure: Failure| made_for(what, failure, api.fail(failure));
         let context = "the device's context";
+        // If somebody has reset it, those that have it open are told now: the next context has the name of the one that is gone.
+        for twin in api.peers.open() {
+            if twin.number == number {
+                twin.find_context();
+            }
+            Arc::clone(&twin.attendant).let_go([twin]);
+        }
         let retained = Retained::new(api, number).map_err(failed(context))?;
         let (home, gone) = (retained.home, Arc::clone(&retained.gone));
         is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(STREAM))?;

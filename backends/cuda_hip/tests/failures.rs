@@ -556,6 +556,16 @@ fn reset_meanwhile(what: &str, call: impl FnOnce(&mock::Mock, &[Arc<dyn Device>;
 }
 
 #[test]
+fn t12_a_device_whose_context_is_gone_ends_before_the_same_one_is_opened_again() {
+    reset_meanwhile("another device", |mock, [device, _], _| {
+        mock::reset(0);
+        let again = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        assert!(device.fault().is_some() && again.fault().is_none());
+        assert!(device.allocate(64).is_err() && again.allocate(64).is_ok());
+    });
+}
+
+#[test]
 fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_own() {
     // For a position that a marker covers already: only the event is named.
     reset_meanwhile("a wait", |mock, [device, other], queue| {
