@@ -18,7 +18,7 @@ ARCHIVE := $(TARGET)/release/libcompute.a
 # What the static library needs besides itself.
 STATIC_LIBS := -lpthread -ldl -lm
 
-.PHONY: all needs lib archive header test rust-test c-test demo bench bench-peers bench-wgpu lint fmt install install-files packages clean setup
+.PHONY: all needs lib archive header test rust-test c-test demo bench bench-peers bench-wgpu lint fmt install packages clean setup
 
 all: lib
 
@@ -61,7 +61,8 @@ packages: $(BUILD)/libcompute.pc $(BUILD)/libcomputeConfig.cmake $(BUILD)/libcom
 $(BUILD)/%: packaging/%.in FORCE
 	@mkdir -p $(BUILD)
 	sed -e 's|@VERSION@|$(VERSION)|g' -e 's|@SOVERSION@|$(SOVERSION)|g' -e 's|@STATIC_LIBS@|$(STATIC_LIBS)|g' \
-	    -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(INCLUDEDIR))|g" $< > $@
+	    -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR) $(INCLUDEDIR))|g" $< > $@.tmp
+	mv $@.tmp $@ # what root has installed from here can still be made anew
 
 header:
 	UPDATE_HEADER=1 $(CARGO) test --locked --test header the_committed
@@ -110,10 +111,9 @@ lint:
 fmt:
 	$(CARGO) fmt --all
 
-install: lib install-files
-
-# Installs what has been built.
-install-files: packages
+# Installs what has been built, and builds nothing: `sudo` often has neither the user's Rust nor the FEATURES that were asked for.
+install: packages
+	@[ -e $(SHARED) ] || { echo "there is no $(SHARED) to install: run \`make\` first (without sudo)" >&2; exit 1; }
 	install -d $(DESTDIR)$(INCLUDEDIR)/libcompute $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/libcompute
 	install -m 644 include/libcompute/*.h include/libcompute/*.hpp $(DESTDIR)$(INCLUDEDIR)/libcompute
 	install -m 755 $(SHARED) $(DESTDIR)$(LIBDIR)

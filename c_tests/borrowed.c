@@ -149,6 +149,45 @@ TEST(m8_a_lazy_readback_of_elements_gives_them_as_they_are_at_the_first_access_w
     compute_readback_release(dense);
 }
 
+/* Bytes of this process that are in memory. */
+static uint64_t resident(void)
+{
+    unsigned long all = 0, here = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%lu %lu", &all, &here) == 2);
+    fclose(file);
+    return here * UINT64_C(4096);
+}
+
+TEST(f1_rows_that_are_gigabytes_apart_in_what_a_lazy_readback_gives_take_no_memory_for_what_is_between)
+{
+    set_up();
+    const int64_t far[2] = { INT64_C(2) << 30, 1 };
+    const uint64_t three[2] = { 3, WIDTH };
+    compute_buffer buffer = stream_buffer(stream, 4096);
+    compute_view view = whole(buffer);
+    compute_readback readback = NULL;
+    const unsigned char *bytes = NULL;
+    uint64_t size = 0;
+    OK(compute_stream_fill(stream, &view, "\x55", 1, E));
+    compute_strided_desc desc = elements(apart, far);
+    desc.shape = three;
+    OK(compute_stream_read_strided_lazy(stream, &view, &desc, &readback, E));
+    wait_for(stream);
+    uint64_t before = resident();
+    OK(compute_readback_get(readback, (const void **)&bytes, &size, E));
+    CHECK_EQ(size, 2 * (uint64_t)far[0] + WIDTH);
+    for (int i = 0; i < 3; i++) {
+        const unsigned char *row = bytes + i * (uint64_t)far[0];
+        for (int b = 0; b < WIDTH; b++) CHECK_EQ(row[b], 0x55);
+        if (i < 2) CHECK(row[WIDTH] == 0 && row[far[0] / 2] == 0 && row[far[0] - 1] == 0);
+    }
+    uint64_t more = resident() - before;
+    if (more > 64 << 20) printf("  %llu MiB more are in memory\n", (unsigned long long)(more >> 20));
+    CHECK(more <= 64 << 20);
+    compute_readback_release(readback);
+}
+
 TEST(t8_a_lazy_readback_of_elements_answers_for_its_rows_and_can_be_tried_again)
 {
     set_up();
@@ -318,6 +357,7 @@ int main(int argc, char **argv)
     RUN(t1_t4_borrowed_rows_repair_what_they_cover_and_leave_the_rest_never_written);
     RUN(t2_a_refused_strided_write_of_borrowed_memory_claims_its_rows_and_borrows_nothing);
     RUN(m8_a_lazy_readback_of_elements_gives_them_as_they_are_at_the_first_access_with_zeros_between);
+    RUN(f1_rows_that_are_gigabytes_apart_in_what_a_lazy_readback_gives_take_no_memory_for_what_is_between);
     RUN(t8_a_lazy_readback_of_elements_answers_for_its_rows_and_can_be_tried_again);
     RUN(m9_lazy_readbacks_of_elements_that_cannot_be_are_refused_when_they_are_made);
     RUN(f1_whichever_call_of_the_device_fails_borrowed_rows_and_lazy_ones_are_right_or_an_error);

@@ -450,6 +450,8 @@ TEST(g2_unfinished_work_of_another_stream_dooms_the_window)
     compute_buffer in = make_buffer(device, 8, "turns");
     put_word(stream, in, 0, turns_of(device, stream, 300000000));
     put_word(stream, in, 1, 42);
+    /* Compiled before, which takes longer than the long one does where others use the GPU, too. */
+    OK(launch_io(stream, increment, "", a, b, 4));
     wait_for(stream);
     OK(launch_io(other, spin, "long", in, a, 1));
     compute_event event = NULL;

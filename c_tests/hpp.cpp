@@ -51,6 +51,32 @@ void work_goes_through_and_comes_back() {
     compute::exclusive held(device);
 }
 
+void a_launch_that_is_bound_anew_has_what_it_was_bound_to_last() {
+    compute::device device("cpu");
+    compute::stream stream(device);
+    const compute::kernel add(device, ADD);
+    compute::buffer in(device, 64), out(device, 64), other(device, 64);
+    stream.fill(in, std::uint32_t{ 10 });
+    compute::launch step(add);
+    step.bind_value(2, amount{ { 1, 0, 0, 0 } }).bind(0, in).bind(1, out).on(stream);
+    for (std::uint32_t frame = 2; frame < 5; frame++) {
+        step.bind_value(2, amount{ { frame, 0, 0, 0 } }).bind(1, frame % 2 ? out : other).on(stream);
+        CHECK(stream.read<std::uint32_t>(frame % 2 ? out : other)[15] == 10 + frame && step.desc().binding_count == 3);
+    }
+    const amount seven{ { 7, 0, 0, 0 } };
+    step.bind_bytes(2, &seven, sizeof seven).on(stream);
+    CHECK(stream.read<std::uint32_t>(other)[0] == 17);
+    compute::launch copy = step;
+    copy.bind_value(2, amount{ { 8, 0, 0, 0 } }).on(stream);
+    CHECK(stream.read<std::uint32_t>(other)[0] == 18);
+    stream.prepare_capture();
+    compute::capture window(stream, "named", COMPUTE_GRAPH_FLAG_TIMED);
+    step.on(stream);
+    const compute::graph graph = window.end();
+    stream.replay(graph);
+    CHECK(stream.read<std::uint32_t>(other)[0] == 17 && graph.times().size() == 1 && graph.text(COMPUTE_GRAPH_DOT).find("\"named\"") != std::string::npos);
+}
+
 void failures_are_exceptions_that_say_why() {
     compute::device device("cpu");
     compute::stream stream(device);
@@ -327,6 +353,7 @@ void run(const char *name, void (*test)()) {
 
 int main() {
     run("work_goes_through_and_comes_back", work_goes_through_and_comes_back);
+    run("a_launch_that_is_bound_anew_has_what_it_was_bound_to_last", a_launch_that_is_bound_anew_has_what_it_was_bound_to_last);
     run("failures_are_exceptions_that_say_why", failures_are_exceptions_that_say_why);
     run("memory_is_pooled_reported_and_budgeted", memory_is_pooled_reported_and_budgeted);
     run("tensors_are_laid_out_and_moved_with_strides", tensors_are_laid_out_and_moved_with_strides);

@@ -39,7 +39,10 @@ static void bad_device_calls(void)
     list.backend = NULL;
     list.backend_length = 3;
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_devices_list(&list, NULL, 0, 0, &count, E));
+    list.backend = "cpu";
     list.backend_length = 0;
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_devices_list(&list, NULL, 0, 0, &count, E));
+    list.backend = NULL;
     list.reserved = 1;
     BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_devices_list(&list, NULL, 0, 0, &count, E));
     list.reserved = 0;
@@ -54,6 +57,9 @@ static void bad_device_calls(void)
     desc.index = UINT32_MAX;
     BAD(COMPUTE_ERROR_NO_DEVICE, compute_device_open(&desc, &out, E));
     desc.index = 0;
+    desc.backend = backend;
+    desc.backend_length = 0;
+    BAD(COMPUTE_ERROR_INVALID_ARGUMENT, compute_device_open(&desc, &out, E));
     desc.backend = "nothing";
     desc.backend_length = 7;
     BAD(COMPUTE_ERROR_NO_DEVICE, compute_device_open(&desc, &out, E));

@@ -221,6 +221,50 @@ TEST(t12_f7_memory_that_a_device_still_works_on_stays_until_the_work_has_run)
     CHECK_EQ(get_word(stream, out, 5), 8);
 }
 
+/* What is logged, by level. */
+static int logged[4];
+static char lost_line[400];
+static void hear_levels(void *user, uint32_t level, const char *text, size_t length)
+{
+    (void)user;
+    if (level < COUNT_OF(logged)) logged[level]++;
+    if (level != COMPUTE_LOG_ERROR || length >= sizeof lost_line) return;
+    static char line[sizeof lost_line];
+    memcpy(line, text, length);
+    line[length] = 0;
+    if (!strstr(line, "is lost")) return;
+    CHECK(lost_line[0] == 0);
+    memcpy(lost_line, line, length + 1);
+    /* No lock is held. */
+    CHECK(compute_status_name(0) && compute_devices_list(NULL, NULL, 0, 0, &(size_t){ 0 }, NULL) == COMPUTE_OK);
+}
+
+TEST(s4_failures_skips_and_launches_are_logged_by_level_and_a_lost_device_once_with_its_cause)
+{
+    compute_device device = open_faulty();
+    compute_stream stream = make_stream(device);
+    compute_kernel kernel = make_kernel(device, INCREMENT);
+    compute_buffer a = make_buffer(device, 16, "a"), b = make_buffer(device, 16, "b"), c = make_buffer(device, 16, "c");
+    fill_words(stream, a, 1);
+    wait_for(stream);
+    OK(compute_log_set(hear_levels, NULL, COMPUTE_LOG_LAUNCHES, E));
+    OK(launch_io(stream, kernel, "", a, b, 1));
+    CHECK(logged[COMPUTE_LOG_LAUNCHES] == 1 && logged[COMPUTE_LOG_ERROR] == 0 && logged[COMPUTE_LOG_WARNING] == 0);
+    IS(COMPUTE_ERROR_LIMIT, launch_io(stream, kernel, "too large", a, b, UINT32_MAX));
+    CHECK(logged[COMPUTE_LOG_LAUNCHES] == 1 && logged[COMPUTE_LOG_ERROR] == 1 && logged[COMPUTE_LOG_WARNING] == 0);
+    IS(COMPUTE_SKIPPED, launch_io(stream, kernel, "", b, c, 1));
+    CHECK(logged[COMPUTE_LOG_LAUNCHES] == 1 && logged[COMPUTE_LOG_ERROR] == 1 && logged[COMPUTE_LOG_WARNING] == 1);
+    OK(compute_log_set(hear_levels, NULL, COMPUTE_LOG_ERROR, E));
+    IS(COMPUTE_SKIPPED, launch_io(stream, kernel, "", b, c, 1));
+    CHECK(logged[COMPUTE_LOG_WARNING] == 1 && lost_line[0] == 0);
+    OK(compute_device_inject_fault(device, 1, COMPUTE_FAULT_LOST, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, launch_io(stream, kernel, "", a, b, 1));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, launch_io(stream, kernel, "", a, b, 1));
+    OK(compute_log_set(NULL, NULL, COMPUTE_LOG_OFF, E));
+    CHECK(strstr(lost_line, "INJECTED_LOSS"));
+}
+
 TEST(t12_callbacks_still_fire_once_when_the_device_is_lost)
 {
     set_up_faulty();
@@ -460,6 +504,7 @@ int main(int argc, char **argv)
     RUN(t12_queries_and_releases_work_on_a_lost_device_and_a_new_one_opens);
     RUN(t12_another_device_does_not_notice);
     RUN(t12_f7_memory_that_a_device_still_works_on_stays_until_the_work_has_run);
+    RUN(s4_failures_skips_and_launches_are_logged_by_level_and_a_lost_device_once_with_its_cause);
     RUN(t12_callbacks_still_fire_once_when_the_device_is_lost);
     RUN(mem_04_out_of_memory_is_not_what_a_lost_device_answers);
     RUN(t13_a_late_failure_claims_the_outputs_of_accepted_work);

@@ -197,6 +197,16 @@ fn same_or_updated(file: &str, made: &str) {
 }
 
 #[test]
+fn the_version_in_the_header_is_that_of_the_library() {
+    let header = std::fs::read_to_string("include/libcompute/compute.h").unwrap();
+    let parts = ["MAJOR", "MINOR", "PATCH"].map(|part| {
+        let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define COMPUTE_VERSION_{part} ")));
+        line.unwrap_or("none").to_owned()
+    });
+    assert_eq!(parts.join("."), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn the_committed_header_is_what_the_sources_give() {
     same_or_updated("include/libcompute/compute.h", &header());
 }

@@ -39,6 +39,15 @@
 /* As a time-out: wait for ever. Zero polls. */
 #define COMPUTE_FOREVER UINT64_MAX
 
+/* The version of this header, for the preprocessor; that of the library tells `compute_version`. */
+#define COMPUTE_VERSION_MAJOR 0
+
+/* As above. */
+#define COMPUTE_VERSION_MINOR 1
+
+/* As above. */
+#define COMPUTE_VERSION_PATCH 0
+
 /* The number of this interface: what a header passes to `compute_check_abi` and must match the library's. */
 #define COMPUTE_ABI 1
 
@@ -163,10 +172,10 @@
 /* Nothing (the default). */
 #define COMPUTE_LOG_OFF 0
 
-/* Failures. */
+/* Failures, each with the number that `compute_error_get_info` and `compute_check` tell, and devices that are lost, once each. */
 #define COMPUTE_LOG_ERROR 1
 
-/* Skips and repairs too. */
+/* Skips too, and folders in which no kernels can be kept. */
 #define COMPUTE_LOG_WARNING 2
 
 /* Launches too. */
@@ -178,7 +187,8 @@
 /* Call from the thread that polls or waits (the default). */
 #define COMPUTE_CALLBACK_ON_POLL 0
 
-/* Call from a thread of the library, as soon as it is known. */
+/* Call from a thread of the library, as soon as it is known. All devices share that thread: a callback that takes long holds up the other callbacks, though no
+ * wait, poll or call of anybody's. */
 #define COMPUTE_CALLBACK_ON_WORKER 1
 
 /* Never-written bytes of this buffer are claimed by NEVER_WRITTEN rather than read as zeros (T1). */
@@ -570,9 +580,9 @@ typedef struct compute_list_desc {
     uint32_t struct_size;
     /* Zero. */
     uint32_t reserved;
-    /* Only this driver (`cpu`, `null`, ...); NULL: all that make results (`null` is listed only by name). */
+    /* Only this driver (`cpu`, `wgpu`, ...); NULL: all that make results (`null` is listed only by name). */
     const char *backend;
-    /* Its length. */
+    /* Its length, or `COMPUTE_NUL_TERMINATED`. 0 with a `backend` is refused: it was forgotten. */
     size_t backend_length;
     /* Zero. */
     const void *next;
@@ -2561,9 +2571,9 @@ compute_status compute_stream_destroy(compute_stream stream, compute_error *out_
 /* Enqueues a kernel over a grid of workgroups, or with another `mode` gets it ready (L6).
  *
  * Answers `COMPUTE_OK`; `COMPUTE_SKIPPED` when it reads bytes that a failure claims: it does not run, and its outputs take the same failure (T5). Errors
- * leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`,
- * `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `DEVICE_POISONED`. All that the call points to may be changed or freed when it
- * returns. From any thread.
+ * leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`, `READ_ONLY`,
+ * `INVALID_ARGUMENT`, `INVALID_STRUCT`, `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `NOT_BACKED`, `RECORDING`, `OUT_OF_MEMORY`, `DRIVER`,
+ * `DEVICE_POISONED`, and what later versions add. All that the call points to may be changed or freed when it returns. From any thread.
  *
  * Pointers: `desc` and what it points to are valid; `out_error` is writable, or NULL. */
 compute_status compute_stream_launch(compute_stream stream,

@@ -1,9 +1,11 @@
 /* compute.hpp: libcompute for C++17. Header-only, over the calls of compute.h; adds no symbol and no state.
  *
- * - Handles are move-only objects that release what they hold. Moved-from and default-made ones hold nothing.
+ * - Handles are move-only objects that release what they hold. Moved-from and default-made ones hold nothing, but for a default-made `device`: that is the first there is.
  * - A negative status throws `compute::error`, whose what() is the formatted error: what was asked, why it failed, down to the root.
  * - Positive statuses are answers: `outcome` for work that may be skipped, bool for time-outs and polls.
  * - Every object may be used from any thread, as in C.
+ *
+ * In short, where `source` is a kernel, `numbers` a vector, `bytes` its size and `groups` a number of workgroups:
  *
  *     compute::device device;                                   // the first there is
  *     compute::stream stream(device);
@@ -17,6 +19,7 @@
 #define LIBCOMPUTE_COMPUTE_HPP
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -189,7 +192,7 @@ public:
     /// The first device of a backend; of all, when that is empty.
     explicit device(std::string_view backend = {}, std::uint32_t index = 0) {
         compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
-        desc.backend = backend.data();
+        desc.backend = backend.empty() ? nullptr : backend.data();
         desc.backend_length = backend.size();
         desc.index = index;
         open(desc);
@@ -441,7 +444,7 @@ public:
             for (const std::string &option : from.options) options[n].push_back(option.c_str());
             for (const auto &file : from.headers)
                 headers[n].push_back({file.first.data(), file.first.size(), file.second.data(), file.second.size()});
-            sources.push_back({from.language, 0, from.code.data(), from.code.size(), from.entry.data(), from.entry.size(), from.target.data(),
+            sources.push_back({from.language, 0, from.code.data(), from.code.size(), from.entry.data(), from.entry.size(), from.target.empty() ? nullptr : from.target.data(),
                                from.target.size(), options[n].data(), options[n].size(), headers[n].data(), headers[n].size(), 0});
         }
         for (const parameter &from : parameters_) {
@@ -844,7 +847,7 @@ inline buffer::buffer(const device &on, const stream &of, std::uint64_t size, st
     make(on, of.get(), size, label, flags);
 }
 
-/// Describes a launch and enqueues it. What it is given by address must live until `on` returns; values are copied. Can be used again.
+/// Describes a launch and enqueues it. What it is given by address must live until `on` returns; values are copied. Can be used again: a slot that is bound anew has what it was bound to last.
 class launch {
 public:
     explicit launch(const kernel &of) {
@@ -866,13 +869,13 @@ public:
     /// A view for a slot of group 0.
     launch &bind(std::uint32_t slot, const view &of, std::uint64_t flags = 0) { return bind_at(0, slot, of, flags); }
     launch &bind_at(std::uint32_t group, std::uint32_t slot, const view &of, std::uint64_t flags = 0) {
-        bindings_.push_back({ group, slot, of.get().buffer, of.get().offset, of.get().size, nullptr, 0, flags });
+        bindings_[place_for(group, slot)] = { group, slot, of.get().buffer, of.get().offset, of.get().size, nullptr, 0, flags };
         return *this;
     }
     /// Inline bytes for a uniform block of group 0.
     launch &bind_bytes(std::uint32_t slot, const void *bytes, std::uint64_t size) { return bind_bytes_at(0, slot, bytes, size); }
     launch &bind_bytes_at(std::uint32_t group, std::uint32_t slot, const void *bytes, std::uint64_t size) {
-        bindings_.push_back({ group, slot, nullptr, 0, 0, bytes, size, 0 });
+        bindings_[place_for(group, slot)] = { group, slot, nullptr, 0, 0, bytes, size, 0 };
         return *this;
     }
     /// A plain value for a uniform block of group 0, or for a value of a native kernel. It is copied.
@@ -880,20 +883,14 @@ public:
     launch &bind_value(std::uint32_t slot, const T &value) {
         static_assert(std::is_trivially_copyable_v<T>, "plain values only");
         const auto *bytes = reinterpret_cast<const unsigned char *>(&value);
-        const place at{ bindings_.size(), values_.size() };
-        values_.insert(values_.end(), bytes, bytes + sizeof value);
         bind_bytes(slot, nullptr, sizeof value);
-        placed_.push_back(at);
-        return *this;
+        return keep(slot, bytes, sizeof value);
     }
     /// A view as a tensor, for a tensor map of a native kernel. The map is copied.
     launch &bind_tensor(std::uint32_t slot, const view &of, const compute_tensor_map_desc &map, std::uint64_t flags = 0) {
         const auto *bytes = reinterpret_cast<const unsigned char *>(&map);
-        const place at{ bindings_.size(), values_.size() };
-        values_.insert(values_.end(), bytes, bytes + sizeof map);
         bind(slot, of, flags | COMPUTE_BINDING_FLAG_TENSOR_MAP);
-        placed_.push_back(at);
-        return *this;
+        return keep(slot, bytes, sizeof map);
     }
     launch &immediates(const void *bytes, std::uint64_t size) {
         desc_.immediates = bytes;
@@ -927,8 +924,31 @@ public:
 
 private:
     struct place {
-        std::size_t binding, offset;
+        std::size_t binding, offset, size;
     };
+
+    /// Which binding is a slot's; a new one where it has none yet. What it had is let go of.
+    std::size_t place_for(std::uint32_t group, std::uint32_t slot) {
+        std::size_t index = 0;
+        while (index < bindings_.size() && (bindings_[index].group != group || bindings_[index].slot != slot)) index++;
+        if (index == bindings_.size()) bindings_.emplace_back();
+        for (std::size_t n = 0; n < placed_.size(); n++) {
+            if (placed_[n].binding != index) continue;
+            const place old = placed_[n];
+            const auto first = values_.begin() + static_cast<std::ptrdiff_t>(old.offset);
+            values_.erase(first, first + static_cast<std::ptrdiff_t>(old.size));
+            placed_.erase(placed_.begin() + static_cast<std::ptrdiff_t>(n));
+            for (place &other : placed_) other.offset -= other.offset > old.offset ? old.size : 0;
+            break;
+        }
+        return index;
+    }
+    /// Copies what a binding of group 0 that was just made points to.
+    launch &keep(std::uint32_t slot, const unsigned char *bytes, std::size_t size) {
+        placed_.push_back({ place_for(0, slot), values_.size(), size });
+        values_.insert(values_.end(), bytes, bytes + size);
+        return *this;
+    }
 
     compute_launch_desc desc_ = COMPUTE_LAUNCH_DESC_INIT;
     std::vector<compute_binding> bindings_;
@@ -949,8 +969,13 @@ inline outcome stream::replay(const graph &of) const {
 /// Records what is asked of a stream whose capture was prepared. Whatever happens, the window is closed when this goes.
 class capture {
 public:
-    explicit capture(const stream &of) : stream_(of.get()) {
-        detail::run([&](compute_error *failed) { return compute_stream_begin_capture(stream_, nullptr, &number_, failed); });
+    /// `flags`: `COMPUTE_GRAPH_FLAG_TIMED` for `graph::times`.
+    explicit capture(const stream &of, std::string_view label = {}, std::uint64_t flags = 0) : stream_(of.get()) {
+        compute_graph_desc desc = COMPUTE_GRAPH_DESC_INIT;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        desc.flags = flags;
+        detail::run([&](compute_error *failed) { return compute_stream_begin_capture(stream_, &desc, &number_, failed); });
     }
     capture(const capture &) = delete;
     capture &operator=(const capture &) = delete;

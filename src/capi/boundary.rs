@@ -17,7 +17,7 @@ use super::error;
 use super::status::*;
 use super::system;
 use super::types::{COMPUTE_NUL_TERMINATED, COMPUTE_WHOLE, compute_error};
-use crate::runtime::Failed;
+use crate::runtime::{Failed, log};
 use std::sync::Arc;
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -208,6 +208,11 @@ pub(crate) fn guard(out_error: *mut compute_error, body: impl FnOnce() -> Answer
         }
         Err(complaint) => {
             let status = complaint.status();
+            // With no lock held, as the callback may call the library (F4). Whoever finds a device lost is refused something, so it is told by then.
+            let _ = catch(|| {
+                log::send_held_back();
+                Ok(COMPUTE_OK)
+            });
             if !out_error.is_null() {
                 // Making the object may panic too, when memory is short.
                 let object = catch(|| Ok(error::make(complaint))).unwrap_or_else(|_| error::no_memory());

@@ -16,14 +16,20 @@ use super::types::*;
 use crate::registry::{self, Faults, Found, How};
 use crate::runtime::{self, Device, DeviceOptions};
 
-/// The name of a backend: NULL is all of them.
+/// The name of a backend: NULL is all of them. One that is there and has a length of 0 is a length that was forgotten: "all" would open the processor for a GPU.
 ///
 /// # Safety
 /// As [`read_text`].
 unsafe fn read_backend<'a>(name: *const c_char, length: usize) -> Result<Option<&'a str>, Complaint> {
     // SAFETY: as our own caller says.
     let name = unsafe { read_text(name, length, MOST_NAME, "backend") }?;
-    Ok(name.filter(|name| !name.is_empty()))
+    match name {
+        Some("") => refuse!(
+            COMPUTE_ERROR_INVALID_ARGUMENT,
+            "`backend` is given, but `backend_length` is 0: set it to the length or COMPUTE_NUL_TERMINATED, or leave `backend` NULL for all"
+        ),
+        name => Ok(name),
+    }
 }
 
 /// Asks the drivers of that name; there is none is an error.

@@ -76,7 +76,15 @@ unsafe fn read_source(index: usize, source: &compute_native_source) -> Result<Na
         language,
         code,
         entry: whole(entry, "entry")?,
-        target: whole(target.unwrap_or_default(), "target")?,
+        target: match target {
+            Some("") => {
+                return refuse!(
+                    COMPUTE_ERROR_INVALID_ARGUMENT,
+                    "the `target` of native source {index} has a `target_length` of 0: set it to the length or COMPUTE_NUL_TERMINATED, or leave `target` NULL for any"
+                );
+            }
+            target => whole(target.unwrap_or_default(), "target")?,
+        },
         // SAFETY: as our own caller says.
         options: unsafe { read_options(source) }?,
         // SAFETY: as our own caller says.

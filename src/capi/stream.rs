@@ -201,9 +201,9 @@ fn mode_of(mode: u32) -> Result<Mode, Complaint> {
 /// Enqueues a kernel over a grid of workgroups, or with another `mode` gets it ready (L6).
 ///
 /// Answers `COMPUTE_OK`; `COMPUTE_SKIPPED` when it reads bytes that a failure claims: it does not run, and its outputs take the same failure (T5). Errors
-/// leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`,
-/// `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `DEVICE_POISONED`. All that the call points to may be changed or freed when it
-/// returns. From any thread.
+/// leave the outputs claimed by the failure that the error names (T2): `BINDING`, `LIMIT`, `MISALIGNED`, `OUT_OF_RANGE`, `OVERLAP`, `READ_ONLY`,
+/// `INVALID_ARGUMENT`, `INVALID_STRUCT`, `INVALID_HANDLE`, `FOREIGN_HANDLE`, `COMPILE`, `UNSUPPORTED`, `NOT_BACKED`, `RECORDING`, `OUT_OF_MEMORY`, `DRIVER`,
+/// `DEVICE_POISONED`, and what later versions add. All that the call points to may be changed or freed when it returns. From any thread.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out_error` is writable, or NULL.

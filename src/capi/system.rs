@@ -33,14 +33,12 @@ pub(super) unsafe fn watch_forks(_: unsafe extern "C" fn()) -> bool {
 // ---- staying loaded ----
 
 /// Keeps the library that this is part of loaded until the process ends, whatever its host does: it has threads, and handlers that the system calls.
+/// That is the plugin it is linked into, where it is linked statically. In a program, which is never unloaded, the loader finds nothing by that name.
 ///
-/// Where it is linked by the Makefile, Linux's loader is told by the library itself (`-z nodelete`).
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn stay_loaded() {}
-
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+/// (Where it is linked by the Makefile, Linux's loader knows from the library itself: `-z nodelete`.)
+#[cfg(unix)]
 pub(super) fn stay_loaded() {
-    // SAFETY: the place is ours; the name that comes back is the loader's, and the library is loaded already, so nothing of it runs.
+    // SAFETY: the place is ours; the name that comes back is the loader's, and what has it is loaded already, so nothing of it runs.
     unsafe {
         let mut own = std::mem::zeroed::<libc::Dl_info>();
         if libc::dladdr((stay_loaded as *const ()).cast(), &raw mut own) != 0 && !own.dli_fname.is_null() {

@@ -97,6 +97,12 @@ pub const COMPUTE_NUL_TERMINATED: usize = usize::MAX;
 /// As a time-out: wait for ever. Zero polls.
 pub const COMPUTE_FOREVER: u64 = u64::MAX;
 
+/// The version of this header, for the preprocessor; that of the library tells `compute_version`.
+pub const COMPUTE_VERSION_MAJOR: u32 = 0;
+/// As above.
+pub const COMPUTE_VERSION_MINOR: u32 = 1;
+/// As above.
+pub const COMPUTE_VERSION_PATCH: u32 = 0;
 /// The number of this interface: what a header passes to `compute_check_abi` and must match the library's.
 pub const COMPUTE_ABI: u32 = 1;
 
@@ -215,9 +221,9 @@ pub struct compute_list_desc {
     pub struct_size: u32,
     /// Zero.
     pub reserved: u32,
-    /// Only this driver (`cpu`, `null`, ...); NULL: all that make results (`null` is listed only by name).
+    /// Only this driver (`cpu`, `wgpu`, ...); NULL: all that make results (`null` is listed only by name).
     pub backend: *const c_char,
-    /// Its length.
+    /// Its length, or `COMPUTE_NUL_TERMINATED`. 0 with a `backend` is refused: it was forgotten.
     pub backend_length: usize,
     /// Zero.
     pub next: *const c_void,
@@ -472,9 +478,9 @@ pub type compute_log_callback = Option<unsafe extern "C" fn(user: *mut c_void, l
 
 /// Nothing (the default).
 pub const COMPUTE_LOG_OFF: u32 = 0;
-/// Failures.
+/// Failures, each with the number that `compute_error_get_info` and `compute_check` tell, and devices that are lost, once each.
 pub const COMPUTE_LOG_ERROR: u32 = 1;
-/// Skips and repairs too.
+/// Skips too, and folders in which no kernels can be kept.
 pub const COMPUTE_LOG_WARNING: u32 = 2;
 /// Launches too.
 pub const COMPUTE_LOG_LAUNCHES: u32 = 3;
@@ -483,5 +489,6 @@ pub const COMPUTE_LOG_PRINT: u32 = 64;
 
 /// Call from the thread that polls or waits (the default).
 pub const COMPUTE_CALLBACK_ON_POLL: u32 = 0;
-/// Call from a thread of the library, as soon as it is known.
+/// Call from a thread of the library, as soon as it is known. All devices share that thread: a callback that takes long holds up the other callbacks, though no
+/// wait, poll or call of anybody's.
 pub const COMPUTE_CALLBACK_ON_WORKER: u32 = 1;

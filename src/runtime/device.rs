@@ -18,7 +18,7 @@ use super::exclusive::Exclusive;
 use super::memory::Store;
 use super::queue::Queue;
 use super::section::no_memory;
-use super::{code, event, late};
+use super::{code, event, late, log};
 
 /// How to open a device.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +178,7 @@ impl Device {
 
     /// Why it is beyond use, if it is.
     pub(crate) fn fault(&self) -> Option<hal::FaultCause> {
-        self.poison.get().cloned().or_else(|| self.native.fault().map(|cause| self.poison.get_or_init(|| cause).clone()))
+        self.poison.get().cloned().or_else(|| self.native.fault().map(|cause| self.lose(cause).clone()))
     }
 
     /// A device's answer to a call that is about no bytes in particular.
@@ -191,7 +191,18 @@ impl Device {
 
     /// Puts it beyond use; the first cause stays.
     pub(crate) fn condemn(&self, cause: hal::FaultCause) {
-        self.poison.get_or_init(|| cause);
+        self.lose(cause);
+    }
+
+    /// Keeps the first cause, and has it logged.
+    fn lose(&self, cause: hal::FaultCause) -> &hal::FaultCause {
+        self.poison.get_or_init(|| {
+            log::line_held_back(log::ERROR, || {
+                let label = if self.label.is_empty() { String::new() } else { format!(" `{}`", self.label) };
+                format!("device {}{label} is lost: {} ({})", self.id, cause.message, cause.name)
+            });
+            cause
+        })
     }
 
     /// Puts it beyond use after a panic inside the bookkeeping or a device crate (F2). Allocates nothing that must succeed.

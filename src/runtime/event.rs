@@ -435,6 +435,7 @@ pub(crate) fn run_due(device: &Device) {
 
 /// One that unwinds must not take the others with it: each is called once (F4).
 fn call(callback: Callback, answer: Result<()>) {
+    log::send_held_back();
     if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
         log::line(log::ERROR, || "a callback for an event panicked".into());
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use compute_trust::Failure;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 /// How much a line matters: smaller is more.
 pub const ERROR: u32 = 1;
-/// Skips and repairs.
+/// Skips, and folders that cannot be used.
 pub const WARNING: u32 = 2;
 /// Launches.
 pub const LAUNCHES: u32 = 3;
@@ -44,6 +44,34 @@ pub(crate) fn print(text: &str) {
     let sink = SINK.read().clone();
     if let Some(sink) = sink {
         sink(PRINT, text);
+    }
+}
+
+/// Lines that were made where locks were held.
+static HELD_BACK: Mutex<Vec<(u32, String)>> = Mutex::new(Vec::new());
+static HOLDS_BACK: AtomicBool = AtomicBool::new(false);
+
+/// As [`line`], where a lock may be held: sent by the next [`send_held_back`].
+#[cold]
+pub(crate) fn line_held_back(level: u32, text: impl FnOnce() -> String) {
+    if hears(level) {
+        let text = text();
+        let mut held = HELD_BACK.lock();
+        // Where there is no memory for it, it is not told: who logs must not end what goes on (F2).
+        if held.try_reserve(1).is_ok() {
+            held.push((level, text));
+            HOLDS_BACK.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Sends what was held back. The caller holds no lock.
+pub fn send_held_back() {
+    if HOLDS_BACK.load(Ordering::Relaxed) && HOLDS_BACK.swap(false, Ordering::Acquire) {
+        let lines = std::mem::take(&mut *HELD_BACK.lock());
+        for (level, text) in lines {
+            line(level, || text);
+        }
     }
 }
 

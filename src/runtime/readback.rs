@@ -96,17 +96,13 @@ impl Readback {
             }
         }
         // With no lock held, as it may call back. Of two threads that come here at once, one enqueues a copy too many.
-        let bytes = self.stream.stage(self.size)?;
+        // What lies between elements that are apart is nobody's, and shown as zeros (F1).
+        let gaps = self.elements.as_ref().is_some_and(|elements| elements.gaps);
+        let bytes = if gaps { self.stream.stage_zeros(self.size)? } else { self.stream.stage(self.size)? };
         let from = Place::View { buffer: &self.view.buffer, offset: self.view.offset, size: self.view.size };
         let event = match &self.elements {
             None => read_async(Some(&self.stream), from, bytes.clone())?,
-            Some(elements) => {
-                // The memory may have served somebody else before (F1).
-                if elements.gaps {
-                    bytes.clear();
-                }
-                read_strided(Some(&self.stream), from, &elements.tensor(), bytes.clone())?
-            }
+            Some(elements) => read_strided(Some(&self.stream), from, &elements.tensor(), bytes.clone())?,
         };
         Ok(self.copy.lock().get_or_insert(Enqueued { event, bytes, given: false }).clone())
     }

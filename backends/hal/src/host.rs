@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use crate::{Owned, Space, movers};
 
+/// What staging memory is aligned to: a line of a processor's cache.
+const LINE: usize = 64;
+
 /// Host bytes to read from.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSource {
@@ -31,7 +34,7 @@ pub struct HostTarget {
 /// Memory of ours, or of a driver's, that a readback waits in.
 #[derive(Debug)]
 struct Staging {
-    pointer: *mut u8,
+    base: *mut u8,
     /// How it was allocated; none: its owner frees it.
     layout: Option<Layout>,
     #[allow(dead_code, reason = "held, never looked at")]
@@ -55,7 +58,7 @@ impl Drop for Staging {
         drop(self.owned.take());
         if let Some(layout) = self.layout {
             // SAFETY: it was allocated with this layout in `HostTarget::staging`, and nothing refers to it any more.
-            unsafe { alloc::dealloc(self.pointer, layout) }
+            unsafe { alloc::dealloc(self.base, layout) }
         }
     }
 }
@@ -116,13 +119,16 @@ impl HostTarget {
     }
     /// Zeroed memory of our own, for a readback that may not reach the caller's memory yet. `None`: there is not enough.
     pub fn staging(size: usize) -> Option<Self> {
-        let layout = Layout::from_size_align(size.max(1), 64).ok()?;
+        // Aligned by hand: what is aligned by the allocator is made of zeros by writing all of it, while the system has pages of zeros that cost nothing until
+        // somebody touches them. A reader may ask for elements terabytes apart.
+        let layout = Layout::from_size_align(size.checked_add(LINE)?, align_of::<u128>()).ok()?;
         // SAFETY: the layout's size is not zero.
-        let pointer = unsafe { alloc::alloc_zeroed(layout) };
-        if pointer.is_null() {
+        let base = unsafe { alloc::alloc_zeroed(layout) };
+        if base.is_null() {
             return None;
         }
-        let staging = Staging { pointer, layout: Some(layout), owner: None, owned: own(pointer, size) };
+        let pointer = base.map_addr(|address| address.next_multiple_of(LINE));
+        let staging = Staging { base, layout: Some(layout), owner: None, owned: own(pointer, size) };
         Some(Self { pointer, size, staging: Some(Arc::new(staging)), lease: None })
     }
     /// Memory of a driver's for the same, pinned say.
@@ -130,7 +136,7 @@ impl HostTarget {
     /// # Safety
     /// `pointer` is writable for `size` bytes, by nobody else, until `owner` is dropped.
     pub unsafe fn owned(pointer: *mut u8, size: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        let staging = Staging { pointer, layout: None, owner: Some(owner), owned: own(pointer, size) };
+        let staging = Staging { base: pointer, layout: None, owner: Some(owner), owned: own(pointer, size) };
         Self { pointer, size, staging: Some(Arc::new(staging)), lease: None }
     }
     /// The first `size` bytes of memory that [`Self::staging`] or [`Self::owned`] made. `lease` is dropped with the last clone of what this gives, which is
@@ -199,6 +205,16 @@ mod tests {
         // SAFETY: `mine` outlives it, and nobody writes there.
         let mine = unsafe { HostTarget::new(mine.as_mut_ptr(), mine.len()) };
         assert!(mine.lend(8, Arc::new(())).is_none());
+    }
+
+    #[test]
+    fn staging_memory_is_aligned_zeros_and_untouched_until_somebody_does() {
+        for size in [0, 1, 63, 64, 65, 4096, 100_000] {
+            let piece = HostTarget::staging(size).unwrap();
+            assert_eq!((piece.size(), piece.pointer().addr() % LINE), (size, 0));
+            piece.look(|bytes| assert!(bytes.iter().all(|&byte| byte == 0)));
+        }
+        assert!(HostTarget::staging(usize::MAX).is_none());
     }
 
     #[test]

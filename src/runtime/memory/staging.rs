@@ -41,6 +41,8 @@ struct Kept {
 struct Lease {
     staging: Arc<Staging>,
     piece: Option<HostTarget>,
+    /// Whether the next one may have it.
+    keeps: bool,
     _charge: Option<Charge>,
 }
 
@@ -102,7 +104,8 @@ impl Staging {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(piece) = self.piece.take() else { return };
-        if let Err(piece) = self.staging.keep(piece) {
+        let let_go = if self.keeps { self.staging.keep(piece).err() } else { Some(piece) };
+        if let Some(piece) = let_go {
             self.staging.bytes.fetch_sub(piece.size() as u64, Ordering::Relaxed);
         }
     }
@@ -126,7 +129,18 @@ impl Device {
             }
         };
         let lent = found.clone();
-        let lease = Lease { staging: Arc::clone(staging), piece: Some(found), _charge: charge };
+        let lease = Lease { staging: Arc::clone(staging), piece: Some(found), keeps: true, _charge: charge };
+        lent.lend(size, Arc::new(lease)).ok_or(none)
+    }
+
+    /// As [`Self::lend`], of memory that nobody has had before: zeros, of which the system has none until they are touched. A driver's (pinned) would be had at once, all of it.
+    fn lend_zeros(&self, size: usize, piece: u64, charge: Option<Charge>) -> std::result::Result<HostTarget, DeviceError> {
+        let none = DeviceError::OutOfMemory { asked: piece, free: 0 };
+        let staging = &self.memory.staging;
+        let made = HostTarget::staging(size).ok_or_else(|| none.clone())?;
+        staging.bytes.fetch_add(made.size() as u64, Ordering::Relaxed);
+        let lent = made.clone();
+        let lease = Lease { staging: Arc::clone(staging), piece: Some(made), keeps: false, _charge: charge };
         lent.lend(size, Arc::new(lease)).ok_or(none)
     }
 }
@@ -134,12 +148,25 @@ impl Device {
 impl Stream {
     /// Host memory for `size` bytes from the device, which is the stream's until every clone of it is gone. Does not wait: may be called with locks held.
     pub(crate) fn stage(&self, size: u64) -> Result<HostTarget> {
+        self.stage_by(size, Device::lend)
+    }
+
+    /// As [`Self::stage`], of zeros: for bytes between which there are gaps, of any size, that nobody writes.
+    pub(crate) fn stage_zeros(&self, size: u64) -> Result<HostTarget> {
+        self.stage_by(size, Device::lend_zeros)
+    }
+
+    fn stage_by(
+        &self,
+        size: u64,
+        lend: impl FnOnce(&Device, usize, u64, Option<Charge>) -> std::result::Result<HostTarget, DeviceError>,
+    ) -> Result<HostTarget> {
         let none = || Failed::of(from_device(DeviceError::OutOfMemory { asked: size, free: 0 }));
         let (bytes, piece) = usize::try_from(size).ok().zip(rounded(size)).ok_or_else(none)?;
         let budget = self.budget.lock().clone();
         let charge = budget.map(|budget| Charge::new(budget, piece)).transpose();
         let charge = charge.map_err(|over| over_budget(&over))?;
-        self.device.lend(bytes, piece, charge).map_err(|failed| self.device.broken(failed))
+        lend(&self.device, bytes, piece, charge).map_err(|failed| self.device.broken(failed))
     }
 
     /// Charges bytes that the device has to keep until their turn comes. Where the budget has no room for them, waits for all that is ahead: then they go
