@@ -656,9 +656,9 @@ TEST(l10_a_kernel_tells_what_it_is_before_it_runs)
     memset(&o, 0, sizeof o);
     o.struct_size = sizeof o;
     OK(compute_kernel_get_override(kernel, 0, &o, E));
-    CHECK(strcmp(o.name, "scale") == 0 && o.ty == COMPUTE_OVERRIDE_F32 && o.has_default == 1 && o.default_value == 2.5 && o.id == -1);
+    CHECK(strcmp(o.name, "scale") == 0 && o.kind == COMPUTE_OVERRIDE_F32 && o.has_default == 1 && o.default_value == 2.5 && o.id == -1);
     OK(compute_kernel_get_override(kernel, 1, &o, E));
-    CHECK(strcmp(o.name, "rounds") == 0 && o.ty == COMPUTE_OVERRIDE_U32 && o.has_default == 0 && o.id == 7);
+    CHECK(strcmp(o.name, "rounds") == 0 && o.kind == COMPUTE_OVERRIDE_U32 && o.has_default == 0 && o.id == 7);
     IS_CLASS(100, compute_kernel_get_override(kernel, 2, &o, E));
 }
 
@@ -688,9 +688,9 @@ TEST(l10_override_constants_of_64_bits_keep_every_bit)
         memset(&o, 0, sizeof o);
         o.struct_size = sizeof o;
         OK(compute_kernel_get_override(kernel, 0, &o, E));
-        CHECK(o.ty == COMPUTE_OVERRIDE_U64 && o.has_default == 1 && o.default_integer == 0x123456789abcdefu);
+        CHECK(o.kind == COMPUTE_OVERRIDE_U64 && o.has_default == 1 && o.default_integer == 0x123456789abcdefu);
         OK(compute_kernel_get_override(kernel, 1, &o, E));
-        CHECK(o.ty == COMPUTE_OVERRIDE_I64 && o.has_default == 0 && o.default_integer == 0);
+        CHECK(o.kind == COMPUTE_OVERRIDE_I64 && o.has_default == 0 && o.default_integer == 0);
     }
     given[0].kind = 3;
     compute_kernel_desc desc = kernel_desc(source, "f");

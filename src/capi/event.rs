@@ -167,7 +167,7 @@ impl Listener {
 /// Calls `callback` exactly once when an event is over, at once if it already is: with `COMPUTE_OK`, or with the error that its wait would give. No lock is
 /// held, any call is allowed inside, and the event may be released right away.
 ///
-/// `where_` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
+/// `thread` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
 /// thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then, or
 /// `COMPUTE_ERROR_STILL_BORROWED` where the device may still reach host memory: then the event is to be asked again before that is freed.
 ///
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn compute_event_on_complete(
     event: compute_event,
     callback: compute_event_callback,
     user: *mut c_void,
-    where_: u32,
+    thread: u32,
     out_error: *mut compute_error,
 ) -> compute_status {
     guard(out_error, || {
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn compute_event_on_complete(
         let event = Arc::clone(&*find(event)?);
         let listener = Listener { callback, user };
         let tell: Callback = Box::new(move |answer| listener.tell(answer));
-        match where_ {
+        match thread {
             COMPUTE_CALLBACK_ON_POLL => event.on_poll(tell)?,
             COMPUTE_CALLBACK_ON_WORKER => event.on_worker(tell)?,
             other => return refuse!(COMPUTE_ERROR_INVALID_ENUM, "{other} is not a COMPUTE_CALLBACK_"),

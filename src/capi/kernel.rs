@@ -345,7 +345,7 @@ fn override_of(constant: &OverrideInfo) -> compute_override_info {
     compute_override_info {
         struct_size: size_of::<compute_override_info>() as u32,
         id: constant.id.map_or(-1, i32::from),
-        ty: match constant.ty {
+        kind: match constant.ty {
             OverrideType::Bool => COMPUTE_OVERRIDE_BOOL,
             OverrideType::I32 => COMPUTE_OVERRIDE_I32,
             OverrideType::U32 => COMPUTE_OVERRIDE_U32,

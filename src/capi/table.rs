@@ -285,7 +285,7 @@ pub struct compute_table {
         event: compute_event,
         callback: compute_event_callback,
         user: *mut c_void,
-        where_: u32,
+        thread: u32,
         out_error: *mut compute_error,
     ) -> compute_status,
     /// `compute_event_get_fd`

@@ -267,7 +267,7 @@ pub struct compute_override_info {
     /// `@id`, or -1.
     pub id: i32,
     /// `COMPUTE_OVERRIDE_...`
-    pub ty: u32,
+    pub kind: u32,
     /// 1 when the source gives a default.
     pub has_default: u32,
     /// The default where it is a number known before other constants, else 0.
