@@ -1,7 +1,8 @@
 # Builds, checks and installs libcompute. `make` builds the library into build/; CARGO_TARGET_DIR is respected.
 
 VERSION := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-SOVERSION := 0
+# What programs ask the loader for: before 1.0 each minor version is another library, as the interface may change.
+SOVERSION := $(shell echo $(VERSION) | sed -e 's/^0\.\([0-9]*\).*/0.\1/; t' -e 's/\..*//')
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -38,9 +39,9 @@ $(ARCHIVE): archive ;
 
 # The shared library is linked here rather than by cargo: versioned symbols, a SONAME, nothing visible but compute_*, never unloaded, and needing nothing
 # but the C library (libgcc_s is not always there).
-$(SHARED): $(ARCHIVE) packaging/libcompute.map Makefile
+$(SHARED): $(ARCHIVE) $(BUILD)/libcompute.map Makefile
 	@mkdir -p $(BUILD)
-	$(CC) -shared -o $@.tmp -Wl,--whole-archive $(ARCHIVE) -Wl,--no-whole-archive -Wl,--version-script=packaging/libcompute.map \
+	$(CC) -shared -o $@.tmp -Wl,--whole-archive $(ARCHIVE) -Wl,--no-whole-archive -Wl,--version-script=$(BUILD)/libcompute.map \
 	    -Wl,-soname,libcompute.so.$(SOVERSION) -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-z,noexecstack \
 	    -Wl,--gc-sections -Wl,--as-needed -static-libgcc $(STATIC_LIBS) -lc
 	objcopy --only-keep-debug $@.tmp $@.debug

@@ -652,7 +652,7 @@ static void the_table_fits_older_and_newer_hosts(void)
 int main(int argc, char **argv)
 {
     library_path = getenv("COMPUTE_LIBRARY");
-    if (!library_path) library_path = "build/libcompute.so.0";
+    if (!library_path) library_path = "build/libcompute.so";
     int times = getenv("PROCESS_RUNS") ? atoi(getenv("PROCESS_RUNS")) : 200;
     if (argc > 1) filter = argv[1];
     RUN(1, pkg_01_the_library_loads_lists_and_works_with_nothing_but_libc);
