@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use compute_hal::movers::Movers;
+use compute_hal::stack::on_large_stack;
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, Kept,
     KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue,
@@ -429,7 +430,7 @@ impl Shared {
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        let _ = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter()));
+        let _ = kernel.count(|origin| on_large_stack(|| compiler.make_counted(origin, kept, || self.enter())));
         self.well()
     }
 
@@ -661,7 +662,8 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        shared.add_kernel(shared.compiler().compile(request, || shared.enter()))
+        // The vendors' compilers recurse, also the driver's own, which text is loaded with.
+        shared.add_kernel(on_large_stack(|| shared.compiler().compile(request, || shared.enter())))
     }
 
     fn artifact_identity(&self) -> Option<String> {
@@ -675,7 +677,7 @@ impl Device for GpuDevice {
     fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
+        shared.add_kernel(on_large_stack(|| shared.compiler().restore(request, artifact, || shared.enter())))
     }
 
     fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {
