@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::{DeviceError, FaultCause};
 
 use crate::compiler::RuntimeCompiler;
+use crate::context::Contexts;
 use crate::driver::{Calls, DeviceNumber, Failure, Handle, Vendor};
 use crate::fate::Fates;
 use crate::kernel::Compiled;
@@ -20,6 +20,8 @@ pub(crate) struct Api {
     pub(crate) compiler: Result<RuntimeCompiler, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
+    /// Those that its devices work in.
+    pub(crate) contexts: Contexts,
     /// Its devices that are open.
     pub(crate) peers: Peers,
     /// How its devices end.
@@ -131,6 +133,7 @@ impl Api {
             calls,
             compiler,
             compiled: Compiled::default(),
+            contexts: Contexts::default(),
             peers: Peers::default(),
             fates: Fates::default(),
             process,
@@ -145,14 +148,6 @@ impl Api {
         // SAFETY: the place is ours.
         let mode = unsafe { self.calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
         Ok(Inside { api: self, mode, _home: home })
-    }
-
-    /// As [`Self::enter`], unless what there was is gone.
-    pub(crate) fn enter_if(&self, home: Home, gone: &Gone) -> Result<Inside<'_>, Failure> {
-        if gone.load(Ordering::Acquire) {
-            return Err(Failure { call: "enter", code: self.vendor.errors.context_gone });
-        }
-        self.enter(home)
     }
 
     /// As [`Self::enter`], for launches alone: see [`AtHome`].
@@ -313,45 +308,5 @@ impl Garbage {
                 Self::Executable(executable) => calls.graph_executable_destroy(executable.0),
             }
         };
-    }
-}
-
-/// A device's claim on what the whole process shares of it.
-pub(crate) struct Retained {
-    pub(crate) api: Arc<Api>,
-    pub(crate) home: Home,
-    pub(crate) device: DeviceNumber,
-    pub(crate) gone: Gone,
-}
-
-/// Set once what the device had is gone with its context. Nothing of it may be named to the driver any more, not even to be ended: whoever retains the context next gets
-/// one of the same name, in which these things are not.
-pub(crate) type Gone = Arc<AtomicBool>;
-
-impl Retained {
-    /// As [`Api::enter`], for as long as there is something to enter.
-    pub(crate) fn enter(&self) -> Result<Inside<'_>, Failure> {
-        self.api.enter_if(self.home, &self.gone)
-    }
-
-    pub(crate) fn new(api: &Arc<Api>, device: DeviceNumber) -> Result<Self, Failure> {
-        let home = if api.calls.context_push.is_some() {
-            let mut context: Handle = std::ptr::null_mut();
-            // SAFETY: the place is ours.
-            unsafe { api.calls.primary_retain(&mut context, device) }?;
-            Home::Context(Object(context))
-        } else {
-            Home::Device(device)
-        };
-        Ok(Self { api: Arc::clone(api), home, device, gone: Gone::default() })
-    }
-}
-
-impl Drop for Retained {
-    fn drop(&mut self) {
-        if let Home::Context(_) = self.home {
-            // SAFETY: it was retained by `new`.
-            let _ = unsafe { self.api.calls.primary_release(self.device) };
-        }
     }
 }

@@ -16,8 +16,9 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained, STREAM, made_for};
+use crate::api::{Api, Garbage, Home, Inside, Object, STREAM, made_for};
 use crate::attendant::Attendant;
+use crate::context::Context;
 use crate::declared;
 use crate::doubt::Doubt;
 use crate::driver::{Failure, Handle};
@@ -70,13 +71,13 @@ pub(crate) struct Shared {
     pub(crate) awake: AtomicU32,
     lent: Lent,
     fate: Arc<Fate>,
-    gone: Gone,
+    pub(crate) context: Arc<Context>,
 }
 
 impl Shared {
     /// The device's calls, on this thread.
     pub(crate) fn try_enter(&self) -> Result<Inside<'_>, Failure> {
-        self.api.enter_if(self.home, &self.gone)
+        self.context.enter()
     }
 
     /// As [`Self::try_enter`]; that it fails may be the end of the device.
@@ -124,7 +125,7 @@ impl Shared {
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
-    fn end_by(&self, cause: FaultCause) -> FaultCause {
+    pub(crate) fn end_by(&self, cause: FaultCause) -> FaultCause {
         self.api.fates.end(&self.fate, cause)
     }
 
@@ -244,7 +245,9 @@ impl Shared {
         match self.api.cause(failure) {
             // No work of the device's has done that. What the call named was the device's own: see `fail_between` and `fail_given` for others.
             Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
-                DeviceError::Lost(self.end_without_context(cause))
+                // The same GPU may be open once more: that would not be told once there is another context.
+                self.context.lose(&cause);
+                DeviceError::Lost(self.end_by(cause))
             }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, asked),
@@ -294,36 +297,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do. Asked often, so by a call that waits for nothing and leaves nothing.
+    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do.
     pub(crate) fn find_context(&self) {
-        let Home::Context(_) = self.home else { return };
-        let made = self.try_enter().and_then(|calls| {
-            let mut event = std::ptr::null_mut();
-            // SAFETY: the place is ours, and what was made is ended once.
-            unsafe {
-                calls.event_create(&mut event, self.api.vendor.flags.event)?;
-                calls.event_destroy(event)
-            }
-        });
-        if let Err(failure) = made {
+        if let Err(failure) = self.context.find() {
             self.fail(failure);
         }
-    }
-
-    /// Ends the device, whose context is gone, and the same one where it is open once more: that has been in the same context, and would not be told once there is another.
-    fn end_without_context(&self, cause: FaultCause) -> FaultCause {
-        // Only once: later ones may have the next context.
-        if self.gone.swap(true, Ordering::AcqRel) {
-            return self.end_by(cause);
-        }
-        for other in self.api.peers.others(self) {
-            if self.is_twin_of(&other) {
-                other.gone.store(true, Ordering::Release);
-                other.end_by(cause.clone());
-            }
-            self.attendant.let_go([other]);
-        }
-        self.end_by(cause)
     }
 
     /// Memory of the device; `relieve` is called once when there is none, and then the driver is asked again.
@@ -496,7 +474,7 @@ impl Drop for Shared {
         drop(self.graphs.drain());
         drop(self.kernels.drain());
         self.chunks.clear();
-        if let Ok(calls) = self.api.enter_if(self.home, &self.gone) {
+        if let Ok(calls) = self.context.enter() {
             self.memory.end(&calls);
         }
         self.reclaim.close();
@@ -543,28 +521,22 @@ impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let failed = |what| move |failure: Failure| made_for(what, failure, api.fail(failure));
-        let context = "the device's context";
-        // If somebody has reset it, those that have it open are told now: the next context has the name of the one that is gone.
-        for twin in api.peers.open() {
-            if twin.number == number {
-                twin.find_context();
-            }
-            Arc::clone(&twin.attendant).let_go([twin]);
-        }
-        let retained = Retained::new(api, number).map_err(failed(context))?;
-        let (home, gone) = (retained.home, Arc::clone(&retained.gone));
-        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(STREAM))?;
+        let what = "the device's context";
+        let context = Context::of(api, number).map_err(failed(what))?;
+        // What ends all devices from here on ends this one, too.
+        let ends = api.fates.count();
+        is_alive(&context.enter().map_err(failed(what))?).map_err(failed(STREAM))?;
         exit::register();
-        let reclaim = Reclaim::start(retained)?;
+        let reclaim = Reclaim::start(Arc::clone(&context))?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
         // When nothing can fail any more that would leave it behind. Without one, memory comes from the driver.
-        let make = || Pool::new(&api.enter(home)?, &api.vendor.attributes, number);
+        let make = || Pool::new(&context.enter()?, &api.vendor.attributes, number);
         let pool = if pools { make().ok() } else { None };
         let [_, subgroup] = properties.subgroup_sizes;
-        let fate = api.fates.add(number, &attendant);
+        let fate = api.fates.add(number, &attendant, ends);
         let shared = Shared {
             api: Arc::clone(api),
-            home,
+            home: context.home,
             number,
             limits,
             pitch,
@@ -586,10 +558,15 @@ impl GpuDevice {
             awake: AtomicU32::new(0),
             lent: Lent::default(),
             fate,
-            gone,
+            context,
         };
         let (shared, peer) = (Arc::new(shared), PeerId::new());
         api.peers.add(peer, &shared);
+        // Whoever has lost the context before that has not found this one.
+        if shared.context.is_gone() {
+            shared.find_context();
+        }
+        shared.well()?;
         Ok(Self { shared, peer, properties, capabilities })
     }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use compute_hal::DeviceError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::api::{Garbage, Retained};
+use crate::api::Garbage;
+use crate::context::Context;
 use crate::exit;
 
 /// How long an allocation that found no memory waits for what is being given back.
@@ -40,12 +41,12 @@ pub(crate) struct Reclaim {
 
 impl Reclaim {
     /// Starts the thread. It keeps the device's context until it is closed and everything has been ended.
-    pub(crate) fn start(retained: Retained) -> Result<Arc<Self>, DeviceError> {
+    pub(crate) fn start(context: Arc<Context>) -> Result<Arc<Self>, DeviceError> {
         let reclaim = Arc::new(Self::default());
         let asked = (ROOM * size_of::<Garbage>()) as u64;
         reclaim.state.lock().queue.try_reserve(ROOM).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
         let own = Arc::clone(&reclaim);
-        spawn("compute-reclaim", move || own.live(retained))?;
+        spawn("compute-reclaim", move || own.live(context))?;
         Ok(reclaim)
     }
 
@@ -86,7 +87,7 @@ impl Reclaim {
         }
     }
 
-    fn live(&self, retained: Retained) {
+    fn live(&self, context: Arc<Context>) {
         loop {
             let garbage = {
                 let mut state = self.state.lock();
@@ -101,14 +102,14 @@ impl Reclaim {
                     if state.closing {
                         drop(state);
                         let _inside = exit::inside();
-                        drop(retained);
+                        drop(context);
                         return;
                     }
                     self.work.wait(&mut state);
                 }
             };
             let _inside = exit::inside();
-            if let Ok(calls) = retained.enter() {
+            if let Ok(calls) = context.enter() {
                 garbage.end(&calls);
             }
         }
