@@ -32,7 +32,7 @@ use crate::memory::{Memory, Pool};
 use crate::peer::Reach;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
-use crate::reclaim::Reclaim;
+use crate::reclaim::{MOMENT, PATIENCE, Reclaim};
 use crate::staging::{Chunks, Pinned};
 use crate::suspects;
 use crate::table::Table;
@@ -456,10 +456,10 @@ impl Shared {
         }
     }
 
-    /// Gives the driver what nobody uses, and waits until it has it. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
-    pub(crate) fn relieve(&self) {
+    /// Gives the driver what nobody uses, and waits until it has it, for that long at most. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
+    pub(crate) fn relieve(&self, most: Duration) {
         self.chunks.clear();
-        self.reclaim.flush();
+        self.reclaim.flush(most);
     }
 }
 
@@ -591,7 +591,7 @@ impl Device for GpuDevice {
             return Err(DeviceError::TooLarge { asked: size, limit: shared.limits.allocation_size });
         }
         let calls = shared.enter()?;
-        shared.allocate(&calls, size, || shared.relieve())
+        shared.allocate(&calls, size, || shared.relieve(PATIENCE))
     }
 
     fn free(&self, memory: MemoryId) {
@@ -601,10 +601,11 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        // The runtime asks with locks held, so that nothing is waited for but what is being given back: chunks that nobody uses, pieces that the runtime has let go.
+        // The runtime asks with locks held, so that nothing is waited for but what is being given back, for a moment: chunks that nobody uses, pieces that the runtime
+        // has let go. The driver may take them only when the device is done.
         let pinned = match self.shared.pinned_now(&calls, size) {
             Err(DeviceError::OutOfMemory { .. }) => {
-                self.shared.relieve();
+                self.shared.relieve(MOMENT);
                 self.shared.pinned_now(&calls, size)?
             }
             made => made?,

@@ -12,7 +12,9 @@ use crate::context::Context;
 use crate::exit;
 
 /// How long an allocation that found no memory waits for what is being given back.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// The same with locks held that others want, and where there is another answer than memory.
+pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
 /// Pieces of garbage that there is room for from the beginning.
 const ROOM: usize = 64;
@@ -24,6 +26,8 @@ struct State {
     busy: bool,
     /// Somebody has waited in vain for the thread to come to an end of what it is at: nobody else waits for that.
     stuck: bool,
+    /// How long somebody has waited in vain for all to be ended, since the thread came to what it is at: that may wait for the device.
+    in_vain: Duration,
     closing: bool,
 }
 
@@ -76,13 +80,13 @@ impl Reclaim {
         self.work.notify_one();
     }
 
-    /// Waits until all that was thrown so far has been ended.
-    pub(crate) fn flush(&self) {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until all that was thrown so far has been ended, for that long at most; not at all where somebody else has just waited so long in vain.
+    pub(crate) fn flush(&self, most: Duration) {
+        let deadline = Instant::now() + most;
         let mut state = self.state.lock();
-        while state.busy || !state.queue.is_empty() {
+        while (state.busy || !state.queue.is_empty()) && state.in_vain < most {
             if self.empty.wait_until(&mut state, deadline).timed_out() {
-                break;
+                state.in_vain = state.in_vain.max(most);
             }
         }
     }
@@ -93,7 +97,7 @@ impl Reclaim {
                 let mut state = self.state.lock();
                 loop {
                     if let Some(garbage) = state.queue.pop_front() {
-                        (state.busy, state.stuck) = (true, false);
+                        (state.busy, state.stuck, state.in_vain) = (true, false, Duration::ZERO);
                         self.room.notify_all();
                         break garbage;
                     }
