@@ -50,14 +50,14 @@ pub(crate) enum Home {
     Device(DeviceNumber),
 }
 
-/// A device's home is the thread's; what was current before is current again afterwards (FFI-03), and nothing that failed meanwhile is the driver's last error. Captures of graphs by others see calls that are made meanwhile, so
-/// only a launch is: into a stream that nobody captures it may go at any time.
+/// A device's home is the thread's; what was current before is current again afterwards (FFI-03). Captures of graphs by others see calls that are made meanwhile, so
+/// only a launch is: into a stream that nobody captures it may go at any time. Whoever's call fails has the driver forget it ([`Calls::forget_failures`]).
 pub(crate) struct AtHome<'a> {
     api: &'a Api,
     back: Back,
 }
 
-/// The calls of a device while its home is the thread's, and no capture of others is any matter.
+/// The calls of a device while its home is the thread's, and no capture of others is any matter. Nothing that failed meanwhile is the driver's last error afterwards.
 pub(crate) struct Inside<'a> {
     pub(crate) api: &'a Api,
     /// The thread's mode of captures before, where there are any.
@@ -82,6 +82,7 @@ impl Drop for Inside<'_> {
             // SAFETY: the place is ours.
             let _ = unsafe { self.api.calls.capture_mode(&mut mode) };
         }
+        self.api.calls.forget_failures();
     }
 }
 
@@ -91,7 +92,6 @@ impl Drop for AtHome<'_> {
         if !matches!(self.back, Back::Nothing) {
             self.go_back();
         }
-        self.api.calls.forget_failures();
     }
 }
 
@@ -110,6 +110,7 @@ impl AtHome<'_> {
             // SAFETY: the device was the thread's before.
             Back::Device(device) => _ = unsafe { calls.set_device(device) },
         }
+        calls.forget_failures();
     }
 }
 

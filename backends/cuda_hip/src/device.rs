@@ -26,7 +26,7 @@ use crate::exit;
 use crate::fate::Fate;
 use crate::foreign;
 use crate::graph::Graph;
-use crate::kernel::{Compiler, Kernel};
+use crate::kernel::{Compiler, Kernel, Loaded};
 use crate::lane::Lane;
 use crate::memory::{Memory, Pool};
 use crate::peer::Reach;
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) attendant: Arc<Attendant>,
     pub(crate) movers: Arc<Movers>,
-    kernels: Table<Arc<Kernel>>,
+    kernels: Table<Loaded>,
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     /// Whether memory of other devices can be reached, as far as somebody has asked.
@@ -121,7 +121,7 @@ impl Shared {
     }
 
     fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
-        Ok(KernelId(self.kernels.insert(Arc::new(made?))))
+        Ok(KernelId(self.kernels.insert(Loaded(Arc::new(made?)))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
@@ -393,13 +393,19 @@ impl Shared {
         id: KernelId,
         look: impl FnOnce(&Arc<Kernel>) -> Result<R, DeviceError>,
     ) -> Result<R, DeviceError> {
-        self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
+        self.kernels
+            .with(id.0, |kernel| look(&kernel.0))
+            .unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
-    /// As [`Self::with_kernel`], without an error.
+    /// As [`Self::with_kernel`] for a launch, without an error, and without a note of it: a kernel is dropped when every use of it is over.
     #[inline]
     pub(crate) fn look_at_kernel<R>(&self, id: KernelId, look: impl FnOnce(&Kernel) -> R) -> Option<R> {
-        self.kernels.with(id.0, |kernel| look(kernel))
+        let [place, ..] = self.kernels.numbers(id.0)?;
+        let place = std::ptr::with_exposed_provenance::<Kernel>(usize::try_from(place).ok()?);
+        // SAFETY: it is in the table, which keeps it until `drop_kernel`, and that comes when the runtime has seen every use of it complete (`Device::drop_kernel`), this
+        // launch among them; or until the device's end, which comes after its queues'.
+        Some(look(unsafe { &*place }))
     }
 
     /// Makes the form of a kernel that reads its number of workgroups, from what is kept of it where there is something.

@@ -214,7 +214,7 @@ impl Progress {
 
     /// Whether somebody wants a position up to `at` that no marker covers.
     pub(crate) fn is_wanted(&self, at: Position) -> bool {
-        self.earliest.load(Ordering::SeqCst) <= at
+        self.earliest.load(Ordering::Acquire) <= at
     }
 
     pub(crate) fn take_late(&self) -> Vec<LateFailure> {
@@ -256,7 +256,7 @@ impl Progress {
         self.out.fetch_add(load.chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
         flight.markers.push_back(Marker { event, through, load });
         flight.covered = flight.covered.max(through);
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
         Ok(())
     }
 
@@ -311,7 +311,7 @@ impl Progress {
         while let Some(first) = flight.watchers.first_entry().filter(|first| *first.key() <= at) {
             due.extend(first.remove());
         }
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
         self.told.notify_all();
         due
     }
@@ -336,7 +336,7 @@ impl Progress {
             return true;
         }
         flight.watchers.entry(at).or_default().push(wake);
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
         false
     }
 
@@ -344,7 +344,7 @@ impl Progress {
     pub(crate) fn expect(&self, at: Position) {
         let mut flight = self.flight.lock();
         *flight.sleepers.entry(at).or_default() += 1;
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
     }
 
     pub(crate) fn leave(&self, at: Position) {
@@ -355,7 +355,7 @@ impl Progress {
                 others.remove();
             }
         }
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
     }
 
     /// Sleeps until somebody completes something, for that long at most.

@@ -168,9 +168,11 @@ fn a_plain_launch_that_the_driver_refuses_is_refused_and_the_next_one_is_not() {
     mock.set_current(CONTEXT);
     for call in ["context_current", "launch"] {
         mock.arm_named(call, mock::REFUSED);
-        let answer = world.launch(4);
+        let mut answer = Ok(());
+        let calls = calls_of(&mock, || answer = world.launch(4));
         assert!(matches!(answer, Err(DeviceError::Driver { .. })), "{call}: {answer:?}");
         assert_eq!(mock.disarm(), Some(call));
+        assert_eq!(calls.last(), Some(&"last_error"), "FFI-03: {calls:?}");
     }
     mock.set_current(0x9999);
     mock.arm_named("launch", mock::OUT_OF_MEMORY);
