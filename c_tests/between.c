@@ -51,10 +51,12 @@ static void set_up(void)
 /* Whether both devices are of one driver that copies from one to another, and may. */
 static int is_direct(void)
 {
-    const char *set = getenv("COMPUTE_PEER_ACCESS");
+    const char *set = getenv("COMPUTE_PEER_ACCESS"), *peer = getenv("HIP_TEST_PEER");
     char names[2][32];
     uint32_t index;
     if (set && strcmp(set, "0") == 0) return 0;
+    /* The driver for tests says that they can, and delivers other bytes. */
+    if (peer && strcmp(peer, "wrong") == 0) return 0;
     return strcmp(name_of(0, names[0], &index), name_of(1, names[1], &index)) == 0 && (strcmp(names[0], "cuda") == 0 || strcmp(names[0], "hip") == 0);
 }
 

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use compute_hal::{DeviceError, FaultCause};
 
 use crate::compiler::RuntimeCompiler;
+use crate::context::Contexts;
 use crate::driver::{Calls, DeviceNumber, Failure, Handle, Vendor};
 use crate::fate::Fates;
 use crate::kernel::Compiled;
@@ -20,6 +20,8 @@ pub(crate) struct Api {
     pub(crate) compiler: Result<RuntimeCompiler, String>,
     /// Code of this process's newest texts: a device that is opened again finds it.
     pub(crate) compiled: Compiled,
+    /// Those that its devices work in.
+    pub(crate) contexts: Contexts,
     /// Its devices that are open.
     pub(crate) peers: Peers,
     /// How its devices end.
@@ -48,14 +50,14 @@ pub(crate) enum Home {
     Device(DeviceNumber),
 }
 
-/// A device's home is the thread's; what was current before is current again afterwards (FFI-03), and nothing that failed meanwhile is the driver's last error. Captures of graphs by others see calls that are made meanwhile, so
-/// only a launch is: into a stream that nobody captures it may go at any time.
+/// A device's home is the thread's; what was current before is current again afterwards (FFI-03). Captures of graphs by others see calls that are made meanwhile, so
+/// only a launch is: into a stream that nobody captures it may go at any time. Whoever's call fails has the driver forget it ([`Calls::forget_failures`]).
 pub(crate) struct AtHome<'a> {
     api: &'a Api,
     back: Back,
 }
 
-/// The calls of a device while its home is the thread's, and no capture of others is any matter.
+/// The calls of a device while its home is the thread's, and no capture of others is any matter. Nothing that failed meanwhile is the driver's last error afterwards.
 pub(crate) struct Inside<'a> {
     pub(crate) api: &'a Api,
     /// The thread's mode of captures before, where there are any.
@@ -80,6 +82,7 @@ impl Drop for Inside<'_> {
             // SAFETY: the place is ours.
             let _ = unsafe { self.api.calls.capture_mode(&mut mode) };
         }
+        self.api.calls.forget_failures();
     }
 }
 
@@ -89,7 +92,6 @@ impl Drop for AtHome<'_> {
         if !matches!(self.back, Back::Nothing) {
             self.go_back();
         }
-        self.api.calls.forget_failures();
     }
 }
 
@@ -108,6 +110,7 @@ impl AtHome<'_> {
             // SAFETY: the device was the thread's before.
             Back::Device(device) => _ = unsafe { calls.set_device(device) },
         }
+        calls.forget_failures();
     }
 }
 
@@ -131,6 +134,7 @@ impl Api {
             calls,
             compiler,
             compiled: Compiled::default(),
+            contexts: Contexts::default(),
             peers: Peers::default(),
             fates: Fates::default(),
             process,
@@ -145,14 +149,6 @@ impl Api {
         // SAFETY: the place is ours.
         let mode = unsafe { self.calls.capture_mode(&mut mode) }.is_ok().then_some(mode);
         Ok(Inside { api: self, mode, _home: home })
-    }
-
-    /// As [`Self::enter`], unless what there was is gone.
-    pub(crate) fn enter_if(&self, home: Home, gone: &Gone) -> Result<Inside<'_>, Failure> {
-        if gone.load(Ordering::Acquire) {
-            return Err(Failure { call: "enter", code: self.vendor.errors.context_gone });
-        }
-        self.enter(home)
     }
 
     /// As [`Self::enter`], for launches alone: see [`AtHome`].
@@ -313,45 +309,5 @@ impl Garbage {
                 Self::Executable(executable) => calls.graph_executable_destroy(executable.0),
             }
         };
-    }
-}
-
-/// A device's claim on what the whole process shares of it.
-pub(crate) struct Retained {
-    pub(crate) api: Arc<Api>,
-    pub(crate) home: Home,
-    pub(crate) device: DeviceNumber,
-    pub(crate) gone: Gone,
-}
-
-/// Set once what the device had is gone with its context. Nothing of it may be named to the driver any more, not even to be ended: whoever retains the context next gets
-/// one of the same name, in which these things are not.
-pub(crate) type Gone = Arc<AtomicBool>;
-
-impl Retained {
-    /// As [`Api::enter`], for as long as there is something to enter.
-    pub(crate) fn enter(&self) -> Result<Inside<'_>, Failure> {
-        self.api.enter_if(self.home, &self.gone)
-    }
-
-    pub(crate) fn new(api: &Arc<Api>, device: DeviceNumber) -> Result<Self, Failure> {
-        let home = if api.calls.context_push.is_some() {
-            let mut context: Handle = std::ptr::null_mut();
-            // SAFETY: the place is ours.
-            unsafe { api.calls.primary_retain(&mut context, device) }?;
-            Home::Context(Object(context))
-        } else {
-            Home::Device(device)
-        };
-        Ok(Self { api: Arc::clone(api), home, device, gone: Gone::default() })
-    }
-}
-
-impl Drop for Retained {
-    fn drop(&mut self) {
-        if let Home::Context(_) = self.home {
-            // SAFETY: it was retained by `new`.
-            let _ = unsafe { self.api.calls.primary_release(self.device) };
-        }
     }
 }

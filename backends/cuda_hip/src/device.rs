@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use compute_hal::movers::Movers;
+use compute_hal::stack::on_large_stack;
 use compute_hal::{
     Capabilities, CompileRequest, Device, DeviceError, FaultCause, Fit, Foreign, GraphId, GraphRequest, HostTarget, Kept,
     KernelFacts, KernelId, Limits, MemoryId, NativeInterface, NativeKind, NativeSource, NodeWork, PeerId, Properties, Queue,
@@ -15,8 +16,9 @@ use compute_hal::{
 };
 use parking_lot::{Mutex, RwLock};
 
-use crate::api::{Api, Garbage, Gone, Home, Inside, Object, Retained, STREAM, made_for};
+use crate::api::{Api, Garbage, Home, Inside, Object, STREAM, made_for};
 use crate::attendant::Attendant;
+use crate::context::Context;
 use crate::declared;
 use crate::doubt::Doubt;
 use crate::driver::{Failure, Handle};
@@ -24,13 +26,13 @@ use crate::exit;
 use crate::fate::Fate;
 use crate::foreign;
 use crate::graph::Graph;
-use crate::kernel::{Compiler, Kernel};
+use crate::kernel::{Compiler, Kernel, Loaded};
 use crate::lane::Lane;
 use crate::memory::{Memory, Pool};
 use crate::peer::Reach;
 use crate::probe::Description;
 use crate::queue::GpuQueue;
-use crate::reclaim::Reclaim;
+use crate::reclaim::{MOMENT, PATIENCE, Reclaim};
 use crate::staging::{Chunks, Pinned};
 use crate::suspects;
 use crate::table::Table;
@@ -59,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) reclaim: Arc<Reclaim>,
     pub(crate) attendant: Arc<Attendant>,
     pub(crate) movers: Arc<Movers>,
-    kernels: Table<Arc<Kernel>>,
+    kernels: Table<Loaded>,
     graphs: Table<Arc<Graph>>,
     lanes: Mutex<HashMap<QueueId, Weak<Lane>>>,
     /// Whether memory of other devices can be reached, as far as somebody has asked.
@@ -69,13 +71,13 @@ pub(crate) struct Shared {
     pub(crate) awake: AtomicU32,
     lent: Lent,
     fate: Arc<Fate>,
-    gone: Gone,
+    pub(crate) context: Arc<Context>,
 }
 
 impl Shared {
     /// The device's calls, on this thread.
     pub(crate) fn try_enter(&self) -> Result<Inside<'_>, Failure> {
-        self.api.enter_if(self.home, &self.gone)
+        self.context.enter()
     }
 
     /// As [`Self::try_enter`]; that it fails may be the end of the device.
@@ -119,11 +121,11 @@ impl Shared {
     }
 
     fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
-        Ok(KernelId(self.kernels.insert(Arc::new(made?))))
+        Ok(KernelId(self.kernels.insert(Loaded(Arc::new(made?)))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
-    fn end_by(&self, cause: FaultCause) -> FaultCause {
+    pub(crate) fn end_by(&self, cause: FaultCause) -> FaultCause {
         self.api.fates.end(&self.fate, cause)
     }
 
@@ -243,7 +245,9 @@ impl Shared {
         match self.api.cause(failure) {
             // No work of the device's has done that. What the call named was the device's own: see `fail_between` and `fail_given` for others.
             Some(cause) if failure.code == self.api.vendor.errors.context_gone => {
-                DeviceError::Lost(self.end_without_context(cause))
+                // The same GPU may be open once more: that would not be told once there is another context.
+                self.context.lose(&cause);
+                DeviceError::Lost(self.end_by(cause))
             }
             Some(cause) => DeviceError::Lost(self.end_by(self.with_suspects(cause))),
             None => self.api.error(failure, asked),
@@ -293,36 +297,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do. Asked often, so by a call that waits for nothing and leaves nothing.
+    /// Has the device end where its context is gone, which nobody is told of a device that has nothing to do.
     pub(crate) fn find_context(&self) {
-        let Home::Context(_) = self.home else { return };
-        let made = self.try_enter().and_then(|calls| {
-            let mut event = std::ptr::null_mut();
-            // SAFETY: the place is ours, and what was made is ended once.
-            unsafe {
-                calls.event_create(&mut event, self.api.vendor.flags.event)?;
-                calls.event_destroy(event)
-            }
-        });
-        if let Err(failure) = made {
+        if let Err(failure) = self.context.find() {
             self.fail(failure);
         }
-    }
-
-    /// Ends the device, whose context is gone, and the same one where it is open once more: that has been in the same context, and would not be told once there is another.
-    fn end_without_context(&self, cause: FaultCause) -> FaultCause {
-        // Only once: later ones may have the next context.
-        if self.gone.swap(true, Ordering::AcqRel) {
-            return self.end_by(cause);
-        }
-        for other in self.api.peers.others(self) {
-            if self.is_twin_of(&other) {
-                other.gone.store(true, Ordering::Release);
-                other.end_by(cause.clone());
-            }
-            self.attendant.let_go([other]);
-        }
-        self.end_by(cause)
     }
 
     /// Memory of the device; `relieve` is called once when there is none, and then the driver is asked again.
@@ -414,13 +393,19 @@ impl Shared {
         id: KernelId,
         look: impl FnOnce(&Arc<Kernel>) -> Result<R, DeviceError>,
     ) -> Result<R, DeviceError> {
-        self.kernels.with(id.0, look).unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
+        self.kernels
+            .with(id.0, |kernel| look(&kernel.0))
+            .unwrap_or_else(|| Err(DeviceError::Internal(format!("no such kernel: {id:?}"))))
     }
 
-    /// As [`Self::with_kernel`], without an error.
+    /// As [`Self::with_kernel`] for a launch, without an error, and without a note of it: a kernel is dropped when every use of it is over.
     #[inline]
     pub(crate) fn look_at_kernel<R>(&self, id: KernelId, look: impl FnOnce(&Kernel) -> R) -> Option<R> {
-        self.kernels.with(id.0, |kernel| look(kernel))
+        let [place, ..] = self.kernels.numbers(id.0)?;
+        let place = std::ptr::with_exposed_provenance::<Kernel>(usize::try_from(place).ok()?);
+        // SAFETY: it is in the table, which keeps it until `drop_kernel`, and that comes when the runtime has seen every use of it complete (`Device::drop_kernel`), this
+        // launch among them; or until the device's end, which comes after its queues'.
+        Some(look(unsafe { &*place }))
     }
 
     /// Makes the form of a kernel that reads its number of workgroups, from what is kept of it where there is something.
@@ -429,7 +414,7 @@ impl Shared {
         // Compiling takes long: not with the table locked.
         let kernel = self.with_kernel(id, |kernel| Ok(Arc::clone(kernel)))?;
         // Without it the counts go by way of the host. Only an end of the device is more than that.
-        let _ = kernel.count(|origin| compiler.make_counted(origin, kept, || self.enter()));
+        let _ = kernel.count(|origin| on_large_stack(|| compiler.make_counted(origin, kept, || self.enter())));
         self.well()
     }
 
@@ -477,10 +462,10 @@ impl Shared {
         }
     }
 
-    /// Gives the driver what nobody uses, and waits until it has it. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
-    pub(crate) fn relieve(&self) {
+    /// Gives the driver what nobody uses, and waits until it has it, for that long at most. Whoever found no memory asks again in any case: what was on its way back may have come before this looked.
+    pub(crate) fn relieve(&self, most: Duration) {
         self.chunks.clear();
-        self.reclaim.flush();
+        self.reclaim.flush(most);
     }
 }
 
@@ -495,7 +480,7 @@ impl Drop for Shared {
         drop(self.graphs.drain());
         drop(self.kernels.drain());
         self.chunks.clear();
-        if let Ok(calls) = self.api.enter_if(self.home, &self.gone) {
+        if let Ok(calls) = self.context.enter() {
             self.memory.end(&calls);
         }
         self.reclaim.close();
@@ -542,28 +527,22 @@ impl GpuDevice {
     pub(crate) fn open(api: &Arc<Api>, description: Description, artifacts: bool) -> Result<Self, DeviceError> {
         let Description { number, properties, limits, capabilities, pitch, clock, pools } = description;
         let failed = |what| move |failure: Failure| made_for(what, failure, api.fail(failure));
-        let context = "the device's context";
-        // If somebody has reset it, those that have it open are told now: the next context has the name of the one that is gone.
-        for twin in api.peers.open() {
-            if twin.number == number {
-                twin.find_context();
-            }
-            Arc::clone(&twin.attendant).let_go([twin]);
-        }
-        let retained = Retained::new(api, number).map_err(failed(context))?;
-        let (home, gone) = (retained.home, Arc::clone(&retained.gone));
-        is_alive(&api.enter(home).map_err(failed(context))?).map_err(failed(STREAM))?;
+        let what = "the device's context";
+        let context = Context::of(api, number).map_err(failed(what))?;
+        // What ends all devices from here on ends this one, too.
+        let ends = api.fates.count();
+        is_alive(&context.enter().map_err(failed(what))?).map_err(failed(STREAM))?;
         exit::register();
-        let reclaim = Reclaim::start(retained)?;
+        let reclaim = Reclaim::start(Arc::clone(&context))?;
         let attendant = Attendant::start().inspect_err(|_| reclaim.close())?;
         // When nothing can fail any more that would leave it behind. Without one, memory comes from the driver.
-        let make = || Pool::new(&api.enter(home)?, &api.vendor.attributes, number);
+        let make = || Pool::new(&context.enter()?, &api.vendor.attributes, number);
         let pool = if pools { make().ok() } else { None };
         let [_, subgroup] = properties.subgroup_sizes;
-        let fate = api.fates.add(number, &attendant);
+        let fate = api.fates.add(number, &attendant, ends);
         let shared = Shared {
             api: Arc::clone(api),
-            home,
+            home: context.home,
             number,
             limits,
             pitch,
@@ -585,10 +564,15 @@ impl GpuDevice {
             awake: AtomicU32::new(0),
             lent: Lent::default(),
             fate,
-            gone,
+            context,
         };
         let (shared, peer) = (Arc::new(shared), PeerId::new());
         api.peers.add(peer, &shared);
+        // Whoever has lost the context before that has not found this one.
+        if shared.context.is_gone() {
+            shared.find_context();
+        }
+        shared.well()?;
         Ok(Self { shared, peer, properties, capabilities })
     }
 }
@@ -613,7 +597,7 @@ impl Device for GpuDevice {
             return Err(DeviceError::TooLarge { asked: size, limit: shared.limits.allocation_size });
         }
         let calls = shared.enter()?;
-        shared.allocate(&calls, size, || shared.relieve())
+        shared.allocate(&calls, size, || shared.relieve(PATIENCE))
     }
 
     fn free(&self, memory: MemoryId) {
@@ -623,10 +607,11 @@ impl Device for GpuDevice {
     fn allocate_staging(&self, size: usize) -> Result<HostTarget, DeviceError> {
         self.shared.well()?;
         let calls = self.shared.enter()?;
-        // The runtime asks with locks held, so that nothing is waited for but what is being given back: chunks that nobody uses, pieces that the runtime has let go.
+        // The runtime asks with locks held, so that nothing is waited for but what is being given back, for a moment: chunks that nobody uses, pieces that the runtime
+        // has let go. The driver may take them only when the device is done.
         let pinned = match self.shared.pinned_now(&calls, size) {
             Err(DeviceError::OutOfMemory { .. }) => {
-                self.shared.relieve();
+                self.shared.relieve(MOMENT);
                 self.shared.pinned_now(&calls, size)?
             }
             made => made?,
@@ -661,7 +646,8 @@ impl Device for GpuDevice {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        shared.add_kernel(shared.compiler().compile(request, || shared.enter()))
+        // The vendors' compilers recurse, also the driver's own, which text is loaded with.
+        shared.add_kernel(on_large_stack(|| shared.compiler().compile(request, || shared.enter())))
     }
 
     fn artifact_identity(&self) -> Option<String> {
@@ -675,7 +661,7 @@ impl Device for GpuDevice {
     fn restore(&self, request: &CompileRequest<'_>, artifact: &[u8]) -> Result<KernelId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
-        shared.add_kernel(shared.compiler().restore(request, artifact, || shared.enter()))
+        shared.add_kernel(on_large_stack(|| shared.compiler().restore(request, artifact, || shared.enter())))
     }
 
     fn prepare_indirect(&self, kernel: KernelId, kept: Option<&dyn Kept>) -> Result<(), DeviceError> {

@@ -30,6 +30,8 @@ struct State {
     devices: Vec<Weak<Fate>>,
     /// The first cause that ended them all, as those are told that come later.
     ended: Option<FaultCause>,
+    /// How often that has happened.
+    count: u64,
 }
 
 impl Fate {
@@ -59,12 +61,24 @@ impl Fate {
 }
 
 impl Fates {
-    /// A device that works. If others had ended before, the driver has recovered from it.
-    pub(crate) fn add(&self, number: i32, attendant: &Arc<Attendant>) -> Arc<Fate> {
+    /// How often all devices have ended.
+    pub(crate) fn count(&self) -> u64 {
+        self.state.lock().count
+    }
+
+    /// A device that was found to work after so many ends of all. If that were all there have been, the driver has recovered from them; else it has ended with the others.
+    pub(crate) fn add(&self, number: i32, attendant: &Arc<Attendant>, ends: u64) -> Arc<Fate> {
         let (over, cause, attendant) = (AtomicBool::new(false), OnceLock::new(), Arc::clone(attendant));
         let fate = Arc::new(Fate { number, over, cause, told: AtomicBool::new(false), attendant });
         let mut state = self.state.lock();
-        state.ended = None;
+        if state.count == ends {
+            state.ended = None;
+        } else if let Some(cause) = state.ended.clone() {
+            drop(state);
+            fate.told.store(true, Ordering::Release);
+            fate.end(cause);
+            return fate;
+        }
         state.devices.retain(|device| device.strong_count() > 0);
         state.devices.push(Arc::downgrade(&fate));
         fate
@@ -89,6 +103,7 @@ impl Fates {
         let message = format!("device {} of this process ended, and all others with it: {}", fate.number, cause.message);
         let told = FaultCause { message: message.into(), ..cause };
         state.ended = Some(told.clone());
+        state.count += 1;
         let others: Vec<_> = std::mem::take(&mut state.devices).iter().filter_map(Weak::upgrade).collect();
         // Before a new one may come, which none of them is to end.
         others.iter().for_each(|other| other.told.store(true, Ordering::Release));

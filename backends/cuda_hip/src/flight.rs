@@ -2,7 +2,9 @@
 //!
 //! Nothing is enqueued here. Locks: `ending`, then `flight`; a queue's `submit` comes before both.
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -137,9 +139,10 @@ struct Marker {
 #[derive(Default)]
 struct Flight {
     markers: VecDeque<Marker>,
-    watchers: Vec<(Position, Wake)>,
-    /// Positions that sleepers wait for.
-    sleepers: Vec<Position>,
+    /// By position, as of the sleepers: there may be tens of thousands behind one long kernel.
+    watchers: BTreeMap<Position, SmallVec<[Wake; 1]>>,
+    /// Positions that threads wait for, and how many do.
+    sleepers: BTreeMap<Position, u32>,
     /// To be called by the attendant.
     owed: Vec<Wake>,
     /// Events that nobody uses.
@@ -152,8 +155,10 @@ struct Flight {
 impl Flight {
     /// The lowest position that somebody wants and no marker covers.
     fn earliest(&self) -> Position {
-        let wanted = self.watchers.iter().map(|(at, _)| *at).chain(self.sleepers.iter().copied());
-        wanted.filter(|at| *at > self.covered).min().unwrap_or(Position::MAX)
+        let open = (Bound::Excluded(self.covered), Bound::Unbounded);
+        let (watched, slept) = (self.watchers.range(open).next(), self.sleepers.range(open).next());
+        let wanted = watched.map(|(at, _)| *at).into_iter().chain(slept.map(|(at, _)| *at));
+        wanted.min().unwrap_or(Position::MAX)
     }
 }
 
@@ -209,7 +214,7 @@ impl Progress {
 
     /// Whether somebody wants a position up to `at` that no marker covers.
     pub(crate) fn is_wanted(&self, at: Position) -> bool {
-        self.earliest.load(Ordering::SeqCst) <= at
+        self.earliest.load(Ordering::Acquire) <= at
     }
 
     pub(crate) fn take_late(&self) -> Vec<LateFailure> {
@@ -251,7 +256,7 @@ impl Progress {
         self.out.fetch_add(load.chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
         flight.markers.push_back(Marker { event, through, load });
         flight.covered = flight.covered.max(through);
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
         Ok(())
     }
 
@@ -301,8 +306,12 @@ impl Progress {
 
     fn reach(&self, flight: &mut Flight, at: Position) -> Vec<Wake> {
         self.completed.fetch_max(at, Ordering::AcqRel);
-        let due = flight.watchers.extract_if(.., |(position, _)| *position <= at).map(|(_, wake)| wake).collect();
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        let mut due = Vec::new();
+        // Not split off: that counts those that stay.
+        while let Some(first) = flight.watchers.first_entry().filter(|first| *first.key() <= at) {
+            due.extend(first.remove());
+        }
+        self.earliest.store(flight.earliest(), Ordering::Release);
         self.told.notify_all();
         due
     }
@@ -326,24 +335,27 @@ impl Progress {
             wake();
             return true;
         }
-        flight.watchers.push((at, wake));
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        flight.watchers.entry(at).or_default().push(wake);
+        self.earliest.store(flight.earliest(), Ordering::Release);
         false
     }
 
     /// Notes that somebody waits for `at`, until [`Self::leave`].
     pub(crate) fn expect(&self, at: Position) {
         let mut flight = self.flight.lock();
-        flight.sleepers.push(at);
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        *flight.sleepers.entry(at).or_default() += 1;
+        self.earliest.store(flight.earliest(), Ordering::Release);
     }
 
     pub(crate) fn leave(&self, at: Position) {
         let mut flight = self.flight.lock();
-        if let Some(place) = flight.sleepers.iter().position(|position| *position == at) {
-            flight.sleepers.swap_remove(place);
+        if let Entry::Occupied(mut others) = flight.sleepers.entry(at) {
+            *others.get_mut() -= 1;
+            if *others.get() == 0 {
+                others.remove();
+            }
         }
-        self.earliest.store(flight.earliest(), Ordering::SeqCst);
+        self.earliest.store(flight.earliest(), Ordering::Release);
     }
 
     /// Sleeps until somebody completes something, for that long at most.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{CString, c_char, c_void};
 use std::hash::{Hash, Hasher};
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +21,7 @@ use crate::device::Shared;
 use crate::driver::{CompilerCalls, Failure, Handle};
 use crate::plain::Plan;
 use crate::reclaim::Reclaim;
+use crate::table::Thing;
 
 /// A record is zeroed by the host for each launch; lines beyond are counted as lost.
 const MOST_PRINT_ROOM: u32 = 8 << 20;
@@ -31,24 +33,25 @@ const MOST_LOG: usize = 16 << 10;
 /// Invocations that a unit has at once, at most, where the driver does not say how many workgroups that are.
 const INVOCATIONS: u32 = 2048;
 
-/// A kernel that can be launched.
+/// A kernel that can be launched. In this order: what a plain launch reads lies together at the beginning.
+#[repr(C, align(128))]
 pub(crate) struct Kernel {
-    /// Its entry point, for errors.
-    pub(crate) name: Box<str>,
+    /// How `plain` lays its arguments out, if it can.
+    pub(crate) plan: Option<Plan>,
     pub(crate) function: Object,
-    module: Object,
-    pub(crate) parameters: Parameters,
-    /// Where each argument lies in the block, if they are passed one by one.
-    pub(crate) places: Option<Box<[u32]>>,
     pub(crate) workgroup_size: [u32; 3],
     /// Bytes of workgroup memory that a launch asks for.
     pub(crate) shared: u32,
+    launched: AtomicBool,
+    /// Where each argument lies in the block, if they are passed one by one.
+    pub(crate) places: Option<Box<[u32]>>,
+    /// Its entry point, for errors.
+    pub(crate) name: Box<str>,
+    module: Object,
+    pub(crate) parameters: Parameters,
     pub(crate) reports: Arc<Reports>,
     /// Whether it can be stopped.
     pub(crate) cancellable: bool,
-    /// How `plain` lays its arguments out, if it can.
-    pub(crate) plan: Option<Plan>,
-    launched: AtomicBool,
     facts: KernelFacts,
     /// What it can be restored from, until somebody asks for it.
     artifact: Mutex<Option<Vec<u8>>>,
@@ -81,6 +84,20 @@ impl Origin {
             print_room: request.print_room.min(MOST_PRINT_ROOM),
             label: request.label.into(),
         }
+    }
+}
+
+// Two cache lines, which processors fetch together.
+const _: () = assert!(offset_of!(Kernel, name) <= 128);
+
+/// A kernel in its device's table.
+#[derive(Clone)]
+pub(crate) struct Loaded(pub(crate) Arc<Kernel>);
+
+impl Thing for Loaded {
+    /// Where it is.
+    fn numbers(&self) -> [u64; 3] {
+        [Arc::as_ptr(&self.0).expose_provenance() as u64, 0, 0]
     }
 }
 

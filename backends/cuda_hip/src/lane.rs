@@ -3,6 +3,7 @@
 //! Locks: of several queues' `submit` locks a thread holds one at most. `submit` comes before those of `flight`.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -35,30 +36,34 @@ pub(crate) struct Place {
     pub(crate) stamp: bool,
 }
 
-/// What a queue's lock holds.
+/// What a queue's lock holds. In this order: what a plain launch looks at lies together at the beginning.
+#[repr(C)]
 #[derive(Default)]
 pub(crate) struct Submit {
     /// The highest position in the stream.
     pub(crate) last: Position,
-    /// Operations behind the last marker; a part of one counts as one. Where it is 0 the stream does nothing that no marker covers.
-    pub(crate) operations: u32,
-    pub(crate) load: Load,
-    /// The chunk that slices are cut from, and how much of it is used.
-    pub(crate) chunk: Option<(Pinned, usize)>,
     /// Blocks that the stream has waited for.
     pub(crate) ready: u64,
-    /// Where launches with a time limit note when they began; made for the first.
-    pub(crate) began: Option<Began>,
-    pub(crate) held: VecDeque<Held>,
+    /// Operations behind the last marker; a part of one counts as one. Where it is 0 the stream does nothing that no marker covers.
+    pub(crate) operations: u32,
     /// Somebody is at the held ones; `again`: somebody else wanted to be.
     pub(crate) draining: bool,
     pub(crate) again: bool,
+    pub(crate) stamp: bool,
+    pub(crate) held: VecDeque<Held>,
     /// Queues that wait for positions of this one that are not in its stream.
     pub(crate) dependents: Vec<(Position, Weak<Lane>)>,
-    pub(crate) stamp: bool,
+    pub(crate) load: Load,
+    /// The chunk that slices are cut from, and how much of it is used.
+    pub(crate) chunk: Option<(Pinned, usize)>,
+    /// Where launches with a time limit note when they began; made for the first.
+    pub(crate) began: Option<Began>,
     /// Whether the driver tells that the stream does nothing any more, after the end of the device.
     pub(crate) ending: Doubt,
 }
+
+// With the lock's own word before it, and behind what of the lane a launch looks at.
+const _: () = assert!(offset_of!(Lane, submit) + size_of::<Position>() + offset_of!(Submit, load) <= 128);
 
 impl Submit {
     /// Holds back what comes behind all else that is. There is room for a position behind it, which cannot be refused.
@@ -92,15 +97,15 @@ impl Submit {
 }
 
 /// Two cache lines, which processors fetch together, are what it is aligned to: of two queues that different threads launch on neither is to write where the other
-/// reads.
-#[repr(align(128))]
+/// reads. In this order, as of [`Submit`].
+#[repr(C, align(128))]
 pub(crate) struct Lane {
-    pub(crate) id: QueueId,
     pub(crate) shared: Arc<Shared>,
     pub(crate) stream: Object,
-    pub(crate) submit: Mutex<Submit>,
     /// The highest position accepted, in the stream or not.
     pub(crate) accepted: AtomicU64,
+    pub(crate) submit: Mutex<Submit>,
+    pub(crate) id: QueueId,
     pub(crate) progress: Progress,
     /// No more work will come.
     pub(crate) closing: AtomicBool,
@@ -299,8 +304,9 @@ impl Lane {
     #[inline]
     pub(crate) fn note(&self, submit: &mut Submit, at: Position) {
         submit.last = submit.last.max(at);
-        // In one order with what those store who want a position (`is_wanted`): one of the two sees the other.
-        self.progress.enqueued.store(submit.last, Ordering::SeqCst);
+        // Who wants a position says so (`is_wanted`) and tries the queue's lock then. Either it gets that behind whoever has it here, and sees this, or before, and is seen; or it does not
+        // get it, and comes back.
+        self.progress.enqueued.store(submit.last, Ordering::Release);
     }
 
     /// Whether a marker is due behind what is in the stream.
@@ -625,7 +631,7 @@ impl Lane {
             return if self.is_closing() { Attended::Over } else { Attended::Idle };
         }
         let closing = self.is_closing();
-        let enqueued = self.progress.enqueued.load(Ordering::SeqCst);
+        let enqueued = self.progress.enqueued.load(Ordering::Acquire);
         if closing {
             self.flush();
         } else if self.progress.is_wanted(enqueued) {
@@ -647,8 +653,8 @@ impl Lane {
         }
         // Those whose position is not in the stream yet are told by whoever puts it there.
         let watched = self.progress.has_watchers() && markers;
-        // Those whose position is in the stream, and that no marker covers: the queue was busy when they were to get one.
-        let wanted = self.progress.is_wanted(self.progress.enqueued.load(Ordering::SeqCst));
+        // Those whose position is in the stream, and that no marker covers: the queue was busy when they were to get one. Asked behind the lock, as `note` wants it.
+        let wanted = self.progress.is_wanted(self.progress.enqueued.load(Ordering::Acquire));
         if held || watched || wanted || closing { Attended::Busy } else { Attended::Idle }
     }
 }

@@ -11,6 +11,7 @@ mod api;
 mod artifact;
 mod attendant;
 mod compiler;
+mod context;
 mod declared;
 mod device;
 mod doubt;

@@ -8,6 +8,7 @@ use compute_hal::{DeviceError, MemoryId, Region};
 
 use crate::api::Inside;
 use crate::lane::{Lane, Submit};
+use crate::reclaim::MOMENT;
 use crate::staging::Slice;
 
 /// Bytes of the word that a launch sets when it is stopped.
@@ -60,7 +61,7 @@ impl Lane {
     }
 
     fn new_word(&self, submit: &mut Submit, calls: &Inside<'_>) -> Result<Began, DeviceError> {
-        let memory = self.shared.allocate(calls, WORD, || self.shared.relieve())?;
+        let memory = self.shared.allocate(calls, WORD, || self.shared.relieve(MOMENT))?;
         let clear = |submit: &mut Submit| {
             let span = self.shared.memory.span(Region { memory, offset: 0, size: WORD })?;
             self.follow(submit, calls, span.ready)?;

@@ -41,6 +41,10 @@ impl Peers {
         self.open().into_iter().filter(|other| !std::ptr::eq(&raw const **other, device)).collect()
     }
 
+    fn is_open(&self, name: PeerId) -> bool {
+        self.0.lock().get(&name).is_some_and(|device| device.strong_count() > 0)
+    }
+
     fn find(&self, name: PeerId) -> Option<Arc<Shared>> {
         self.0.lock().get(&name).and_then(Weak::upgrade)
     }
@@ -157,6 +161,8 @@ impl Shared {
                 None
             }
         };
+        // Those that have ended are not asked about again.
+        reached.retain(|name, _| self.api.peers.is_open(*name));
         reached.insert(name, found.map_or(Reach::Failed(failed + 1), Reach::Known));
         found.unwrap_or(false)
     }

@@ -5,10 +5,11 @@
 //! All else goes the general way (`op`, `lane`): inline bytes that have to lie in pinned memory, reports, limits, counts in memory, a stamp, a block that the stream
 //! has not waited for, a queue that holds work back. So do mistakes, whose errors are made there: here nothing is refused that could be told better.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use compute_hal::kernel::cxx::{Parameter, Parameters};
 use compute_hal::{Binding, DeviceError, Grid, Launch, Position};
+use smallvec::SmallVec;
 
 use crate::driver::Failure;
 use crate::kernel::Kernel;
@@ -32,25 +33,25 @@ impl Block {
     }
 }
 
-/// How the arguments of a kernel are laid out here: found out once, for all its launches.
+/// How the arguments of a kernel are laid out here: found out once, for all its launches, and small, as each of them reads it: what most kernels have lies in it.
 pub(crate) struct Plan {
-    size: usize,
-    views: Box<[View]>,
+    size: u16,
+    views: SmallVec<[View; 3]>,
     bytes: Box<[Bytes]>,
 }
 
 /// A view's address, and how many elements it has where the kernel asks.
 struct View {
-    binding: usize,
-    offset: usize,
+    binding: u16,
+    offset: u16,
     count: Option<Count>,
 }
 
 struct Count {
-    offset: usize,
+    offset: u16,
     /// Where elements begin, and how far they are apart.
-    start: u64,
-    stride: NonZeroU64,
+    start: u32,
+    stride: NonZeroU32,
 }
 
 /// Bytes of the launch's own: of a binding, or with none the immediates.
@@ -64,11 +65,12 @@ impl Plan {
     /// `None`: some of what the kernel is given cannot be laid out here.
     pub(crate) fn of(parameters: &Parameters) -> Option<Self> {
         let whole = parameters.size as usize;
-        let (mut views, mut bytes) = (Vec::<View>::new(), Vec::new());
+        let (mut views, mut bytes) = (SmallVec::<[View; 3]>::new(), Vec::new());
         for field in &parameters.fields {
             let offset = field.offset as usize;
             let size = match field.parameter {
                 Parameter::Address { binding } => {
+                    let (binding, offset) = (u16::try_from(binding).ok()?, u16::try_from(offset).ok()?);
                     views.push(View { binding, offset, count: None });
                     8
                 }
@@ -87,12 +89,12 @@ impl Plan {
         }
         for field in &parameters.fields {
             if let Parameter::Elements { binding, start, stride } = field.parameter {
-                let view = views.iter_mut().find(|view| view.binding == binding && view.count.is_none())?;
-                let stride = NonZeroU64::new(stride.into())?;
-                view.count = Some(Count { offset: field.offset as usize, start: start.into(), stride });
+                let view = views.iter_mut().find(|view| usize::from(view.binding) == binding && view.count.is_none())?;
+                let (offset, stride) = (u16::try_from(field.offset).ok()?, NonZeroU32::new(stride)?);
+                view.count = Some(Count { offset, start, stride });
             }
         }
-        Some(Self { size: whole, views: views.into(), bytes: bytes.into() })
+        Some(Self { size: u16::try_from(whole).ok()?, views, bytes: bytes.into() })
     }
 
     /// Lays the arguments out; the newest block of memory among them, as [`crate::memory::Span::ready`] counts. `None`: not here.
@@ -100,13 +102,13 @@ impl Plan {
     fn lay_out(&self, memory: &Memory, launch: &Launch<'_>, block: &mut Block) -> Option<u64> {
         let mut ready = 0;
         for view in &self.views {
-            let Some(Binding::Buffer(region)) = launch.bindings.get(view.binding) else { return None };
+            let Some(Binding::Buffer(region)) = launch.bindings.get(usize::from(view.binding)) else { return None };
             let span = memory.find(*region)?;
             ready = ready.max(span.ready);
-            block.put(view.offset, span.address.to_le_bytes());
+            block.put(view.offset.into(), span.address.to_le_bytes());
             if let Some(Count { offset, start, stride }) = &view.count {
-                let count = region.size.saturating_sub(*start) / *stride;
-                block.put(*offset, u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+                let count = region.size.saturating_sub((*start).into()) / NonZeroU64::from(*stride);
+                block.put((*offset).into(), u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
             }
         }
         self.bytes.iter().try_for_each(|bytes| bytes.lay_out(launch, block))?;
@@ -147,7 +149,7 @@ impl Lane {
         let plan = kernel.plan.as_ref().filter(|_| kernel.was_launched() && launch.time_limit == 0)?;
         let mut block = Block([0; SIZE]);
         let ready = plan.lay_out(&self.shared.memory, launch, &mut block)?;
-        let arguments = block.0.get(..plan.size)?;
+        let arguments = block.0.get(..plan.size.into())?;
         let mut submit = self.submit.lock();
         if !submit.is_plain(ready) {
             return None;
@@ -182,7 +184,9 @@ impl Lane {
 
     #[cold]
     fn refuse(&self, failure: Failure) -> Refused {
-        Box::new(self.shared.fail(failure))
+        let refused = Box::new(self.shared.fail(failure));
+        self.shared.api.calls.forget_failures();
+        refused
     }
 
     /// What is due every so many launches, or when somebody waits for this one.

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use compute_hal::DeviceError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::api::{Garbage, Retained};
+use crate::api::Garbage;
+use crate::context::Context;
 use crate::exit;
 
 /// How long an allocation that found no memory waits for what is being given back.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// The same with locks held that others want, and where there is another answer than memory.
+pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
 /// Pieces of garbage that there is room for from the beginning.
 const ROOM: usize = 64;
@@ -23,6 +26,8 @@ struct State {
     busy: bool,
     /// Somebody has waited in vain for the thread to come to an end of what it is at: nobody else waits for that.
     stuck: bool,
+    /// How long somebody has waited in vain for all to be ended, since the thread came to what it is at: that may wait for the device.
+    in_vain: Duration,
     closing: bool,
 }
 
@@ -40,12 +45,12 @@ pub(crate) struct Reclaim {
 
 impl Reclaim {
     /// Starts the thread. It keeps the device's context until it is closed and everything has been ended.
-    pub(crate) fn start(retained: Retained) -> Result<Arc<Self>, DeviceError> {
+    pub(crate) fn start(context: Arc<Context>) -> Result<Arc<Self>, DeviceError> {
         let reclaim = Arc::new(Self::default());
         let asked = (ROOM * size_of::<Garbage>()) as u64;
         reclaim.state.lock().queue.try_reserve(ROOM).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
         let own = Arc::clone(&reclaim);
-        spawn("compute-reclaim", move || own.live(retained))?;
+        spawn("compute-reclaim", move || own.live(context))?;
         Ok(reclaim)
     }
 
@@ -75,24 +80,24 @@ impl Reclaim {
         self.work.notify_one();
     }
 
-    /// Waits until all that was thrown so far has been ended.
-    pub(crate) fn flush(&self) {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until all that was thrown so far has been ended, for that long at most; not at all where somebody else has just waited so long in vain.
+    pub(crate) fn flush(&self, most: Duration) {
+        let deadline = Instant::now() + most;
         let mut state = self.state.lock();
-        while state.busy || !state.queue.is_empty() {
+        while (state.busy || !state.queue.is_empty()) && state.in_vain < most {
             if self.empty.wait_until(&mut state, deadline).timed_out() {
-                break;
+                state.in_vain = state.in_vain.max(most);
             }
         }
     }
 
-    fn live(&self, retained: Retained) {
+    fn live(&self, context: Arc<Context>) {
         loop {
             let garbage = {
                 let mut state = self.state.lock();
                 loop {
                     if let Some(garbage) = state.queue.pop_front() {
-                        (state.busy, state.stuck) = (true, false);
+                        (state.busy, state.stuck, state.in_vain) = (true, false, Duration::ZERO);
                         self.room.notify_all();
                         break garbage;
                     }
@@ -101,14 +106,14 @@ impl Reclaim {
                     if state.closing {
                         drop(state);
                         let _inside = exit::inside();
-                        drop(retained);
+                        drop(context);
                         return;
                     }
                     self.work.wait(&mut state);
                 }
             };
             let _inside = exit::inside();
-            if let Ok(calls) = retained.enter() {
+            if let Ok(calls) = context.enter() {
                 garbage.end(&calls);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use compute_hal::DeviceError;
+use compute_hal::{DeviceError, movers};
 use parking_lot::Mutex;
 
 use crate::api::Inside;
@@ -31,8 +31,7 @@ impl Lane {
         address: u64,
         bytes: &[u8],
     ) -> Result<bool, DeviceError> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = processors.clamp(1, THREADS).min(bytes.len().div_ceil(CHUNK));
+        let threads = movers::processors().clamp(1, THREADS).min(bytes.len().div_ceil(CHUNK));
         let (give, jobs) = mpsc::channel::<Job<'_>>();
         let (tell, filled) = mpsc::channel();
         let jobs = &Mutex::new(jobs);

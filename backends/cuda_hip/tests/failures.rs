@@ -13,6 +13,8 @@ use compute_hal::{
     Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, FaultCause, GraphRequest, Grid, HostRows, HostSource,
     HostTarget, KernelId, Launch, Node, NodeWork, OpenOptions, Pitched, Position, Queue, Region, Waited,
 };
+use mock::scene::{Gate, thread};
+use parking_lot::Mutex;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// More than one piece of a read, and more than writes in one piece.
@@ -506,7 +508,8 @@ fn t12_a_context_that_somebody_else_has_reset_is_the_end_of_its_device_alone() {
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
-    let retained = mock.left()[4] - 2;
+    // The two had one context.
+    let retained = mock.left()[4] - 1;
     device.free(memory.memory);
     drop(device.allocate_staging(100));
     device.drop_kernel(stray);
@@ -600,6 +603,103 @@ fn t12_a_context_that_is_found_to_be_gone_from_another_device_is_the_end_of_its_
         let failures = queue.take_late();
         assert!(failures.iter().any(|failure| failure.position == 2), "the copy has not been: {failures:?}");
     });
+}
+
+#[test]
+fn t12_what_a_closed_device_has_left_is_not_named_in_the_context_that_comes_after_a_reset() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let queue = device.create_queue().unwrap();
+    let pinned = device.allocate_staging(100).unwrap();
+    let [entered, left] = [(); 2].map(|()| Arc::new(Gate::default()));
+    let touched = Arc::new(Mutex::new(Vec::new()));
+    let (inside, free, names) = (Arc::clone(&entered), Arc::clone(&left), Arc::clone(&touched));
+    mock.hook(move |call| {
+        if !thread("compute-reclaim") {
+            return;
+        }
+        if call == "host_free" {
+            inside.open();
+            free.wait();
+            return;
+        }
+        let harmless = ["context_", "capture_mode", "last_error", "primary_release"].iter().any(|name| call.starts_with(name));
+        if !harmless && free.is_open() {
+            names.lock().push(call);
+        }
+    });
+    drop(pinned);
+    entered.wait();
+    drop((queue, device));
+    let deadline = Instant::now() + PATIENCE;
+    // The last thing that its other threads do; what is left is the stream and events.
+    while mock.left()[3] > 0 {
+        assert!(Instant::now() < deadline, "the device does not end");
+        std::thread::yield_now();
+    }
+    mock::reset(0);
+    let again = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    assert!(again.fault().is_none() && again.allocate(64).is_ok());
+    left.open();
+    while mock.left()[4] > 1 {
+        assert!(Instant::now() < deadline, "what is left of the device does not end");
+        std::thread::yield_now();
+    }
+    assert!(touched.lock().is_empty(), "calls about what was gone: {:?}", touched.lock());
+    mock.hook(|_| {});
+    assert!(again.fault().is_none() && again.allocate(64).is_ok());
+}
+
+#[test]
+fn t12_a_device_that_ended_with_its_context_ends_no_device_of_the_next_one() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    let [device, twin] = [0, 0].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+    let beside = device.create_queue().unwrap();
+    let region = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+    mock::reset(0);
+    mock.arm_named("fill_8_async", mock::GONE);
+    assert!(matches!(beside.fill(1, region, &[1]), Err(DeviceError::Lost(_))));
+    assert!(device.fault().is_some() && twin.fault().is_some());
+    let again = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    // Told once more.
+    assert!(device.allocate(64).is_err() && twin.allocate(64).is_err());
+    device.free(region.memory);
+    drop((beside, device, twin));
+    assert!(again.fault().is_none() && again.allocate(64).is_ok());
+}
+
+#[test]
+fn t12_a_fault_that_comes_while_another_device_is_opened_ends_that_one_with_its_cause() {
+    mock::POOLS.store(true, Ordering::Relaxed);
+    let mock = mock::Mock::launching();
+    mock.set_devices(2, &[]);
+    let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+    let views = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+    let queue = device.create_queue().unwrap();
+    let stray = kernel(&*device, false).unwrap();
+    mock.stall(true);
+    let bindings = views.map(Binding::Buffer);
+    let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+    queue.launch(1, &launch).unwrap();
+    // Behind the question whether the other one's context works.
+    let own = Arc::clone(&device);
+    let once = AtomicU32::new(0);
+    mock.hook(move |call| {
+        if call == "pool_create" && once.fetch_add(1, Ordering::SeqCst) == 0 {
+            mock::fail_next("stream_create", mock::STICKY);
+            assert!(own.create_queue().is_err());
+        }
+    });
+    let Err(DeviceError::Lost(told)) = mock.driver.open(1, &OpenOptions::default()) else { panic!("it is dead") };
+    mock.hook(|_| {});
+    assert!(told.message.contains("launch of this device that was not known to be over was `stray`"), "{told:?}");
+    assert!(told.message.contains("device 0 of this process ended, and all others with it"), "{told:?}");
+    assert!(cause(&*device).message.contains("`stray`"));
+    // One that is opened later finds the driver well again.
+    mock.stall(false);
+    assert!(mock.driver.open(1, &OpenOptions::default()).is_ok_and(|again| again.fault().is_none()));
 }
 
 /// A call about somebody else's event.

@@ -10,9 +10,11 @@ use std::time::Duration;
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, Kept, KernelId, Launch, OpenOptions,
-    Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, Kept, KernelId, Launch,
+    NativeInterface, NativeLanguage, NativeSource, OpenOptions, Position, Queue, Region, Waited,
 };
+
+use mock::scene::thread;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The context that the device has.
@@ -77,12 +79,12 @@ impl World {
     }
 }
 
-/// The calls that this thread makes of the driver meanwhile.
+/// What the work calls on this thread, and on one that compiles for it.
 fn calls_of(mock: &mock::Mock, work: impl FnOnce()) -> Vec<&'static str> {
     let (calls, own) = (Arc::new(Mutex::new(Vec::new())), std::thread::current().id());
     let list = Arc::clone(&calls);
     mock.hook(move |name| {
-        if std::thread::current().id() == own {
+        if std::thread::current().id() == own || thread("compute-compile") {
             list.lock().unwrap().push(name);
         }
     });
@@ -166,9 +168,11 @@ fn a_plain_launch_that_the_driver_refuses_is_refused_and_the_next_one_is_not() {
     mock.set_current(CONTEXT);
     for call in ["context_current", "launch"] {
         mock.arm_named(call, mock::REFUSED);
-        let answer = world.launch(4);
+        let mut answer = Ok(());
+        let calls = calls_of(&mock, || answer = world.launch(4));
         assert!(matches!(answer, Err(DeviceError::Driver { .. })), "{call}: {answer:?}");
         assert_eq!(mock.disarm(), Some(call));
+        assert_eq!(calls.last(), Some(&"last_error"), "FFI-03: {calls:?}");
     }
     mock.set_current(0x9999);
     mock.arm_named("launch", mock::OUT_OF_MEMORY);
@@ -222,6 +226,67 @@ fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_onc
         .unwrap();
     world.wait(5);
     assert_eq!(mock.grid(), 320, "what invocations allow, where the driver does not say");
+}
+
+/// Takes about a MiB of the thread's stack, as compilers do.
+#[inline(never)]
+fn go_deep(left: usize) -> usize {
+    let frame = std::hint::black_box([left; 512]);
+    if left == 0 { 0 } else { go_deep(left - 1) + frame.len() }
+}
+
+#[test]
+fn f1_the_vendors_compilers_have_a_large_stack_whatever_the_callers_is() {
+    let mock = mock::Mock::launching();
+    mock::POOLS.store(false, Ordering::Relaxed);
+    let device = mock.driver.open(0, &OpenOptions { artifacts: true, ..OpenOptions::default() }).unwrap();
+    // A driver compiles text while it loads it.
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&asked);
+    mock.hook(move |name| {
+        if ["compile", "module_load"].contains(&name) {
+            assert!(go_deep(256) > 0);
+            list.lock().unwrap().push(name);
+        }
+    });
+    let source =
+        "@group(0) @binding(0) var<storage, read_write> o: array<u32, 4>; @compute @workgroup_size(1) fn main() { o[0] = 1; }";
+    let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+    let request = |source| CompileRequest {
+        source,
+        bounds: Bounds::Unchecked,
+        cancellable: false,
+        print_room: 0,
+        strict: false,
+        label: "deep",
+    };
+    let portable = request(CompileSource::Portable(&entry));
+    let (language, name) = (NativeLanguage::Ptx, "main".to_owned());
+    let (options, headers, target) = (Vec::new(), Vec::new(), String::new());
+    let text = NativeSource {
+        language,
+        code: b".version 8.0\n.target sm_70\n.address_size 64\n".to_vec(),
+        entry: name,
+        options,
+        headers,
+        target,
+    };
+    let interface = NativeInterface { parameters: Vec::new(), workgroup_size: [1; 3], workgroup_memory: 0 };
+    let native = request(CompileSource::Native { source: &text, interface: &interface });
+    std::thread::scope(|scope| {
+        let small = std::thread::Builder::new().stack_size(64 << 10);
+        let work = || {
+            let kernel = device.compile(&portable).unwrap();
+            device.prepare_indirect(kernel, None).unwrap();
+            let kept = device.artifact(kernel).unwrap();
+            device.restore(&portable, &kept).unwrap();
+            device.compile(&native).unwrap();
+        };
+        small.spawn_scoped(scope, work).unwrap().join().unwrap();
+    });
+    mock.hook(|_| {});
+    let loads = ["compile", "module_load", "compile", "module_load", "module_load", "module_load"];
+    assert_eq!(*asked.lock().unwrap(), loads);
 }
 
 /// What is kept on disk, but in memory.

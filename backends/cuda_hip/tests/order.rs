@@ -11,6 +11,7 @@ use compute_hal::{
     Binding, DeviceError, Driver, Fit, Grid, HostTarget, LateCause, LateFailure, Launch, NativeInterface, NativeLanguage,
     NativeParameter, NativeSource, OpenOptions, Region, Waited,
 };
+use mock::Damage;
 use mock::scene::{Gate, PATIENCE, kernel, on_thread, open, read, region, thread};
 use parking_lot::Mutex;
 
@@ -396,6 +397,66 @@ fn md_01_a_trial_of_the_way_between_devices_that_ends_half_way_gives_no_memory_b
 }
 
 #[test]
+fn md_01_a_way_between_devices_that_does_not_deliver_what_was_sent_is_not_taken() {
+    for damage in [Damage::Bit, Damage::Nothing, Damage::Pages] {
+        let mock = mock::Mock::new();
+        mock.set_devices(2, &[]);
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let [one, two] = [0, 1].map(|index| mock.driver.open(index, &OpenOptions::default()).unwrap());
+        mock.damage_copies_from(0, damage);
+        let tries = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&tries);
+        mock.hook(move |name| _ = count.fetch_add(u32::from(name == "copy_peer_contexts"), Ordering::SeqCst));
+        let before = mock::blocks();
+        let names = [&one, &two].map(|device| device.peer().unwrap());
+        for _ in 0..3 {
+            assert!(!two.can_reach(names[0], None), "{damage:?}");
+        }
+        assert_eq!(tries.load(Ordering::SeqCst), 1, "it is asked once");
+        // Each way is judged by itself.
+        assert!(one.can_reach(names[1], None), "{damage:?}");
+        assert!(one.fault().is_none() && two.fault().is_none());
+        let deadline = Instant::now() + PATIENCE;
+        while mock::blocks() > before {
+            assert!(Instant::now() < deadline, "memory of a try is left");
+            mock::finish();
+        }
+    }
+}
+
+#[test]
+fn who_wants_to_know_of_a_position_is_no_matter_to_the_many_who_want_to_know_of_others() {
+    const WAITING: u64 = 60_000;
+    let mock = mock::Mock::new();
+    let device = open(&mock);
+    let queue = device.create_queue().unwrap();
+    mock.stall(true);
+    let far = region(&*device, 64);
+    queue.fill(1, far, &[1]).unwrap();
+    let told = Arc::new(AtomicU32::new(0));
+    let start = Instant::now();
+    // Backwards, so that the next is never the last.
+    for at in (2..2 + WAITING).rev() {
+        let told = Arc::clone(&told);
+        queue.notify(at, Box::new(move || _ = told.fetch_add(1, Ordering::SeqCst)));
+    }
+    let (noted, start) = (start.elapsed(), Instant::now());
+    mock.stall(false);
+    for at in 2..2 + WAITING {
+        queue.mark(at);
+        if at % 1000 == 0 {
+            assert_eq!(queue.wait(at, Some(PATIENCE)).unwrap(), Waited::Done);
+        }
+    }
+    while told.load(Ordering::SeqCst) < WAITING as u32 {
+        assert!(start.elapsed() < 2 * PATIENCE, "{} are told", told.load(Ordering::SeqCst));
+        std::thread::yield_now();
+    }
+    // A second is plenty for either, unless each looks at all the others.
+    assert!(noted < Duration::from_secs(4) && start.elapsed() < PATIENCE, "{noted:?}, {:?}", start.elapsed());
+}
+
+#[test]
 fn a_device_is_asked_once_for_all_copies_from_it_that_end_together() {
     const COPIES: u64 = 200;
     let mock = mock::Mock::new();
@@ -462,7 +523,7 @@ fn a_device_whose_last_user_is_a_look_at_a_copy_ends() {
     gone.open();
     assert_eq!(looks.join().unwrap().unwrap(), Waited::Done);
     let deadline = Instant::now() + PATIENCE;
-    while mock.left()[4] > 1 {
+    while ended.lock().is_none() {
         assert!(Instant::now() < deadline, "the device is left behind");
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -5,12 +5,12 @@ mod mock;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compute_hal::{
     Binding, Device, DeviceError, Driver, GraphRequest, Grid, Launch, Node, NodeWork, OpenOptions, Queue, Region, Waited,
 };
-use mock::scene::{PATIENCE, kernel, on_thread, open, read, region};
+use mock::scene::{Gate, PATIENCE, kernel, on_thread, open, read, region};
 
 /// Takes all pinned memory there is for writes on a queue whose stream does nothing; the region that they go to.
 fn take_all(mock: &mock::Mock, device: &dyn Device, full: &dyn Queue, chunks: u64) -> Region {
@@ -100,6 +100,36 @@ fn staging_memory_does_not_wait() {
     assert!(matches!(device.allocate_staging(1 << 20), Err(DeviceError::OutOfMemory { .. })));
     mock.stall(false);
     full.wait(2, None).unwrap();
+}
+
+#[test]
+fn staging_memory_does_not_wait_for_what_the_driver_takes_back_only_when_the_device_is_done() {
+    let mock = mock::Mock::launching();
+    let device = open(&mock);
+    let first = device.allocate_staging(1 << 20).unwrap();
+    let [entered, left] = [(); 2].map(|()| Arc::new(Gate::default()));
+    let (inside, free) = (Arc::clone(&entered), Arc::clone(&left));
+    mock.hook(move |name| {
+        if name == "host_free" {
+            inside.open();
+            free.wait();
+        }
+    });
+    mock.limit_pinned(1 << 20);
+    drop(first);
+    entered.wait();
+    let start = Instant::now();
+    for _ in 0..20 {
+        assert!(matches!(device.allocate_staging(1 << 20), Err(DeviceError::OutOfMemory { .. })));
+    }
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    // Once it goes on, it is waited for again.
+    left.open();
+    let deadline = Instant::now() + PATIENCE;
+    while device.allocate_staging(1 << 20).is_err() {
+        assert!(Instant::now() < deadline, "it does not come back");
+    }
+    mock.hook(|_| {});
 }
 
 #[test]

@@ -5,8 +5,9 @@ use blake3::Hasher;
 use super::kernel::reflection::Bounds;
 use super::{CompileRequest, CompileSource, DeviceError, NativeInterface, NativeLanguage, NativeParameter, NativeSource};
 
-/// A place for the bytes of one thing that a device makes of a kernel. They are, to the bit, what was given for an equal request with the same identity.
-pub trait Kept {
+/// A place for the bytes of one thing that a device makes of a kernel. They are, to the bit, what was given for an equal request with the same identity. A device
+/// may use it on a thread of its own while the call lasts.
+pub trait Kept: Sync {
     /// Shows `restore` the bytes, if there are any. Says whether it made something of them; only a lost device is an error.
     fn restore(&self, restore: &mut dyn FnMut(&[u8]) -> Result<(), DeviceError>) -> Result<bool, DeviceError>;
     /// Keeps bytes for later.

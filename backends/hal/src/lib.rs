@@ -25,6 +25,7 @@ mod host;
 mod import;
 pub mod movers;
 mod native;
+pub mod stack;
 pub mod table;
 mod tensor_map;
 mod vulkan;

@@ -19,6 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Asking takes longer than most copies.
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
+/// How many there are for this process.
+pub fn processors() -> usize {
+    *PROCESSORS
+}
+
 /// Those of whoever has none of its own.
 static COMMON: LazyLock<Arc<Movers>> = LazyLock::new(Arc::default);
 
@@ -114,7 +119,7 @@ impl Movers {
     /// Copies all of them, with other threads where that is worth it.
     pub fn copy(self: &Arc<Self>, runs: &[Run]) {
         let whole: usize = runs.iter().map(Run::size).sum();
-        let threads = (*PROCESSORS).min(MOST).min(whole / SHARE);
+        let threads = processors().min(MOST).min(whole / SHARE);
         if threads < 2 {
             return runs.iter().for_each(|run| run.copy());
         }

@@ -29,6 +29,8 @@ struct Entry<T> {
     value: T,
 }
 
+/// On a cache line of its own.
+#[repr(align(64))]
 struct Slot<T> {
     /// Of the thing whose numbers these are; 0: of none.
     id: AtomicU64,

@@ -29,6 +29,8 @@ Settings read_settings() {
   s.pools = number("HIP_TEST_POOLS", s.pools) != 0;
   s.version = (int)number("HIP_TEST_VERSION", s.version);
   s.memory = number("HIP_TEST_MEMORY", s.memory);
+  const char* peer = getenv("HIP_TEST_PEER");
+  s.peers_deliver = !peer || std::string(peer) != "wrong";
   s.delay = (unsigned)number("HIP_TEST_DELAY", s.delay);
   const char* cache = getenv("HIP_TEST_CACHE");
   s.cache = cache && *cache ? cache : "/tmp/hip-test-cache";

@@ -81,9 +81,11 @@ EXPORT int hipMemcpyHtoDAsync(void* to, const void* from, size_t size, void* str
 EXPORT int hipMemcpyDtoHAsync(void* to, const void* from, size_t size, void* stream) { BEGIN; return copy(stream, call, to, from, size, TO_HOST); }
 EXPORT int hipMemcpyDtoDAsync(void* to, const void* from, size_t size, void* stream) { BEGIN; return copy(stream, call, to, from, size, WITHIN); }
 EXPORT int hipMemcpyAsync(void* to, const void* from, size_t size, int kind, void* stream) { BEGIN; return copy(stream, call, to, from, size, kind); }
-EXPORT int hipMemcpyPeerAsync(void* to, int, const void* from, int, size_t size, void* stream) {
+EXPORT int hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t size, void* stream) {
   BEGIN;
-  return copy(stream, call, to, from, size, WITHIN);
+  Error error = copy(stream, call, to, from, size, WITHIN);
+  if (error || settings().peers_deliver || to_device == from_device || size == 0) return error;
+  return enqueue(stream, call, [=] { ((char*)to)[size - 1] ^= 1; });
 }
 EXPORT int hipMemcpy2DAsync(char* to, size_t to_pitch, const char* from, size_t from_pitch, size_t width, size_t height, int kind, void* stream) {
   BEGIN;

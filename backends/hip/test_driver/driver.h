@@ -50,6 +50,7 @@ struct Settings {
   bool pools = true;
   int version = 60443484;
   size_t memory = size_t(2) << 30;
+  bool peers_deliver = true;
   unsigned delay = 0; // Microseconds that a piece of work waits at most before it runs.
   std::string cache;
 };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use compute_hal::kernel::lower::{Lowering, Reports};
 use compute_hal::kernel::reflection::{BindingKind, Bounds, Reflection};
+use compute_hal::stack::on_large_stack;
 use compute_hal::{CompileRequest, CompileSource, DeviceError, KernelFacts};
 use naga::compact::{KeepUnused, compact};
 use naga::{AddressSpace, ResourceBinding, StorageAccess};
@@ -16,10 +17,6 @@ use crate::artifact::{Artifact, Cache};
 use crate::errors::{chain, scoped, survive};
 use crate::slices::see_the_whole;
 use crate::{passthrough, turns};
-
-/// What checks a kernel and writes it anew recurses as deep as its source nests, and how much stack a driver's compiler takes nobody tells. Address space only: pages that are not
-/// touched cost nothing.
-const STACK: usize = 128 << 20;
 
 /// A record comes to the host in one piece; lines beyond are counted as lost.
 const MOST_PRINT_ROOM: u32 = 8 << 20;
@@ -132,17 +129,6 @@ impl Kernel {
     pub(crate) fn facts(&self) -> KernelFacts {
         KernelFacts { registers: None, max_invocations: None, workgroup_memory: self.workgroup_memory, code_size: 0 }
     }
-}
-
-/// Runs `work` on a thread of its own, so that the caller's stack does not matter.
-fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, DeviceError> + Send) -> Result<T, DeviceError> {
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().name("compute-compile".into()).stack_size(STACK);
-        let thread = builder
-            .spawn_scoped(scope, work)
-            .map_err(|error| DeviceError::Internal(format!("no thread to compile on: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err(refused("the kernel's translation panicked; this is a bug".into(), false)))
-    })
 }
 
 pub(crate) fn refused(log: String, refusal: bool) -> DeviceError {

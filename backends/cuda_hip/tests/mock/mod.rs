@@ -46,6 +46,19 @@ enum Work {
     Launch([u64; 3]),
     /// Nodes of a graph that have not run.
     Graph(Vec<Node>),
+    /// To bytes that a copy between devices has brought.
+    Damage(u64, usize, Damage),
+}
+
+/// What becomes of bytes between devices, on a machine whose driver says that they arrive (MD-01).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// One bit of the last byte is another.
+    Bit,
+    /// None comes.
+    Nothing,
+    /// Two pages change places.
+    Pages,
 }
 
 /// What a node of a graph does; it follows others.
@@ -107,6 +120,8 @@ pub(crate) struct State {
     /// Pinned memory: where it is and its bytes, and how many there may be.
     pinned: HashMap<u64, usize>,
     pinned_most: Option<usize>,
+    /// The context that copies between devices come from damaged.
+    damage: Option<(usize, Damage)>,
     /// Streams do nothing.
     stalled: bool,
     modes: HashMap<std::thread::ThreadId, c_int>,
@@ -231,6 +246,11 @@ impl Mock {
             let graphs = state.graphs.len() + state.executables.len();
             [state.blocks.len(), state.streams.len(), state.events.len(), state.pools, state.retained, graphs]
         })
+    }
+
+    /// Has copies from that device to others arrive like that.
+    pub(crate) fn damage_copies_from(&self, device: c_int, damage: Damage) {
+        with(|state| state.damage = Some((context(device), damage)));
     }
 
     /// The context that this thread has.
@@ -362,6 +382,19 @@ impl State {
                 }
                 if !nodes.is_empty() {
                     self.streams.get_mut(&stream).unwrap().push_front(Work::Graph(nodes));
+                }
+            }
+            Work::Damage(to, size, damage) => {
+                let place = self.place(to, size, true);
+                // SAFETY: it was looked up.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(place, size) };
+                match damage {
+                    Damage::Bit => bytes.last_mut().into_iter().for_each(|byte| *byte ^= 1),
+                    Damage::Nothing => {}
+                    Damage::Pages => {
+                        let (first, second) = bytes.split_at_mut(size / 2);
+                        first.iter_mut().zip(second).take(4096).for_each(|(one, other)| std::mem::swap(one, other));
+                    }
                 }
             }
             Work::Ready(address) => self.blocks.get_mut(&address).unwrap().ready = true,
@@ -572,7 +605,11 @@ mock! {
     }
     copy_peer_contexts(state, to: u64, _to_context: Handle, from: u64, from_context: Handle, size: usize, stream: Handle) {
         assert!(!state.gone.contains(&(from_context as usize)), "the driver crashes on a copy from a context that is gone");
-        state.push(stream, Work::Copy(to, from, size, 1, 0, 0))
+        let damage = state.damage.filter(|(context, _)| *context == from_context as usize).map(|(_, damage)| damage);
+        if damage != Some(Damage::Nothing) {
+            state.push(stream, Work::Copy(to, from, size, 1, 0, 0));
+        }
+        damage.map_or(0, |damage| state.push(stream, Work::Damage(to, size, damage)))
     }
     copy_2d_async(state, copy: *const Copy2d, stream: Handle) {
         // SAFETY: the caller's structure.
