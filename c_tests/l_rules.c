@@ -558,47 +558,50 @@ TEST(dl_06_mem_01_a_binding_of_exactly_the_limit_reaches_its_last_word_and_one_w
 }
 
 /* A kernel with `count` storage bindings; O is slot 0 and gets the sum of the first words of the others. */
-static compute_status create_with_bindings(uint32_t count, compute_kernel *kernel)
+static compute_status create_with_bindings(int manner, uint32_t count, compute_kernel *kernel)
 {
-    size_t room = 512 + 160 * (size_t)count, used = 0;
+    size_t room = 1024 + 160 * (size_t)count, used = 0;
     char *source = malloc(room);
     CHECK(source != NULL);
     for (uint32_t i = 0; i < count; i++) {
         used += (size_t)snprintf(source + used, room - used, "@group(0) @binding(%u) var<storage, read%s> b%u: array<u32>;\n", (unsigned)i,
             i == 0 ? "_write" : "", (unsigned)i);
     }
-    used += (size_t)snprintf(source + used, room - used, "@compute @workgroup_size(1) fn f() { var s = 0u;\n");
+    used += (size_t)snprintf(source + used, room - used, 
+        "@compute @workgroup_size(1) fn f(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) { var s = 0u;\n");
     for (uint32_t i = 1; i < count; i++) used += (size_t)snprintf(source + used, room - used, "s += b%u[0];\n", (unsigned)i);
-    snprintf(source + used, room - used, "b0[0] = s; }\n");
-    compute_kernel_desc desc = kernel_desc(source, "many");
-    compute_status status = compute_kernel_create(device, &desc, kernel, E);
+    snprintf(source + used, room - used, "if g.x + 1u == n.x { b0[0] = s + n.x; }\n%s }\n", manner == PRINTING ? "if s == 1u { debugPrintf(\"%u\", s); }" : "");
+    compute_status status = make_in(manner, source, kernel);
     free(source);
     return status;
 }
 
 TEST(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused)
 {
-    set_up();
-    uint32_t count = info.max_bindings;
-    CHECK(count >= 8 && count < 10000);
-    compute_kernel kernel = NULL, none = NULL;
-    OK(create_with_bindings(count, &kernel));
-    compute_binding *bindings = calloc(count + 2, sizeof *bindings);
-    CHECK(bindings != NULL);
-    uint64_t expected = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        compute_buffer buffer = make_buffer(device, 4, "one");
-        put_word(stream, buffer, 0, i * i);
-        bindings[i] = bind(i, buffer);
-        if (i > 0) expected += i * i;
+    for (int manner = 0; manner < MANNERS; manner++) {
+        if (!set_up_for(manner)) continue;
+        uint32_t count = info.max_bindings;
+        CHECK(count >= 8 && count < 10000);
+        compute_kernel kernel = NULL, none = NULL;
+        OK(create_with_bindings(manner, count, &kernel));
+        compute_binding *bindings = calloc(count + 2, sizeof *bindings);
+        CHECK(bindings != NULL);
+        uint64_t expected = 5;
+        for (uint32_t i = 0; i < count; i++) {
+            compute_buffer buffer = make_buffer(device, 4, "one");
+            put_word(stream, buffer, 0, i * i);
+            bindings[i] = bind(i, buffer);
+            if (i > 0) expected += i * i;
+        }
+        OK(launch(stream, kernel, 5, bindings, count));
+        CHECK_EQ(get_word(stream, bindings[0].buffer, 0), expected);
+        bindings[count] = bind(4000000000u, out);
+        IS_CLASS(100, launch(stream, kernel, 5, bindings, count + 1));
+        compute_status status = create_with_bindings(manner, count + 1, &none);
+        CHECK(status < 0 && none == NULL);
+        is_over_the_limit(count + 1, count);
+        free(bindings);
     }
-    OK(launch(stream, kernel, 1, bindings, count));
-    CHECK_EQ(get_word(stream, bindings[0].buffer, 0), expected);
-    bindings[count] = bind(4000000000u, in);
-    IS_CLASS(100, launch(stream, kernel, 1, bindings, count + 1));
-    compute_status status = create_with_bindings(count + 1, &none);
-    CHECK(status < 0 && none == NULL);
-    CHECK_EQ(last_info().refusal, 1);
 }
 
 TEST(l3_bindings_that_do_not_match_the_kernel_are_refused)
