@@ -601,6 +601,56 @@ TEST(t14_f4_who_is_told_may_import_the_same_memory_at_once)
     free_foreign(again);
 }
 
+static pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
+static int is_told;
+static void wants_mine(void *user)
+{
+    __atomic_store_n(&is_told, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&mine);
+    pthread_mutex_unlock(&mine);
+    count_release(user);
+}
+
+TEST(err_07_a_thread_may_wait_while_it_holds_a_lock_that_an_owner_who_is_told_hangs_on)
+{
+    set_up();
+    uint64_t address = foreign_words(1), another = foreign_words(1);
+    compute_import_desc desc = import_desc(address, BYTES);
+    compute_buffer in = NULL, out = make_buffer(device, BYTES, "out");
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    uint64_t begun = now_ns();
+    desc.released = wants_mine;
+    OK(compute_buffer_import(device, &desc, &in, E));
+    CHECK(pthread_mutex_lock(&mine) == 0);
+    OK(launch_io(stream, increment, "uses it", in, out, WORDS / 64));
+    compute_buffer_release(in);
+    OK(compute_stream_flush(stream, E));
+    while (!__atomic_load_n(&is_told, __ATOMIC_SEQ_CST)) {
+        CHECK(now_ns() - begun < 20 * SECONDS);
+        usleep(100);
+    }
+    in = import(another, BYTES);
+    for (uint32_t round = 0; round < 20; round++) {
+        compute_event event = NULL;
+        put_word(stream, in, 7, round);
+        OK(launch_io(stream, increment, "goes on", in, out, WORDS / 64));
+        OK(compute_stream_record(stream, &event, E));
+        if (round % 2) wait_for(stream);
+        else OK(compute_event_wait(event, COMPUTE_FOREVER, E));
+        OK(compute_event_poll(event, E));
+        CHECK_EQ(round + 1, get_word(stream, out, 7));
+        compute_event_release(event);
+    }
+    /* Others are let go of meanwhile; who is told of it is told later. */
+    compute_buffer_release(in);
+    OK(compute_device_cleanup(device, E));
+    CHECK_EQ(0, releases());
+    CHECK(pthread_mutex_unlock(&mine) == 0);
+    wait_for_releases(2);
+    free_foreign(address);
+    free_foreign(another);
+}
+
 TEST(t14_everything_released_with_work_under_way_lets_go_in_the_end)
 {
     set_up();
@@ -1095,6 +1145,7 @@ int main(int argc, char **argv)
     RUN(t14_bytes_that_the_library_shows_to_the_host_are_not_imported_as_the_host_s);
     RUN(t14_f7_memory_is_let_go_of_when_the_work_that_uses_it_is_over_and_is_never_freed);
     RUN(t14_f4_who_is_told_may_import_the_same_memory_at_once);
+    RUN(err_07_a_thread_may_wait_while_it_holds_a_lock_that_an_owner_who_is_told_hangs_on);
     RUN(t14_everything_released_with_work_under_way_lets_go_in_the_end);
     RUN(t12_the_owner_is_told_on_a_device_that_was_lost);
     RUN(f1_an_import_that_the_device_refuses_leaves_nothing_behind_and_tells_nobody);

@@ -352,48 +352,256 @@ TEST(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused)
     CHECK(none == NULL);
 }
 
-/* A kernel with `count` storage bindings; O is slot 0 and gets the sum of the first words of the others. */
-static compute_status create_with_bindings(uint32_t count, compute_kernel *kernel)
+/* Ways of making a kernel that put things of the library's own beside what it is given. */
+enum { PLAIN, VALIDATED, PRINTING, SLICED, MANNERS };
+static const char *const manners[MANNERS] = { "plain", "validated", "printing", "sliced" };
+static void ignore_line(void *user, uint32_t level, const char *text, size_t length)
 {
-    size_t room = 512 + 160 * (size_t)count, used = 0;
+    (void)user;
+    (void)level;
+    (void)text;
+    (void)length;
+}
+/* 0: not on this device. */
+static int set_up_for(int manner)
+{
+    OK(compute_log_set(manner == PRINTING ? ignore_line : NULL, NULL, manner == PRINTING ? COMPUTE_LOG_PRINT : COMPUTE_LOG_OFF, E));
+    compute_device_desc desc = COMPUTE_DEVICE_DESC_INIT;
+    desc.backend = getenv("RULES_BACKEND") ? getenv("RULES_BACKEND") : "cpu";
+    desc.backend_length = COMPUTE_NUL_TERMINATED;
+    desc.slice_groups = manner == SLICED ? 2 : 0;
+    OK(compute_device_open(&desc, &device, E));
+    info = device_info(device);
+    stream = make_stream(device);
+    out = make_buffer(device, 64, "out");
+    return manner != VALIDATED || (info.capabilities & COMPUTE_CAPABILITY_VALIDATE) != 0;
+}
+static compute_status make_in(int manner, const char *source, compute_kernel *kernel)
+{
+    compute_kernel_desc desc = kernel_desc(source, manners[manner]);
+    desc.bounds = manner == VALIDATED ? COMPUTE_BOUNDS_VALIDATE : COMPUTE_BOUNDS_CHECKED;
+    return compute_kernel_create(device, &desc, kernel, E);
+}
+static const char *print_in(int manner) { return manner == PRINTING ? "if O[0] == 1u { debugPrintf(\"%u\", O[0]); }" : ""; }
+
+/* Whether the last error names both numbers and is for ever. */
+static void is_over_the_limit(uint64_t asked, uint64_t allowed)
+{
+    char numbers[2][24];
+    snprintf(numbers[0], sizeof numbers[0], "%llu", (unsigned long long)asked);
+    snprintf(numbers[1], sizeof numbers[1], "%llu", (unsigned long long)allowed);
+    CHECK(error_says(numbers[0]) && error_says(numbers[1]));
+    CHECK_EQ(last_info().refusal, 1);
+}
+
+static compute_status create_with_immediates(int manner, uint32_t words, compute_kernel *kernel)
+{
+    size_t room = 2048 + 32 * (size_t)words, used;
+    char *source = malloc(room);
+    CHECK(source != NULL);
+    used = (size_t)snprintf(source, room, "struct P {\n");
+    for (uint32_t i = 0; i < words; i++) used += (size_t)snprintf(source + used, room - used, "w%u: u32,\n", (unsigned)i);
+    used += (size_t)snprintf(source + used, room - used, "}\nvar<immediate> p: P;\n@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n"
+        "@group(0) @binding(1) var<uniform> u: vec4<u32>;\n"
+        "@compute @workgroup_size(1) fn f(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {\nvar s = 0u;\n");
+    for (uint32_t i = 0; i < words; i++) used += (size_t)snprintf(source + used, room - used, "s = s * 31u + p.w%u;\n", (unsigned)i);
+    snprintf(source + used, room - used, "if g.x + 1u == n.x { O[0] = p.w0; O[1] = p.w%u; O[2] = s; O[3] = g.x; O[4] = u.w; }\n%s }\n", (unsigned)words - 1, print_in(manner));
+    compute_status status = make_in(manner, source, kernel);
+    free(source);
+    return status;
+}
+
+TEST(dl_06_an_immediate_block_of_exactly_the_limit_arrives_and_one_word_more_is_refused)
+{
+    for (int manner = 0; manner < MANNERS; manner++) {
+        if (!set_up_for(manner)) continue;
+        const uint32_t words = info.max_immediate_size / 4;
+        if (words == 0) {
+            printf("  not tried: the device has no immediates\n");
+            return;
+        }
+        CHECK_EQ(info.max_immediate_size % 4, 0);
+        uint32_t *block = malloc(4 * (size_t)words), sum = 0, beside[4] = { 1, 2, 3, 4 };
+        compute_kernel kernel = NULL, none = NULL;
+        CHECK(block != NULL);
+        OK(create_with_immediates(manner, words, &kernel));
+        for (uint32_t round = 1; round <= 3; round++) {
+            sum = 0;
+            for (uint32_t i = 0; i < words; i++) {
+                block[i] = i * 2654435761u * round + 1;
+                sum = sum * 31 + block[i];
+            }
+            compute_binding bindings[2] = { bind(0, out), bind_bytes(1, beside, 16) };
+            compute_launch_desc desc = launch_desc(kernel, 5, 1, 1, bindings, 2);
+            desc.immediates = block;
+            desc.immediate_size = 4 * (uint64_t)words;
+            OK(compute_stream_launch(stream, &desc, E));
+            CHECK_EQ(get_word(stream, out, 0), block[0]);
+            CHECK_EQ(get_word(stream, out, 1), block[words - 1]);
+            CHECK_EQ(get_word(stream, out, 2), sum);
+            CHECK_EQ(get_word(stream, out, 3), 4);
+            CHECK_EQ(get_word(stream, out, 4), 4);
+        }
+        compute_status more = create_with_immediates(manner, words + 1, &none);
+        CHECK(more == COMPUTE_ERROR_LIMIT || more == COMPUTE_ERROR_COMPILE);
+        CHECK(none == NULL);
+        is_over_the_limit(4 * (uint64_t)words + 4, 4 * (uint64_t)words);
+        free(block);
+    }
+}
+
+static compute_status create_with_uniform(int manner, uint64_t blocks, compute_kernel *kernel)
+{
+    char source[1024];
+    snprintf(source, sizeof source, "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n@group(0) @binding(1) var<uniform> u: array<vec4<u32>, %llu>;\n"
+        "@compute @workgroup_size(1) fn f(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {\nvar s = 0u;\n"
+        "for (var i = 0u; i < %lluu; i += 1u) { s = s * 31u + u[i].x + u[i].w; }\n"
+        "if g.x + 1u == n.x { O[0] = u[0].x; O[1] = u[%llu].w; O[2] = s; O[3] = g.x; }\n%s }\n",
+        (unsigned long long)blocks, (unsigned long long)blocks, (unsigned long long)blocks - 1, print_in(manner));
+    return make_in(manner, source, kernel);
+}
+
+TEST(dl_06_a_uniform_block_of_exactly_the_limit_arrives_inline_and_by_view_and_more_is_refused)
+{
+    for (int manner = 0; manner < MANNERS; manner++) {
+        if (!set_up_for(manner)) continue;
+        const uint64_t blocks = info.max_uniform_size / 16, size = info.max_uniform_size;
+        CHECK(blocks > 0 && blocks < 1 << 20);
+        CHECK_EQ(size % 16, 0);
+        uint32_t *words = malloc(size);
+        compute_kernel kernel = NULL, none = NULL;
+        compute_buffer uniform = make_buffer(device, size + 16, "uniform");
+        CHECK(words != NULL);
+        OK(create_with_uniform(manner, blocks, &kernel));
+        for (uint32_t round = 1; round <= 4; round++) {
+            uint32_t sum = 0;
+            for (uint64_t i = 0; i < size / 4; i++) words[i] = (uint32_t)i * 2654435761u * round + 1;
+            for (uint64_t i = 0; i < blocks; i++) sum = sum * 31 + words[4 * i] + words[4 * i + 3];
+            /* In turns, as inline bytes may be kept beside each other. */
+            put(stream, uniform, 16, words, size);
+            compute_binding bindings[2] = { bind(0, out), round % 2 ? bind_bytes(1, words, size) : bind_range(1, uniform, 16, size) };
+            OK(launch(stream, kernel, 5, bindings, 2));
+            CHECK_EQ(get_word(stream, out, 0), words[0]);
+            CHECK_EQ(get_word(stream, out, 1), words[size / 4 - 1]);
+            CHECK_EQ(get_word(stream, out, 2), sum);
+            CHECK_EQ(get_word(stream, out, 3), 4);
+        }
+        compute_binding longer[2] = { bind(0, out), bind_range(1, uniform, 0, size + 16) };
+        IS(COMPUTE_ERROR_LIMIT, launch(stream, kernel, 5, longer, 2));
+        is_over_the_limit(size + 16, size);
+        compute_binding inline_longer[2] = { bind(0, out), bind_bytes(1, words, size + 4) };
+        inline_longer[1].data = calloc(1, size + 4);
+        IS_CLASS(100, launch(stream, kernel, 5, inline_longer, 2));
+        IS(COMPUTE_ERROR_LIMIT, create_with_uniform(manner, blocks + 1, &none));
+        CHECK(none == NULL);
+        is_over_the_limit(size + 16, size);
+        compute_buffer_release(uniform);
+        free((void *)(uintptr_t)inline_longer[1].data);
+        free(words);
+    }
+}
+
+/* Where there is memory for it. */
+TEST(dl_06_mem_01_a_binding_of_exactly_the_limit_reaches_its_last_word_and_one_word_more_is_refused)
+{
+    for (int manner = 0; manner < MANNERS; manner++) {
+        if (!set_up_for(manner)) continue;
+        const uint64_t size = info.max_binding_size, last = size / 4 - 1;
+        compute_kernel kernel = NULL;
+        compute_buffer_desc desc = COMPUTE_BUFFER_DESC_INIT;
+        compute_buffer buffer = NULL;
+        char source[768];
+        CHECK_EQ(size % 4, 0);
+        desc.size = size + 256;
+        if (size > info.max_buffer_size - 256 || size > info.memory_size / 4 || size / 4 > UINT32_MAX) {
+            printf("  not tried: a binding may be as large as the memory, or nearly (%llu bytes of %llu)\n", (unsigned long long)size, (unsigned long long)info.memory_size);
+            return;
+        }
+        compute_status made = compute_buffer_create(device, &desc, &buffer, E);
+        if (made == COMPUTE_ERROR_OUT_OF_MEMORY) {
+            printf("  not tried: others have the memory\n");
+            return;
+        }
+        CHECK_EQ(made, COMPUTE_OK);
+        snprintf(source, sizeof source, "@group(0) @binding(0) var<storage, read_write> O: array<u32>;\n@group(0) @binding(1) var<storage, read_write> B: array<u32>;\n"
+            "@compute @workgroup_size(1) fn f(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) {\n"
+            "if g.x + 1u == n.x { O[0] = B[0]; O[1] = B[%lluu]; O[2] = arrayLength(&B); B[0] = 7u; B[%lluu] = 9u; O[3] = g.x; }\n%s }\n",
+            (unsigned long long)last, (unsigned long long)last, print_in(manner));
+        OK(make_in(manner, source, &kernel));
+        for (int end = 0; end < 2; end++) {
+            const uint64_t offset = end ? 256 : 0, first = offset / 4;
+            put_word(stream, buffer, first, 70 + (uint32_t)end);
+            put_word(stream, buffer, first + last, 90 + (uint32_t)end);
+            compute_binding bindings[2] = { bind(0, out), bind_range(1, buffer, offset, size) };
+            OK(launch(stream, kernel, 5, bindings, 2));
+            CHECK_EQ(get_word(stream, out, 0), 70 + end);
+            CHECK_EQ(get_word(stream, out, 1), 90 + end);
+            CHECK_EQ(get_word(stream, out, 2), last + 1);
+            CHECK_EQ(get_word(stream, out, 3), 4);
+            CHECK_EQ(get_word(stream, buffer, first), 7);
+            CHECK_EQ(get_word(stream, buffer, first + last), 9);
+        }
+        /* Never what fits of it. */
+        compute_binding all[2] = { bind(0, out), bind(1, buffer) }, longer[2] = { bind(0, out), bind_range(1, buffer, 0, size + 4) };
+        IS(COMPUTE_ERROR_LIMIT, launch(stream, kernel, 5, all, 2));
+        is_over_the_limit(size + 256, size);
+        CHECK(claimed_by(buffer, size, 4) != 0);
+        fill_words(stream, buffer, 5);
+        IS(COMPUTE_ERROR_LIMIT, launch(stream, kernel, 5, longer, 2));
+        is_over_the_limit(size + 4, size);
+        fill_words(stream, buffer, 6);
+        CHECK_EQ(get_word(stream, buffer, last + 64), 6);
+        compute_buffer_release(buffer);
+        compute_stream_release(stream);
+        compute_device_release(device);
+    }
+}
+
+/* A kernel with `count` storage bindings; O is slot 0 and gets the sum of the first words of the others. */
+static compute_status create_with_bindings(int manner, uint32_t count, compute_kernel *kernel)
+{
+    size_t room = 1024 + 160 * (size_t)count, used = 0;
     char *source = malloc(room);
     CHECK(source != NULL);
     for (uint32_t i = 0; i < count; i++) {
         used += (size_t)snprintf(source + used, room - used, "@group(0) @binding(%u) var<storage, read%s> b%u: array<u32>;\n", (unsigned)i,
             i == 0 ? "_write" : "", (unsigned)i);
     }
-    used += (size_t)snprintf(source + used, room - used, "@compute @workgroup_size(1) fn f() { var s = 0u;\n");
+    used += (size_t)snprintf(source + used, room - used, 
+        "@compute @workgroup_size(1) fn f(@builtin(workgroup_id) g: vec3<u32>, @builtin(num_workgroups) n: vec3<u32>) { var s = 0u;\n");
     for (uint32_t i = 1; i < count; i++) used += (size_t)snprintf(source + used, room - used, "s += b%u[0];\n", (unsigned)i);
-    snprintf(source + used, room - used, "b0[0] = s; }\n");
-    compute_kernel_desc desc = kernel_desc(source, "many");
-    compute_status status = compute_kernel_create(device, &desc, kernel, E);
+    snprintf(source + used, room - used, "if g.x + 1u == n.x { b0[0] = s + n.x; }\n%s }\n", manner == PRINTING ? "if s == 1u { debugPrintf(\"%u\", s); }" : "");
+    compute_status status = make_in(manner, source, kernel);
     free(source);
     return status;
 }
 
 TEST(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused)
 {
-    set_up();
-    uint32_t count = info.max_bindings;
-    CHECK(count >= 8 && count < 10000);
-    compute_kernel kernel = NULL, none = NULL;
-    OK(create_with_bindings(count, &kernel));
-    compute_binding *bindings = calloc(count + 2, sizeof *bindings);
-    CHECK(bindings != NULL);
-    uint64_t expected = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        compute_buffer buffer = make_buffer(device, 4, "one");
-        put_word(stream, buffer, 0, i * i);
-        bindings[i] = bind(i, buffer);
-        if (i > 0) expected += i * i;
+    for (int manner = 0; manner < MANNERS; manner++) {
+        if (!set_up_for(manner)) continue;
+        uint32_t count = info.max_bindings;
+        CHECK(count >= 8 && count < 10000);
+        compute_kernel kernel = NULL, none = NULL;
+        OK(create_with_bindings(manner, count, &kernel));
+        compute_binding *bindings = calloc(count + 2, sizeof *bindings);
+        CHECK(bindings != NULL);
+        uint64_t expected = 5;
+        for (uint32_t i = 0; i < count; i++) {
+            compute_buffer buffer = make_buffer(device, 4, "one");
+            put_word(stream, buffer, 0, i * i);
+            bindings[i] = bind(i, buffer);
+            if (i > 0) expected += i * i;
+        }
+        OK(launch(stream, kernel, 5, bindings, count));
+        CHECK_EQ(get_word(stream, bindings[0].buffer, 0), expected);
+        bindings[count] = bind(4000000000u, out);
+        IS_CLASS(100, launch(stream, kernel, 5, bindings, count + 1));
+        compute_status status = create_with_bindings(manner, count + 1, &none);
+        CHECK(status < 0 && none == NULL);
+        is_over_the_limit(count + 1, count);
+        free(bindings);
     }
-    OK(launch(stream, kernel, 1, bindings, count));
-    CHECK_EQ(get_word(stream, bindings[0].buffer, 0), expected);
-    bindings[count] = bind(4000000000u, in);
-    IS_CLASS(100, launch(stream, kernel, 1, bindings, count + 1));
-    compute_status status = create_with_bindings(count + 1, &none);
-    CHECK(status < 0 && none == NULL);
-    CHECK_EQ(last_info().refusal, 1);
 }
 
 TEST(l3_bindings_that_do_not_match_the_kernel_are_refused)
@@ -798,6 +1006,9 @@ int main(int argc, char **argv)
     RUN(dl_06_workgroups_of_exactly_the_limit_run);
     RUN(l12_subgroups_are_of_the_sizes_that_the_device_reports);
     RUN(dl_06_workgroup_memory_of_exactly_the_limit_works_and_more_is_refused);
+    RUN(dl_06_an_immediate_block_of_exactly_the_limit_arrives_and_one_word_more_is_refused);
+    RUN(dl_06_a_uniform_block_of_exactly_the_limit_arrives_inline_and_by_view_and_more_is_refused);
+    RUN(dl_06_mem_01_a_binding_of_exactly_the_limit_reaches_its_last_word_and_one_word_more_is_refused);
     RUN(dl_05_as_many_bindings_as_the_limit_says_work_and_one_more_is_refused);
     RUN(l3_bindings_that_do_not_match_the_kernel_are_refused);
     RUN(l3_a_misaligned_or_overlong_view_is_refused);

@@ -482,20 +482,81 @@ HELPER uint32_t turns_of(compute_device device, compute_stream stream, uint32_t 
     uint64_t turns = some * UINT64_C(1000000000) / (took ? took : 1);
     return turns < most ? (uint32_t)turns : most;
 }
-/* Whether loops on the device end when they should. Mesa's software Vulkan driver leaves them after 65,535 turns, so that there is no long work on it. */
-HELPER int runs_long(compute_device device, compute_stream stream)
+/* Whether loops on the device end when they should. Mesa's software Vulkan driver leaves them after 65,535 turns, so that no invocation works for long on it. */
+HELPER int loops_end(compute_device device, compute_stream stream)
 {
     const uint32_t turns = 200000;
     compute_buffer in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
+    compute_kernel spin = make_kernel(device, SPIN);
     put_word(stream, in, 0, turns);
     put_word(stream, in, 1, 1);
-    OK(launch_io(stream, make_kernel(device, SPIN), "loop", in, out, 1));
+    OK(launch_io(stream, spin, "loop", in, out, 1));
     uint32_t expected = 1, found = get_word(stream, out, 1);
     for (uint32_t n = 0; n < turns; n++) expected = expected * 1664525u + 1013904223u;
+    compute_kernel_release(spin);
+    compute_buffer_release(in);
+    compute_buffer_release(out);
     if (found == expected) return 1;
     CHECK(getenv("RULES_BACKEND") != NULL);
+    return 0;
+}
+HELPER int runs_long(compute_device device, compute_stream stream)
+{
+    if (loops_end(device, stream)) return 1;
     printf("  not tried: the driver of this device leaves long loops early\n");
     return 0;
+}
+
+/* Long work that every device does: launches that follow each other, of some 50 to 100 ms each, so that a GPU can go to others between two. Where loops end
+ * when they should one invocation turns for long, else many workgroups do, each for less than 65,535 turns. The first word of `done` counts launches. */
+#define SLOW IO "@compute @workgroup_size(1) fn slow(@builtin(workgroup_id) g: vec3<u32>) { var x = g.x;\n" \
+    "for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; }\nif x == 0xffffffffu { O[1] = x; }\nif g.x == 0u { O[0] += 1u; } }\n"
+struct slow {
+    compute_kernel kernel;
+    compute_buffer turns, done;
+    uint32_t groups;
+    uint32_t launches; /* so far */
+    uint64_t least;    /* nanoseconds that one takes */
+};
+HELPER uint64_t time_slow(struct slow *slow, compute_stream stream)
+{
+    wait_for(stream);
+    uint64_t start = now_ns();
+    OK(launch_io(stream, slow->kernel, "slow", slow->turns, slow->done, slow->groups));
+    wait_for(stream);
+    slow->launches++;
+    return now_ns() - start;
+}
+HELPER struct slow make_slow(compute_device device, compute_stream stream)
+{
+    compute_device_info info = device_info(device);
+    const int visible = (info.capabilities & COMPUTE_CAPABILITY_HOST_VISIBLE) != 0, end = loops_end(device, stream);
+    struct slow slow = { make_kernel(device, SLOW), make_buffer(device, 8, "turns"),
+        make_buffer_with(device, 8, "done", visible ? COMPUTE_BUFFER_FLAG_HOST_VISIBLE : 0), 1, 0, 0 };
+    uint32_t turns = 60000;
+    put_word(stream, slow.turns, 0, turns);
+    fill_words(stream, slow.done, 0);
+    /* The first launch may take long for other reasons. */
+    time_slow(&slow, stream);
+    while ((slow.least = time_slow(&slow, stream)) < 50 * MILLISECONDS) {
+        if (end && turns < 2000000000) turns *= 2;
+        else if (!end && slow.groups <= info.max_grid[0] / 2) slow.groups *= 2;
+        else break;
+        put_word(stream, slow.turns, 0, turns);
+    }
+    for (int again = 0; again < 2; again++) {
+        uint64_t took = time_slow(&slow, stream);
+        if (took < slow.least) slow.least = took;
+    }
+    return slow;
+}
+/* Queues so many that they take this long at least. */
+HELPER void queue_slow(struct slow *slow, compute_stream stream, uint64_t ns)
+{
+    for (uint64_t left = ns / slow->least + 1; left > 0; left--) {
+        OK(launch_io(stream, slow->kernel, "slow", slow->turns, slow->done, slow->groups));
+        slow->launches++;
+    }
 }
 #define COUNTER "@group(0) @binding(0) var<storage, read_write> C: atomic<u32>;\n@compute @workgroup_size(1) fn count() { atomicAdd(&C, 1u); }\n"
 

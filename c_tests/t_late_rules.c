@@ -88,15 +88,6 @@ TEST(t11_queueing_a_compilation_claims_nothing_and_compile_queued_finishes_it)
 
 /* ---- T12 ---- */
 
-static int calls_back;
-static void call_back(void *user, compute_status status, compute_error error)
-{
-    (void)user;
-    (void)status;
-    (void)error;
-    __atomic_add_fetch(&calls_back, 1, __ATOMIC_SEQ_CST);
-}
-
 static void lose_device(void)
 {
     fail_next(COMPUTE_FAULT_LOST);
@@ -265,16 +256,179 @@ TEST(s4_failures_skips_and_launches_are_logged_by_level_and_a_lost_device_once_w
     CHECK(strstr(lost_line, "INJECTED_LOSS"));
 }
 
-TEST(t12_callbacks_still_fire_once_when_the_device_is_lost)
+/* One callback: how often it was called, and with what the last time. */
+struct heard {
+    int times;
+    compute_status status;
+};
+static void hear(void *user, compute_status status, compute_error error)
+{
+    struct heard *heard = user;
+    (void)error;
+    heard->status = status;
+    __atomic_add_fetch(&heard->times, 1, __ATOMIC_SEQ_CST);
+}
+static int times(const struct heard *heard) { return __atomic_load_n(&heard->times, __ATOMIC_SEQ_CST); }
+
+/* Events of moments and of reads, with callbacks of both kinds, behind work that is under way when the device is lost. Then all of them are asked for, or the device's handle ends. */
+static void lose_under_callbacks(int ends)
+{
+    enum { MANY = 3, EVENTS = 4 * MANY };
+    set_up_faulty();
+    struct slow slow = make_slow(device, stream);
+    compute_stream beside = make_stream(device);
+    compute_event events[EVENTS] = { NULL };
+    struct heard heard[EVENTS];
+    uint32_t words[EVENTS];
+    compute_view view = range(in, 0, 4), other = whole(out);
+    memset(heard, 0, sizeof heard);
+    memset(words, 0, sizeof words);
+    queue_slow(&slow, stream, 500 * MILLISECONDS);
+    for (int i = 0; i < EVENTS; i++) {
+        if (i & 1) OK(compute_stream_read_async(stream, &view, &words[i], 4, &events[i], E));
+        else OK(compute_stream_record(stream, &events[i], E));
+        OK(compute_event_on_complete(events[i], hear, &heard[i], i & 2 ? COMPUTE_CALLBACK_ON_POLL : COMPUTE_CALLBACK_ON_WORKER, E));
+    }
+    OK(compute_stream_flush(stream, E));
+    IS(COMPUTE_NOT_READY, compute_event_poll(events[0], E));
+    for (int i = 0; i < EVENTS; i++) CHECK_EQ(times(&heard[i]), 0);
+    fail_next(COMPUTE_FAULT_LOST);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_fill(beside, &other, "x", 1, E));
+    if (ends) {
+        OK(compute_device_destroy(device, E));
+        for (int i = 0; i < EVENTS; i++) CHECK(times(&heard[i]) == 1 || !(i & 2));
+    }
+    uint64_t start = now_ns();
+    for (int left = EVENTS; left > 0;) {
+        left = 0;
+        CHECK(now_ns() - start < 30 * SECONDS);
+        for (int i = 0; i < EVENTS; i++) {
+            if (!ends) (void)compute_event_poll(events[i], NULL);
+            left += times(&heard[i]) == 0;
+        }
+        usleep(1000);
+    }
+    /* Whose memory may still be written to says so, and only that. */
+    for (int i = 0; i < EVENTS; i++) {
+        int lends = i & 1 && heard[i].status == COMPUTE_ERROR_STILL_BORROWED;
+        if (!lends) CHECK_EQ(heard[i].status, COMPUTE_ERROR_DEVICE_POISONED);
+        if (lends) CHECK(i & 2 && ends);
+        else words[i] = 77;
+    }
+    usleep(1000000);
+    for (int i = 0; i < EVENTS; i++) {
+        CHECK_EQ(times(&heard[i]), 1);
+        if (heard[i].status != COMPUTE_ERROR_STILL_BORROWED) CHECK_EQ(words[i], 77);
+        IS(COMPUTE_ERROR_DEVICE_POISONED, compute_event_wait(events[i], COMPUTE_FOREVER, E));
+        CHECK_EQ(times(&heard[i]), 1);
+    }
+}
+
+TEST(t12_callbacks_fire_once_when_the_device_is_lost_before_their_events_are_over) { lose_under_callbacks(0); }
+TEST(t12_f7_and_when_the_handle_of_the_lost_device_ends_first) { lose_under_callbacks(1); }
+
+TEST(t12_callbacks_of_events_that_were_over_have_been_called_once)
 {
     set_up_faulty();
     compute_event before = NULL;
+    struct heard heard = { 0, COMPUTE_OK };
     OK(compute_stream_record(stream, &before, E));
-    OK(compute_event_on_complete(before, call_back, NULL, COMPUTE_CALLBACK_ON_WORKER, E));
+    wait_for(stream);
+    OK(compute_event_on_complete(before, hear, &heard, COMPUTE_CALLBACK_ON_WORKER, E));
     lose_device();
-    for (int i = 0; i < 1000 && __atomic_load_n(&calls_back, __ATOMIC_SEQ_CST) == 0; i++) usleep(1000);
+    for (int i = 0; i < 10000 && times(&heard) == 0; i++) usleep(1000);
     usleep(20000);
-    CHECK_EQ(calls_back, 1);
+    CHECK_EQ(times(&heard), 1);
+}
+
+enum { LAUNCHES = 1000 };
+static compute_buffer results[LAUNCHES];
+static compute_view result_views[LAUNCHES];
+static void make_results(void)
+{
+    for (int i = 0; i < LAUNCHES; i++) {
+        results[i] = make_buffer(device, 256, "result");
+        result_views[i] = whole(results[i]);
+    }
+}
+static int error_lines;
+static void count_lines(void *user, uint32_t level, const char *text, size_t length)
+{
+    (void)user;
+    (void)text;
+    (void)length;
+    if (level == COMPUTE_LOG_ERROR) __atomic_add_fetch(&error_lines, 1, __ATOMIC_SEQ_CST);
+}
+/* The answer is the device's, with one cause and nothing that grows with the launches. */
+static void is_the_one_cause(const char *cause)
+{
+    char text[1024];
+    size_t needed = 0;
+    CHECK_EQ(last_info().status, COMPUTE_ERROR_DEVICE_POISONED);
+    CHECK_EQ(last_info().member_count, 0);
+    CHECK_EQ(last_info().chain_count, 0);
+    CHECK_EQ(last_info().failure, 0);
+    OK(compute_error_message(last_error, text, sizeof text, &needed));
+    if (strcmp(text, cause) != 0) fprintf(stderr, "  %s\n  and not %s\n", text, cause);
+    CHECK(strcmp(text, cause) == 0);
+}
+
+TEST(lost_03_a_thousand_launches_that_are_lost_with_their_device_have_one_cause)
+{
+    set_up_faulty();
+    make_results();
+    struct slow slow = make_slow(device, stream);
+    char cause[1024];
+    size_t needed = 0;
+    uint32_t word = 5;
+    compute_event event = NULL;
+    OK(compute_log_set(count_lines, NULL, COMPUTE_LOG_ERROR, E));
+    queue_slow(&slow, stream, 300 * MILLISECONDS);
+    for (int i = 0; i < LAUNCHES; i++) OK(launch_io(stream, increment, "one of many", in, results[i], 1));
+    OK(compute_stream_record(stream, &event, E));
+    fail_next(COMPUTE_FAULT_LOST);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_flush(stream, E));
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_device_status(device, E));
+    CHECK_EQ(compute_error_message(last_error, cause, sizeof cause, &needed), COMPUTE_OK);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_event_wait(event, COMPUTE_FOREVER, E));
+    is_the_one_cause(cause);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_sync(stream, result_views, LAUNCHES, 0, COMPUTE_FOREVER, E));
+    is_the_one_cause(cause);
+    IS(COMPUTE_ERROR_DEVICE_POISONED, compute_check(result_views, LAUNCHES, 0, E));
+    is_the_one_cause(cause);
+    for (int i = 0; i < LAUNCHES; i++) {
+        IS(COMPUTE_ERROR_DEVICE_POISONED, compute_stream_read(stream, &(compute_view){ results[i], 0, 4 }, &word, 4, E));
+        is_the_one_cause(cause);
+    }
+    CHECK_EQ(word, 5);
+    CHECK(__atomic_load_n(&error_lines, __ATOMIC_SEQ_CST) <= 1);
+    OK(compute_log_set(NULL, NULL, COMPUTE_LOG_OFF, E));
+}
+
+TEST(lost_03_a_thousand_launches_that_needed_one_that_failed_late_have_one_cause)
+{
+    set_up_faulty();
+    make_results();
+    uint32_t word = 5;
+    OK(compute_log_set(count_lines, NULL, COMPUTE_LOG_ERROR, E));
+    fail_next(COMPUTE_FAULT_LATE);
+    for (int i = 0; i < LAUNCHES; i++) {
+        compute_status status = launch_io(stream, increment, i ? "one of many" : "the first", i ? results[i - 1] : in, results[i], 1);
+        CHECK(status == COMPUTE_OK || (i > 0 && status == COMPUTE_SKIPPED));
+    }
+    IS(COMPUTE_ERROR_UNWRITTEN, compute_stream_sync(stream, result_views, LAUNCHES, 0, COMPUTE_FOREVER, E));
+    uint64_t failure = last_info().failure;
+    CHECK(failure != 0);
+    CHECK_EQ(last_info().member_count, 0);
+    CHECK_EQ(last_info().claimed_buffers, LAUNCHES);
+    CHECK_EQ(root_info().status, COMPUTE_ERROR_DRIVER);
+    CHECK(error_says("the first"));
+    for (int i = 0; i < LAUNCHES; i++) CHECK_EQ(claimed_by(results[i], 0, 256), failure);
+    IS(COMPUTE_ERROR_UNWRITTEN, get(stream, results[LAUNCHES - 1], 0, &word, 4));
+    CHECK_EQ(last_info().failure, failure);
+    CHECK_EQ(word, 5);
+    CHECK(__atomic_load_n(&error_lines, __ATOMIC_SEQ_CST) <= 1);
+    OK(compute_log_set(NULL, NULL, COMPUTE_LOG_OFF, E));
 }
 
 TEST(mem_04_out_of_memory_is_not_what_a_lost_device_answers)
@@ -505,7 +659,11 @@ int main(int argc, char **argv)
     RUN(t12_another_device_does_not_notice);
     RUN(t12_f7_memory_that_a_device_still_works_on_stays_until_the_work_has_run);
     RUN(s4_failures_skips_and_launches_are_logged_by_level_and_a_lost_device_once_with_its_cause);
-    RUN(t12_callbacks_still_fire_once_when_the_device_is_lost);
+    RUN(t12_callbacks_fire_once_when_the_device_is_lost_before_their_events_are_over);
+    RUN(t12_f7_and_when_the_handle_of_the_lost_device_ends_first);
+    RUN(t12_callbacks_of_events_that_were_over_have_been_called_once);
+    RUN(lost_03_a_thousand_launches_that_are_lost_with_their_device_have_one_cause);
+    RUN(lost_03_a_thousand_launches_that_needed_one_that_failed_late_have_one_cause);
     RUN(mem_04_out_of_memory_is_not_what_a_lost_device_answers);
     RUN(t13_a_late_failure_claims_the_outputs_of_accepted_work);
     RUN(t13_what_derives_from_work_that_failed_late_is_claimed_too_on_every_stream);
