@@ -374,7 +374,7 @@ impl Recorder {
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
         let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
-        let group = scoped(shared.gpu.device(), || shared.gpu.device().create_bind_group(&descriptor));
+        let group = scoped(|| shared.gpu.device().create_bind_group(&descriptor));
         let group = group.map_err(|error| device_error("create_bind_group", 0, &error))?;
         self.groups.put(self.key.clone(), holds.into_iter(), group.clone());
         Ok(group)

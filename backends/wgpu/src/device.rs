@@ -10,6 +10,8 @@ use compute_hal::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::artifact::Artifact;
+use crate::batch::own_id;
+use crate::errors;
 use crate::exit;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
@@ -220,8 +222,10 @@ impl WgpuDevice {
         let stray = Arc::downgrade(&shared);
         shared.gpu.device().on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             // Every call that can fail has a scope, so this is a call that was thought not to: nothing is known about what it left undone.
-            if let Some(shared) = stray.upgrade() {
-                let _ = shared.lose("UNCAPTURED", crate::errors::chain(&error));
+            if let Some(error) = errors::stray(error)
+                && let Some(shared) = stray.upgrade()
+            {
+                let _ = shared.lose("UNCAPTURED", errors::chain(&error));
             }
         }));
         Self { shared, properties, capabilities, identity: None }

@@ -169,13 +169,13 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
 }
 
 fn send(shared: &Shared, commands: wgpu::CommandBuffer) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
-    scoped(shared.gpu.device(), || shared.gpu.queue().submit([commands]))
+    scoped(|| shared.gpu.queue().submit([commands]))
 }
 
 /// Closes the memory that a batch reads from, and makes all of its commands. One scope does for what is tried again in parts.
 fn encode_whole(shared: &Shared, batch: &Batch, proof: Option<&Proof>) -> Result<wgpu::CommandBuffer, wgpu::Error> {
     let device = shared.gpu.device();
-    scoped(device, || {
+    scoped(|| {
         batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
         batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
         #[cfg(test)]
@@ -195,9 +195,8 @@ fn send_apart(
     error: &wgpu::Error,
 ) -> (wgpu::SubmissionIndex, Vec<Refused>) {
     let device = shared.gpu.device();
-    let try_send = |which, around| {
-        scoped(device, || batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands))
-    };
+    let try_send =
+        |which, around| scoped(|| batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands));
     let mut refused = Vec::new();
     match try_send(0..0, Around { uniforms: &batch.uniforms, ..Around::default() }) {
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),

@@ -110,7 +110,7 @@ fn send_uniforms(shared: &Shared, recorder: &mut Recorder) -> Result<Option<Unif
         let buffer = chunk.buffer.clone();
         let Some((at, bytes)) = chunk.take_news() else { continue };
         // Before whatever is submitted next, so before all replays; nothing that is on its way uses these bytes.
-        let sent = survive(|| scoped(shared.gpu.device(), || shared.gpu.queue().write_buffer(&buffer, at, bytes)));
+        let sent = survive(|| scoped(|| shared.gpu.queue().write_buffer(&buffer, at, bytes)));
         let sent = sent.map_err(|panic| shared.lose("PANIC", format!("wgpu panicked in a write: {panic}")))?;
         sent.map_err(|error| device_error("write_buffer", bytes.len() as u64, &error))?;
     }

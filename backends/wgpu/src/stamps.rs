@@ -77,7 +77,7 @@ impl Timing {
 impl Clock {
     fn new(device: &wgpu::Device) -> Result<Self, DeviceError> {
         let descriptor = wgpu::QuerySetDescriptor { label: Some("stamps"), ty: wgpu::QueryType::Timestamp, count: LOOKS };
-        let set = scoped(device, || device.create_query_set(&descriptor));
+        let set = scoped(|| device.create_query_set(&descriptor));
         let set = set.map_err(|error| device_error("create_query_set", u64::from(LOOKS) * TICKS, &error))?;
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
         let seen = create(device, "stamps", u64::from(LOOKS) * TICKS, usage, false)?;

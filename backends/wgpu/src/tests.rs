@@ -14,6 +14,7 @@ use compute_hal::{
 };
 
 use crate::device::WgpuDevice;
+use crate::errors::{scoped, survive};
 use crate::flight::SENT_HERE;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
@@ -338,6 +339,29 @@ fn g6_updates_of_a_node_find_the_bind_groups_of_what_was_bound_before() {
 }
 
 #[test]
+fn an_error_is_told_to_the_scope_that_it_is_in_and_ends_the_device_outside_of_all() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        // No buffer is for both.
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE;
+        let refused = || {
+            shared.gpu.device().create_buffer(&wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false })
+        };
+        let found = scoped(|| {
+            let inner = scoped(refused);
+            assert!(matches!(inner, Err(wgpu::Error::Validation { .. })));
+            assert!(scoped(|| ()).is_ok(), "an error of another scope");
+        });
+        assert!(found.is_ok(), "{found:?}");
+        assert!(scoped(|| (scoped(|| ()).is_ok(), refused())).is_err(), "an inner scope has closed the outer one");
+        assert!(survive(|| scoped(|| -> () { panic!("on purpose") })).is_err());
+        assert!(device.fault().is_none());
+        refused();
+        assert!(device.fault().is_some_and(|cause| &*cause.name == "UNCAPTURED"), "a scope that was left by a panic is open");
+    });
+}
+
+#[test]
 fn t12_a_lost_device_says_so_to_everybody_and_a_new_one_opens() {
     queues(|device, queue| {
         let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
@@ -402,12 +426,14 @@ fn deepest() -> String {
 }
 
 fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
+    with_bounds(source, Bounds::Checked, then)
+}
+
+fn with_bounds<T>(source: &str, bounds: Bounds, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
     let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
     let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
     let source = CompileSource::Portable(&entry);
-    let request =
-        CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "t" };
-    then(&request)
+    then(&CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "t" })
 }
 
 #[test]

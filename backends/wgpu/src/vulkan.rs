@@ -150,7 +150,7 @@ pub(crate) fn allocate(
     let parts = Arc::new(parts);
     let held = Arc::clone(&parts);
     // SAFETY: the buffer is of this device, and as the descriptor says. It stays until wgpu has dropped this one.
-    let buffer = scoped(device, || unsafe {
+    let buffer = scoped(|| unsafe {
         let native = hal::vulkan::Buffer::from_raw_externally_owned(parts.buffer, Box::new(move || drop(held)));
         device.create_buffer_from_hal::<Vulkan>(native, descriptor)
     });
@@ -347,7 +347,7 @@ pub(crate) fn import(
         return Err(ImportRefusal::OutOfRange.because(text));
     }
     // SAFETY: as the host vouches: it is a buffer of this device, made for these usages, whose bytes are there, and it stays until wgpu has dropped this one.
-    let made = scoped(device, || unsafe {
+    let made = scoped(|| unsafe {
         let native = hal::vulkan::Buffer::from_raw_externally_owned(buffer, Box::new(|| {}));
         device.create_buffer_from_hal::<Vulkan>(native, descriptor)
     });
