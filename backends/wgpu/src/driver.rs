@@ -330,6 +330,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
         .saturating_sub(1)
         .min(native.max_uniform_buffers_per_shader_stage.saturating_sub(slice))
         .min(native.max_bindings_per_bind_group.saturating_sub(1 + slice))
+        // Metal has one number for both kinds.
+        .min(native.max_buffers_and_acceleration_structures_per_shader_stage.saturating_sub(1 + slice))
         .min(MOST_BINDINGS);
     let immediates = features.contains(wgpu::Features::IMMEDIATES);
     Limits {
@@ -343,7 +345,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
         // wgpu has one number for all axes, and counts in 32 bits.
         grid: [native.max_compute_workgroups_per_dimension.min(MOST_GROUPS); 3],
         bindings,
-        binding_size: native.max_storage_buffer_binding_size & !3,
+        // Metal has larger ones, of which a kernel is told 32 bits of their size.
+        binding_size: native.max_storage_buffer_binding_size.min(MOST_BYTES) & !3,
         uniform_size: native.max_uniform_buffer_binding_size.min(64 << 10) & !15,
         immediate_size: if immediates { native.max_immediate_size & !3 } else { 0 },
         allocation_size: native.max_buffer_size & !3,
@@ -353,6 +356,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
     }
 }
 
+/// Bytes that numbers of 32 bits tell of whole words.
+pub(crate) const MOST_BYTES: u64 = u32::MAX as u64 & !3;
 /// As many as any kernel needs; adapters report a million.
 const MOST_BINDINGS: u32 = 64;
 /// Three of them multiply to less than 2^64.

@@ -288,6 +288,24 @@ fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
     assert_eq!((bindings(&few, false), bindings(&few, true)), (15, 14), "the record and the slice are bindings");
     let none = wgpu::Limits { max_uniform_buffers_per_shader_stage: 0, ..few };
     assert_eq!(bindings(&none, true), 0);
+    let metal = wgpu::Limits {
+        max_storage_buffers_per_shader_stage: 29,
+        max_uniform_buffers_per_shader_stage: 29,
+        max_buffers_and_acceleration_structures_per_shader_stage: 29,
+        max_bindings_per_bind_group: u32::MAX,
+        ..few
+    };
+    assert_eq!((bindings(&metal, false), bindings(&metal, true)), (28, 27), "one number for both kinds");
+}
+
+#[test]
+fn t1_a_binding_is_no_longer_than_a_kernel_can_be_told() {
+    let size = |native| {
+        let native = wgpu::Limits { max_storage_buffer_binding_size: native, ..wgpu::Limits::default() };
+        driver::limits(&native, wgpu::Features::empty(), false).binding_size
+    };
+    assert_eq!([32 << 30, 1 << 32, 0xffff_ffff].map(size), [0xffff_fffc; 3]);
+    assert_eq!(size(2 << 30), 2 << 30);
 }
 
 fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
