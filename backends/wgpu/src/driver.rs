@@ -172,9 +172,14 @@ fn instance(backend: wgpu::Backends) -> wgpu::Instance {
     }
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backend;
-    // Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers.
-    descriptor.flags = wgpu::InstanceFlags::empty();
+    descriptor.flags = flags(backend);
     wgpu::Instance::new(descriptor)
+}
+
+/// Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers. On Direct3D 12 a kernel is told the number of its workgroups by
+/// wgpu, which knows that of an indirect grid only where it checks that, too, and says zeros otherwise.
+pub(crate) fn flags(backend: wgpu::Backends) -> wgpu::InstanceFlags {
+    if backend == wgpu::Backends::DX12 { wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL } else { wgpu::InstanceFlags::empty() }
 }
 
 /// Keeps the driver of an adapter loaded until the end of the process.

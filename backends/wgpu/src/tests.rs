@@ -308,6 +308,12 @@ fn t1_a_binding_is_no_longer_than_a_kernel_can_be_told() {
     assert_eq!(size(2 << 30), 2 << 30);
 }
 
+#[test]
+fn l2_direct3d_12_tells_kernels_how_many_workgroups_an_indirect_grid_has() {
+    assert_eq!(driver::flags(wgpu::Backends::DX12), wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL);
+    assert_eq!(driver::flags(wgpu::Backends::VULKAN), wgpu::InstanceFlags::empty());
+}
+
 fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
     Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 }
 }
