@@ -286,7 +286,7 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
         kind,
         target: backend.into(),
         uuid,
-        pci: PciAddress::parse(&info.device_pci_bus_id),
+        pci: place(&info),
         memory_size: facts.map_or(0, |facts| facts.memory),
         units: 1,
         subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
@@ -295,10 +295,15 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
     }
 }
 
-/// From vendor, device and place on the bus; zeros where there is no bus.
-fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
+/// The place on the bus. On Direct3D 12 wgpu looks for a card with these numbers, and takes the first one, also for those beside it.
+fn place(info: &wgpu::AdapterInfo) -> Option<PciAddress> {
+    if info.backend == wgpu::Backend::Dx12 { None } else { PciAddress::parse(&info.device_pci_bus_id) }
+}
+
+/// From vendor, device and place on the bus; zeros where that is not known.
+pub(crate) fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
     let mut uuid = [0; 16];
-    let Some(PciAddress { domain, bus, device, function }) = PciAddress::parse(&info.device_pci_bus_id) else { return uuid };
+    let Some(PciAddress { domain, bus, device, function }) = place(info) else { return uuid };
     let place = (domain << 16) | (u32::from(bus) << 8) | (u32::from(device & 0x1f) << 3) | u32::from(function & 7);
     let words = [info.vendor, info.device, place, 1];
     for (bytes, word) in uuid.chunks_exact_mut(4).zip(words) {

@@ -314,6 +314,19 @@ fn l2_direct3d_12_tells_kernels_how_many_workgroups_an_indirect_grid_has() {
     assert_eq!(driver::flags(wgpu::Backends::VULKAN), wgpu::InstanceFlags::empty());
 }
 
+fn adapter(backend: wgpu::Backend, name: &str, (vendor, device): (u32, u32)) -> wgpu::AdapterInfo {
+    let device_pci_bus_id = "0000:01:00.0".into();
+    let info = wgpu::AdapterInfo::new(wgpu::DeviceType::DiscreteGpu, backend);
+    wgpu::AdapterInfo { name: name.into(), vendor, device, device_pci_bus_id, ..info }
+}
+
+#[test]
+fn two_equal_cards_of_direct3d_12_are_not_given_one_identity() {
+    let of = |backend| driver::identity(&adapter(backend, "A", (driver::NVIDIA, 1)));
+    assert_eq!(of(wgpu::Backend::Dx12), [0; 16]);
+    assert_ne!(of(wgpu::Backend::Gl), [0; 16]);
+}
+
 fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
     Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 }
 }
