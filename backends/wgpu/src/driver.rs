@@ -131,7 +131,7 @@ static OPENED: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::ne
 /// An adapter, and what it was found with.
 type Found = (wgpu::Adapter, wgpu::Instance);
 
-/// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of its backends.
+/// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of the backends that have it.
 fn adapters() -> (Vec<Found>, Vec<String>) {
     let built = wgpu::Instance::enabled_backend_features();
     let (mut found, mut tried) = (Vec::<Found>::new(), Vec::new());
@@ -142,15 +142,23 @@ fn adapters() -> (Vec<Found>, Vec<String>) {
             continue;
         }
         match survive(|| enumerate(*backend)) {
+            Ok(Ok(adapters)) if adapters.is_empty() && *backend == wgpu::Backends::VULKAN => {
+                tried.push(format!("{name}: {}", vulkan::why_none()));
+            }
+            Ok(Ok(adapters)) if adapters.is_empty() => tried.push(format!("{name}: no adapter (no loader, or no driver)")),
             Ok(Ok(adapters)) => {
-                let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
+                let (mut usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
+                let infos = |found: &[Found]| found.iter().map(|(adapter, _)| adapter.get_info()).collect::<Vec<_>>();
+                let mut are_new = are_new(&infos(&found), &infos(&usable)).into_iter();
                 let count = usable.len();
-                tried.push(match (count, others.len()) {
-                    (0, 0) if *backend == wgpu::Backends::VULKAN => format!("{name}: {}", vulkan::why_none()),
-                    (0, 0) => format!("{name}: no adapter (no loader, or no driver)"),
-                    (_, 0) => format!("{name}: {count} found"),
-                    (_, useless) => format!("{name}: {count} found, and {useless} that cannot compute"),
-                });
+                usable.retain(|_| are_new.next().unwrap_or(true));
+                let mut line = format!("{name}: {} found", usable.len());
+                for (others, why) in [(count - usable.len(), "are listed by another way"), (others.len(), "cannot compute")] {
+                    if others > 0 {
+                        line.push_str(&format!(", and {others} that {why}"));
+                    }
+                }
+                tried.push(line);
                 found.extend(usable);
             }
             Ok(Err(error)) => tried.push(format!("{name}: {error}")),
@@ -158,6 +166,25 @@ fn adapters() -> (Vec<Found>, Vec<String>) {
         }
     }
     (found, tried)
+}
+
+/// Which of the adapters of a backend are not those that others have found. Two equal cards are told apart by their number.
+pub(crate) fn are_new(found: &[wgpu::AdapterInfo], adapters: &[wgpu::AdapterInfo]) -> Vec<bool> {
+    let mut left: Vec<&wgpu::AdapterInfo> = found.iter().collect();
+    let mut is_new = |info: &wgpu::AdapterInfo| {
+        let known = left.iter().position(|known| is_same(known, info));
+        known.map(|place| left.swap_remove(place)).is_none()
+    };
+    adapters.iter().map(&mut is_new).collect()
+}
+
+/// Whether two backends mean the same kind of card. Metal tells no numbers, but the name that MoltenVK tells, too.
+fn is_same(one: &wgpu::AdapterInfo, other: &wgpu::AdapterInfo) -> bool {
+    let numbers = |info: &wgpu::AdapterInfo| (info.vendor, info.device);
+    if [one, other].iter().any(|info| numbers(info) == (0, 0)) {
+        return one.name == other.name;
+    }
+    numbers(one) == numbers(other)
 }
 
 fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {

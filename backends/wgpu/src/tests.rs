@@ -327,6 +327,20 @@ fn two_equal_cards_of_direct3d_12_are_not_given_one_identity() {
     assert_ne!(of(wgpu::Backend::Gl), [0; 16]);
 }
 
+#[test]
+fn a_card_is_listed_by_the_first_api_that_has_it() {
+    use wgpu::Backend::{Dx12, Metal, Vulkan};
+    let (a, warp) = ((driver::NVIDIA, 1), (0x1414, 0x8c));
+    let found = [adapter(Vulkan, "A", a), adapter(Vulkan, "A", a)];
+    let more =
+        [adapter(Dx12, "A as it is called there", a), adapter(Dx12, "WARP", warp), adapter(Dx12, "A", a), adapter(Dx12, "A", a)];
+    assert_eq!(driver::are_new(&found, &more), [false, true, false, true], "there are two of them");
+    let apple = adapter(Metal, "Apple M2", (0, 0));
+    let more = [adapter(Vulkan, "Apple M2", (0x106b, 7)), adapter(Vulkan, "llvmpipe", (0x1_0005, 0))];
+    assert_eq!(driver::are_new(&[apple], &more), [false, true]);
+    assert_eq!(driver::are_new(&[], &found), [true, true], "an API's own list is as it is");
+}
+
 fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
     Launch { kernel, grid: Grid::Direct([1, 1, 1]), bindings, immediates: &[], time_limit: 0 }
 }
