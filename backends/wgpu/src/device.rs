@@ -29,6 +29,11 @@ use crate::vulkan::OwnMemory;
 /// The cause of a device that was lost, wgpu says ([`Shared::rests`]).
 pub(crate) const LOST: &str = "DEVICE_LOST";
 
+/// What a small write counts for: it has memory and a command of its own.
+const LEAST_HELD: u64 = 4 << 10;
+/// Bytes of writes that may wait for a submission.
+const MOST_HELD: u64 = 1 << 20;
+
 /// See [`proof`](crate::proof). Tests have it everywhere.
 fn proves(gpu: &Gpu) -> bool {
     cfg!(test) || matches!(gpu.device().adapter_info().backend, wgpu::Backend::Metal | wgpu::Backend::Dx12)
@@ -73,6 +78,8 @@ pub(crate) struct Shared {
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
     next_queue: AtomicU32,
+    /// Bytes that wgpu was told to write, and holds until something is submitted, in memory that is made for each write.
+    held_back: AtomicU64,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
     /// Batches that were submitted.
@@ -132,6 +139,21 @@ impl Shared {
             lane.forget(id);
         }
         self.kept_groups.lock().forget(id);
+    }
+
+    /// Something is submitted, and what wgpu has held back goes with it.
+    pub(crate) fn holds_nothing_back(&self) {
+        self.held_back.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes that wgpu has so many bytes more to write with the next submission. Whether that has to come now, as there may be none: a graph may be changed for ever and never replayed.
+    pub(crate) fn holds_too_much_back(&self, bytes: u64) -> bool {
+        let more = bytes.max(LEAST_HELD);
+        let is_much = self.held_back.fetch_add(more, Ordering::Relaxed) + more > MOST_HELD;
+        if is_much {
+            self.holds_nothing_back();
+        }
+        is_much
     }
 
     pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
@@ -199,6 +221,7 @@ impl WgpuDevice {
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
+            held_back: AtomicU64::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
             #[cfg(test)]

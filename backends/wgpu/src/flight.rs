@@ -142,6 +142,7 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         let sent = encode_whole(shared, &batch, proven).and_then(|commands| send(shared, commands));
         // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it.
         shared.well()?;
+        shared.holds_nothing_back();
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, proven, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),

@@ -390,6 +390,37 @@ fn g6_updates_of_a_node_find_the_bind_groups_of_what_was_bound_before() {
 }
 
 #[test]
+fn g6_a_graph_that_is_changed_and_never_replayed_keeps_no_memory_for_each_change() {
+    queues(|device, queue| {
+        let source = "@group(0) @binding(0) var<storage, read_write> sum: array<u32>;
+            @group(0) @binding(1) var<uniform> more: vec4<u32>;
+            @compute @workgroup_size(1) fn more_of_it() { sum[0] = more.x; }";
+        let kernel = with_request(source, |request| device.compile(request).unwrap());
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let change = |graph, byte: u8| {
+            let bytes = [byte; 16];
+            let bindings = [Binding::Buffer(block), Binding::Inline(&bytes)];
+            device.update_graph(graph, 0, &NodeWork::Launch(one(kernel, &bindings))).unwrap();
+        };
+        let bindings = [Binding::Buffer(block), Binding::Inline(&[0; 16])];
+        let node = Node { work: NodeWork::Launch(one(kernel, &bindings)), after: &[] };
+        let graph = device.instantiate(&GraphRequest { nodes: &[node], timed: false, label: "changed" }).unwrap();
+        let before = device.submitted_for_test();
+        (0..2000).for_each(|turn| change(graph, turn as u8));
+        // Each is a write of wgpu's with memory of its own until something is submitted.
+        let submitted = device.submitted_for_test() - before;
+        assert!((4..200).contains(&submitted), "{submitted} submissions for 2000 changes");
+        change(graph, 77);
+        queue.replay(1, graph).unwrap();
+        let result = fives();
+        queue.read(2, block, result.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&result)[..4], [77; 4]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
 fn an_error_is_told_to_the_scope_that_it_is_in_and_ends_the_device_outside_of_all() {
     queues(|device, _| {
         let shared = device.shared_for_test();
