@@ -320,7 +320,14 @@ impl Device for WgpuDevice {
         self.shared.well()?;
         let shared = &self.shared;
         let (limit, own) = (shared.limits.allocation_size, shared.own_memory.as_ref());
-        let made = shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
+        let allocate = || shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
+        let made = match allocate() {
+            Err(DeviceError::OutOfMemory { .. }) if shared.well().is_ok() => {
+                self.trim();
+                allocate()
+            }
+            made => made,
+        };
         made.map_err(|error| shared.or_lost(error))
     }
 
@@ -426,6 +433,19 @@ impl Device for WgpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn trim(&self) {
+        let shared = &self.shared;
+        shared.staging.trim().into_iter().for_each(|chunk| shared.forget(own_id(chunk)));
+        shared.stamps.trim();
+        if let Some(proofs) = &shared.proofs {
+            proofs.trim();
+        }
+        let lane = shared.lane.lock().upgrade();
+        if let Some(lane) = lane {
+            lane.drop_record();
+        }
     }
 
     fn inside(&self) -> Option<compute_hal::exit::Inside> {

@@ -153,6 +153,11 @@ impl Stamps {
         free.map_or_else(|| Clock::new(device), Ok)
     }
 
+    /// Lets go of what nothing uses.
+    pub(crate) fn trim(&self) {
+        drop(std::mem::take(&mut *self.free.lock()));
+    }
+
     pub(crate) fn give(&self, mut clock: Clock) {
         clock.looks.clear();
         self.free.lock().push(clock);

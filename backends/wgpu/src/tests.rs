@@ -421,6 +421,37 @@ fn g6_a_graph_that_is_changed_and_never_replayed_keeps_no_memory_for_each_change
 }
 
 #[test]
+fn m2_a_trim_gives_all_back_that_transfers_and_reports_have_for_later() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(4 << 20).unwrap(), offset: 0, size: 4 << 20 };
+        // Told to others, it is nothing that the host uses by itself.
+        device.export(block.memory).unwrap();
+        let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+            @group(0) @binding(1) var<uniform> by: vec4<u32>;
+            @compute @workgroup_size(64) fn add(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] += by.x; }";
+        let kernel = with_bounds(source, Bounds::Validate, |request| device.compile(request).unwrap());
+        let bytes_of = |n: u32| n.to_le_bytes().repeat(1 << 20);
+        let transfer = |at: Position, n: u32| {
+            queue.write(at, block, &bytes_of(n)).unwrap();
+            let by = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let (bindings, grid) = ([Binding::Buffer(block), Binding::Inline(&by)], Grid::Direct([1 << 14, 1, 1]));
+            queue.launch(at + 1, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+            let target = HostTarget::staging(4 << 20).unwrap();
+            queue.read(at + 2, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 2, None).unwrap(), Waited::Done);
+            assert!(bytes(&target) == bytes_of(n + 1));
+        };
+        transfer(1, 7);
+        let kept = || device.shared_for_test().staging.kept_for_test();
+        assert!(kept().iter().all(|kept| *kept > 0) && queue.record_size().is_some(), "{:?}", kept());
+        device.trim();
+        assert_eq!((kept(), queue.record_size()), ([0; 3], None));
+        transfer(4, 8);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
 fn an_error_is_told_to_the_scope_that_it_is_in_and_ends_the_device_outside_of_all() {
     queues(|device, _| {
         let shared = device.shared_for_test();
