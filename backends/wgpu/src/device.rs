@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
     /// Where blocks are not wgpu's to destroy: what the host looks at in place, or has handles of.
-    own_memory: Option<OwnMemory>,
+    pub(crate) own_memory: Option<OwnMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).

@@ -16,6 +16,7 @@ use compute_hal::{
 use crate::device::WgpuDevice;
 use crate::errors::{scoped, survive};
 use crate::flight::SENT_HERE;
+use crate::memory::Memory;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
 use crate::staging::{DOWNLOAD_MOST, Download, TARDY};
@@ -448,6 +449,21 @@ fn m2_a_trim_gives_all_back_that_transfers_and_reports_have_for_later() {
         assert_eq!((kept(), queue.record_size()), ([0; 3], None));
         transfer(4, 8);
         assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn m2_blocks_leave_allocations_to_what_moves_their_bytes() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        let Some(own) = shared.own_memory.as_ref().filter(|own| own.shared) else { return };
+        let (own, memory) = (own.at_most(2), Memory::default());
+        let allocate = || memory.allocate(shared.gpu.device(), shared.next_id(), 64, 64, Some(&own));
+        let made = [allocate().unwrap(), allocate().unwrap()];
+        let refused = allocate();
+        assert!(matches!(refused, Err(DeviceError::OutOfMemory { .. })), "{refused:?}");
+        memory.free(made[0]);
+        assert!(allocate().is_ok_and(|made| memory.map(made).is_ok()));
     });
 }
 
