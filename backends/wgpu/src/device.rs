@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).
     nvidia: bool,
+    /// Whether a wait for the device may be left to wgpu: on OpenGL it has the context meanwhile, for seconds, and whoever wants that for anything panics after six.
+    pub(crate) waits: bool,
     /// What batches end with where the driver does not tell of those that it has aborted.
     pub(crate) proofs: Option<Proofs>,
     /// Of the one queue that there may be.
@@ -217,6 +219,7 @@ impl WgpuDevice {
             own_memory,
             looks: capabilities.timestamps,
             nvidia: properties.vendor == "NVIDIA",
+            waits: gpu.device().adapter_info().backend != wgpu::Backend::Gl,
             proofs: proves(&gpu).then(Proofs::default),
             lane: Mutex::default(),
             next: AtomicU64::new(0),

@@ -543,22 +543,24 @@ fn land_bytes(landing: &Landing, chunks: &[Download]) -> Option<()> {
 ///
 /// Never with a time-out: a wait that ends without its submission being over panics in wgpu 30 when another thread has meanwhile put the submission away.
 pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Result<(), FaultCause> {
-    let kind = match index {
-        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
-        None => wgpu::PollType::Poll,
-    };
-    match survive(|| shared.gpu.device().poll(kind)) {
+    let waits = index.is_some();
+    match survive(|| shared.gpu.device().poll(how(index, shared.waits))) {
         Err(panic) => _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}")),
-        Ok(Err(error)) if !is_a_pause(&error, shared.gpu.device().adapter_info().backend) => {
-            let _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}"));
-        }
-        Ok(_) => {}
+        // Work that will never be over.
+        Ok(Err(error)) => _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}")),
+        Ok(Ok(status)) if waits && !shared.waits && !status.is_queue_empty() => std::thread::sleep(PAUSE),
+        Ok(Ok(_)) => {}
     }
     shared.fault().map_or(Ok(()), Err)
 }
 
-/// Whether a wait without a time-out that was in vain is to be begun again: OpenGL's ends after some seconds. Others know no such end, so that one tells of work which
-/// will never be over, and whoever began it again would do so for ever.
-fn is_a_pause(error: &wgpu::PollError, backend: wgpu::Backend) -> bool {
-    matches!(error, wgpu::PollError::Timeout) && backend == wgpu::Backend::Gl
+/// How long a thread sleeps between two looks whose wait is not left to wgpu. Whoever waits comes again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How wgpu is polled by who waits for a submission, or for none.
+pub(crate) fn how(index: Option<wgpu::SubmissionIndex>, waits: bool) -> wgpu::PollType {
+    match index.filter(|_| waits) {
+        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
+        None => wgpu::PollType::Poll,
+    }
 }

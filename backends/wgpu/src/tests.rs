@@ -15,7 +15,7 @@ use compute_hal::{
 
 use crate::device::WgpuDevice;
 use crate::errors::{scoped, survive};
-use crate::flight::SENT_HERE;
+use crate::flight::{SENT_HERE, how};
 use crate::memory::Memory;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
@@ -464,6 +464,16 @@ fn m2_blocks_leave_allocations_to_what_moves_their_bytes() {
         assert!(matches!(refused, Err(DeviceError::OutOfMemory { .. })), "{refused:?}");
         memory.free(made[0]);
         assert!(allocate().is_ok_and(|made| memory.map(made).is_ok()));
+    });
+}
+
+#[test]
+fn f1_no_thread_has_the_context_of_opengl_while_it_waits() {
+    queues(|device, _| {
+        let index = || device.shared_for_test().gpu.queue().submit(None);
+        assert!(matches!(how(Some(index()), true), wgpu::PollType::Wait { timeout: None, .. }));
+        assert!(matches!(how(Some(index()), false), wgpu::PollType::Poll));
+        assert!(matches!(how(None, true), wgpu::PollType::Poll));
     });
 }
 
