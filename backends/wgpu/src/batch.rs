@@ -368,13 +368,11 @@ impl Recorder {
             entries.push(wgpu::BindGroupEntry { binding: slice, resource: binding(&chunk.buffer, 0, BLOCK) });
         }
         if let (Some(slot), Some((id, buffer))) = (kernel.record, &self.record) {
-            if self.keeps {
-                holds.push(*id);
-            }
+            holds.push(*id);
             entries.push(wgpu::BindGroupEntry { binding: slot.binding, resource: binding(buffer, 0, slot.size) });
         }
         let descriptor = wgpu::BindGroupDescriptor { label: None, layout: &kernel.layout, entries: &entries };
-        let group = scoped(shared.gpu.device(), || shared.gpu.device().create_bind_group(&descriptor));
+        let group = scoped(|| shared.gpu.device().create_bind_group(&descriptor));
         let group = group.map_err(|error| device_error("create_bind_group", 0, &error))?;
         self.groups.put(self.key.clone(), holds.into_iter(), group.clone());
         Ok(group)
@@ -390,7 +388,10 @@ impl Recorder {
             if self.keeps {
                 self.own.push(id);
             }
-            self.record = Some((id, buffer));
+            if let Some((smaller, _)) = self.record.replace((id, buffer)) {
+                // Nobody binds it anew, and groups would keep it.
+                self.groups.forget(smaller);
+            }
         }
         let Some((id, buffer)) = self.record.clone() else { return Ok(()) };
         self.key.push(id);

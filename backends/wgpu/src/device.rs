@@ -10,6 +10,8 @@ use compute_hal::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::artifact::Artifact;
+use crate::batch::own_id;
+use crate::errors;
 use crate::exit;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
@@ -26,6 +28,11 @@ use crate::vulkan::OwnMemory;
 
 /// The cause of a device that was lost, wgpu says ([`Shared::rests`]).
 pub(crate) const LOST: &str = "DEVICE_LOST";
+
+/// What a small write counts for: it has memory and a command of its own.
+const LEAST_HELD: u64 = 4 << 10;
+/// Bytes of writes that may wait for a submission.
+const MOST_HELD: u64 = 1 << 20;
 
 /// See [`proof`](crate::proof). Tests have it everywhere.
 fn proves(gpu: &Gpu) -> bool {
@@ -60,17 +67,21 @@ pub(crate) struct Shared {
     /// The most workgroups that are sent at once; 0: any number.
     pub(crate) slice_groups: u64,
     /// Where blocks are not wgpu's to destroy: what the host looks at in place, or has handles of.
-    own_memory: Option<OwnMemory>,
+    pub(crate) own_memory: Option<OwnMemory>,
     /// Whether the device was opened for timestamps.
     pub(crate) looks: bool,
     /// See [`turns`](crate::turns).
     nvidia: bool,
+    /// Whether a wait for the device may be left to wgpu: on OpenGL it has the context meanwhile, for seconds, and whoever wants that for anything panics after six.
+    pub(crate) waits: bool,
     /// What batches end with where the driver does not tell of those that it has aborted.
     pub(crate) proofs: Option<Proofs>,
     /// Of the one queue that there may be.
     lane: Mutex<Weak<Lane>>,
     next: AtomicU64,
     next_queue: AtomicU32,
+    /// Bytes that wgpu was told to write, and holds until something is submitted, in memory that is made for each write.
+    held_back: AtomicU64,
     faulted: AtomicBool,
     fault: OnceLock<FaultCause>,
     /// Batches that were submitted.
@@ -130,6 +141,21 @@ impl Shared {
             lane.forget(id);
         }
         self.kept_groups.lock().forget(id);
+    }
+
+    /// Something is submitted, and what wgpu has held back goes with it.
+    pub(crate) fn holds_nothing_back(&self) {
+        self.held_back.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes that wgpu has so many bytes more to write with the next submission. Whether that has to come now, as there may be none: a graph may be changed for ever and never replayed.
+    pub(crate) fn holds_too_much_back(&self, bytes: u64) -> bool {
+        let more = bytes.max(LEAST_HELD);
+        let is_much = self.held_back.fetch_add(more, Ordering::Relaxed) + more > MOST_HELD;
+        if is_much {
+            self.holds_nothing_back();
+        }
+        is_much
     }
 
     pub(crate) fn kernel(&self, id: KernelId) -> Result<Arc<Kernel>, DeviceError> {
@@ -193,10 +219,12 @@ impl WgpuDevice {
             own_memory,
             looks: capabilities.timestamps,
             nvidia: properties.vendor == "NVIDIA",
+            waits: gpu.device().adapter_info().backend != wgpu::Backend::Gl,
             proofs: proves(&gpu).then(Proofs::default),
             lane: Mutex::default(),
             next: AtomicU64::new(0),
             next_queue: AtomicU32::new(0),
+            held_back: AtomicU64::new(0),
             faulted: AtomicBool::new(false),
             fault: OnceLock::new(),
             #[cfg(test)]
@@ -220,8 +248,10 @@ impl WgpuDevice {
         let stray = Arc::downgrade(&shared);
         shared.gpu.device().on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             // Every call that can fail has a scope, so this is a call that was thought not to: nothing is known about what it left undone.
-            if let Some(shared) = stray.upgrade() {
-                let _ = shared.lose("UNCAPTURED", crate::errors::chain(&error));
+            if let Some(error) = errors::stray(error)
+                && let Some(shared) = stray.upgrade()
+            {
+                let _ = shared.lose("UNCAPTURED", errors::chain(&error));
             }
         }));
         Self { shared, properties, capabilities, identity: None }
@@ -293,7 +323,14 @@ impl Device for WgpuDevice {
         self.shared.well()?;
         let shared = &self.shared;
         let (limit, own) = (shared.limits.allocation_size, shared.own_memory.as_ref());
-        let made = shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
+        let allocate = || shared.memory.allocate(shared.gpu.device(), shared.next_id(), size, limit, own);
+        let made = match allocate() {
+            Err(DeviceError::OutOfMemory { .. }) if shared.well().is_ok() => {
+                self.trim();
+                allocate()
+            }
+            made => made,
+        };
         made.map_err(|error| shared.or_lost(error))
     }
 
@@ -399,6 +436,19 @@ impl Device for WgpuDevice {
 
     fn fault(&self) -> Option<FaultCause> {
         self.shared.fault()
+    }
+
+    fn trim(&self) {
+        let shared = &self.shared;
+        shared.staging.trim().into_iter().for_each(|chunk| shared.forget(own_id(chunk)));
+        shared.stamps.trim();
+        if let Some(proofs) = &shared.proofs {
+            proofs.trim();
+        }
+        let lane = shared.lane.lock().upgrade();
+        if let Some(lane) = lane {
+            lane.drop_record();
+        }
     }
 
     fn inside(&self) -> Option<compute_hal::exit::Inside> {

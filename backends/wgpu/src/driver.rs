@@ -131,7 +131,7 @@ static OPENED: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::ne
 /// An adapter, and what it was found with.
 type Found = (wgpu::Adapter, wgpu::Instance);
 
-/// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of its backends.
+/// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of the backends that have it.
 fn adapters() -> (Vec<Found>, Vec<String>) {
     let built = wgpu::Instance::enabled_backend_features();
     let (mut found, mut tried) = (Vec::<Found>::new(), Vec::new());
@@ -142,15 +142,23 @@ fn adapters() -> (Vec<Found>, Vec<String>) {
             continue;
         }
         match survive(|| enumerate(*backend)) {
+            Ok(Ok(adapters)) if adapters.is_empty() && *backend == wgpu::Backends::VULKAN => {
+                tried.push(format!("{name}: {}", vulkan::why_none()));
+            }
+            Ok(Ok(adapters)) if adapters.is_empty() => tried.push(format!("{name}: no adapter (no loader, or no driver)")),
             Ok(Ok(adapters)) => {
-                let (usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
+                let (mut usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
+                let infos = |found: &[Found]| found.iter().map(|(adapter, _)| adapter.get_info()).collect::<Vec<_>>();
+                let mut are_new = are_new(&infos(&found), &infos(&usable)).into_iter();
                 let count = usable.len();
-                tried.push(match (count, others.len()) {
-                    (0, 0) if *backend == wgpu::Backends::VULKAN => format!("{name}: {}", vulkan::why_none()),
-                    (0, 0) => format!("{name}: no adapter (no loader, or no driver)"),
-                    (_, 0) => format!("{name}: {count} found"),
-                    (_, useless) => format!("{name}: {count} found, and {useless} that cannot compute"),
-                });
+                usable.retain(|_| are_new.next().unwrap_or(true));
+                let mut line = format!("{name}: {} found", usable.len());
+                for (others, why) in [(count - usable.len(), "are listed by another way"), (others.len(), "cannot compute")] {
+                    if others > 0 {
+                        line.push_str(&format!(", and {others} that {why}"));
+                    }
+                }
+                tried.push(line);
                 found.extend(usable);
             }
             Ok(Err(error)) => tried.push(format!("{name}: {error}")),
@@ -158,6 +166,25 @@ fn adapters() -> (Vec<Found>, Vec<String>) {
         }
     }
     (found, tried)
+}
+
+/// Which of the adapters of a backend are not those that others have found. Two equal cards are told apart by their number.
+pub(crate) fn are_new(found: &[wgpu::AdapterInfo], adapters: &[wgpu::AdapterInfo]) -> Vec<bool> {
+    let mut left: Vec<&wgpu::AdapterInfo> = found.iter().collect();
+    let mut is_new = |info: &wgpu::AdapterInfo| {
+        let known = left.iter().position(|known| is_same(known, info));
+        known.map(|place| left.swap_remove(place)).is_none()
+    };
+    adapters.iter().map(&mut is_new).collect()
+}
+
+/// Whether two backends mean the same kind of card. Metal tells no numbers, but the name that MoltenVK tells, too.
+fn is_same(one: &wgpu::AdapterInfo, other: &wgpu::AdapterInfo) -> bool {
+    let numbers = |info: &wgpu::AdapterInfo| (info.vendor, info.device);
+    if [one, other].iter().any(|info| numbers(info) == (0, 0)) {
+        return one.name == other.name;
+    }
+    numbers(one) == numbers(other)
 }
 
 fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {
@@ -172,9 +199,14 @@ fn instance(backend: wgpu::Backends) -> wgpu::Instance {
     }
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = backend;
-    // Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers.
-    descriptor.flags = wgpu::InstanceFlags::empty();
+    descriptor.flags = flags(backend);
     wgpu::Instance::new(descriptor)
+}
+
+/// Indirect grids are checked by a kernel of our own; names and checks of the API are for its developers. On Direct3D 12 a kernel is told the number of its workgroups by
+/// wgpu, which knows that of an indirect grid only where it checks that, too, and says zeros otherwise.
+pub(crate) fn flags(backend: wgpu::Backends) -> wgpu::InstanceFlags {
+    if backend == wgpu::Backends::DX12 { wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL } else { wgpu::InstanceFlags::empty() }
 }
 
 /// Keeps the driver of an adapter loaded until the end of the process.
@@ -281,7 +313,7 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
         kind,
         target: backend.into(),
         uuid,
-        pci: PciAddress::parse(&info.device_pci_bus_id),
+        pci: place(&info),
         memory_size: facts.map_or(0, |facts| facts.memory),
         units: 1,
         subgroup_sizes: if subgroups { [info.subgroup_min_size, info.subgroup_max_size] } else { [1, 1] },
@@ -290,10 +322,15 @@ fn properties(adapter: &wgpu::Adapter) -> Properties {
     }
 }
 
-/// From vendor, device and place on the bus; zeros where there is no bus.
-fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
+/// The place on the bus. On Direct3D 12 wgpu looks for a card with these numbers, and takes the first one, also for those beside it.
+fn place(info: &wgpu::AdapterInfo) -> Option<PciAddress> {
+    if info.backend == wgpu::Backend::Dx12 { None } else { PciAddress::parse(&info.device_pci_bus_id) }
+}
+
+/// From vendor, device and place on the bus; zeros where that is not known.
+pub(crate) fn identity(info: &wgpu::AdapterInfo) -> [u8; 16] {
     let mut uuid = [0; 16];
-    let Some(PciAddress { domain, bus, device, function }) = PciAddress::parse(&info.device_pci_bus_id) else { return uuid };
+    let Some(PciAddress { domain, bus, device, function }) = place(info) else { return uuid };
     let place = (domain << 16) | (u32::from(bus) << 8) | (u32::from(device & 0x1f) << 3) | u32::from(function & 7);
     let words = [info.vendor, info.device, place, 1];
     for (bytes, word) in uuid.chunks_exact_mut(4).zip(words) {
@@ -330,6 +367,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
         .saturating_sub(1)
         .min(native.max_uniform_buffers_per_shader_stage.saturating_sub(slice))
         .min(native.max_bindings_per_bind_group.saturating_sub(1 + slice))
+        // Metal has one number for both kinds.
+        .min(native.max_buffers_and_acceleration_structures_per_shader_stage.saturating_sub(1 + slice))
         .min(MOST_BINDINGS);
     let immediates = features.contains(wgpu::Features::IMMEDIATES);
     Limits {
@@ -343,7 +382,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
         // wgpu has one number for all axes, and counts in 32 bits.
         grid: [native.max_compute_workgroups_per_dimension.min(MOST_GROUPS); 3],
         bindings,
-        binding_size: native.max_storage_buffer_binding_size & !3,
+        // Metal has larger ones, of which a kernel is told 32 bits of their size.
+        binding_size: native.max_storage_buffer_binding_size.min(MOST_BYTES) & !3,
         uniform_size: native.max_uniform_buffer_binding_size.min(64 << 10) & !15,
         immediate_size: if immediates { native.max_immediate_size & !3 } else { 0 },
         allocation_size: native.max_buffer_size & !3,
@@ -353,6 +393,8 @@ pub(crate) fn limits(native: &wgpu::Limits, features: wgpu::Features, sliced: bo
     }
 }
 
+/// Bytes that numbers of 32 bits tell of whole words.
+pub(crate) const MOST_BYTES: u64 = u32::MAX as u64 & !3;
 /// As many as any kernel needs; adapters report a million.
 const MOST_BINDINGS: u32 = 64;
 /// Three of them multiply to less than 2^64.

@@ -1,7 +1,11 @@
-//! wgpu's errors as ours. Every call that can fail runs in a scope, so its error is known where it happens and nothing reaches wgpu's handler for
-//! the rest, which would panic.
+//! wgpu's errors as ours. Every call that can fail runs in a scope, so its error is known where it happens.
+//!
+//! The scopes are our own. wgpu calls its handler of errors on the thread whose call it is, and those of its own scopes cost three look-ups by the thread's name each way and leave
+//! a trace of every thread that ever had one.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -16,17 +20,53 @@ pub(crate) fn ready<T>(future: impl Future<Output = T>) -> Result<T, DeviceError
     }
 }
 
-/// Runs `work` with all of its errors caught; the first one is the answer.
-pub(crate) fn scoped<T>(device: &wgpu::Device, work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
-    let memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-    let internal = device.push_error_scope(wgpu::ErrorFilter::Internal);
-    let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
-    let value = work();
-    let found = [ready(validation.pop()), ready(internal.pop()), ready(memory.pop())];
-    match found.into_iter().find_map(|error| error.ok().flatten()) {
-        None => Ok(value),
-        Some(error) => Err(error),
+thread_local! {
+    /// Whether the thread is in a scope.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// The first error of the scope. Never dropped here, so that a thread that is ending has it, too.
+    static FIRST: Cell<ManuallyDrop<Option<wgpu::Error>>> = const { Cell::new(ManuallyDrop::new(None)) };
+}
+
+/// What was there before, until this is dropped.
+struct Scope {
+    inside: bool,
+    first: Option<wgpu::Error>,
+}
+
+fn exchange(first: Option<wgpu::Error>) -> Option<wgpu::Error> {
+    ManuallyDrop::into_inner(FIRST.replace(ManuallyDrop::new(first)))
+}
+
+impl Scope {
+    fn open() -> Self {
+        Self { inside: INSIDE.replace(true), first: exchange(None) }
     }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        INSIDE.set(self.inside);
+        drop(exchange(self.first.take()));
+    }
+}
+
+/// Runs `work`, whose calls are of devices with [`stray`] for a handler, with all of its errors caught; the first one is the answer.
+pub(crate) fn scoped<T>(work: impl FnOnce() -> T) -> Result<T, wgpu::Error> {
+    let scope = Scope::open();
+    let value = work();
+    let found = exchange(None);
+    drop(scope);
+    found.map_or(Ok(value), Err)
+}
+
+/// An error of a call that this thread is in, if it is in no scope.
+pub(crate) fn stray(error: wgpu::Error) -> Option<wgpu::Error> {
+    if !INSIDE.get() {
+        return Some(error);
+    }
+    let first = exchange(None);
+    exchange(Some(first.unwrap_or(error)));
+    None
 }
 
 /// Runs `work`, in which wgpu may panic because its device is gone. The text of the panic, if there was one.

@@ -142,6 +142,7 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
         let sent = encode_whole(shared, &batch, proven).and_then(|commands| send(shared, commands));
         // What was the end of the device has refused all positions alike, and wgpu does not say so of what is sent after it.
         shared.well()?;
+        shared.holds_nothing_back();
         let (index, refused) = sent.map_or_else(|error| send_apart(shared, &batch, proven, &error), |index| (index, Vec::new()));
         let load = Load {
             uploads: batch.uploads.iter().map(|chunk| map(&chunk.buffer, wgpu::MapMode::Write)).collect(),
@@ -169,13 +170,13 @@ pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError>
 }
 
 fn send(shared: &Shared, commands: wgpu::CommandBuffer) -> Result<wgpu::SubmissionIndex, wgpu::Error> {
-    scoped(shared.gpu.device(), || shared.gpu.queue().submit([commands]))
+    scoped(|| shared.gpu.queue().submit([commands]))
 }
 
 /// Closes the memory that a batch reads from, and makes all of its commands. One scope does for what is tried again in parts.
 fn encode_whole(shared: &Shared, batch: &Batch, proof: Option<&Proof>) -> Result<wgpu::CommandBuffer, wgpu::Error> {
     let device = shared.gpu.device();
-    scoped(device, || {
+    scoped(|| {
         batch.uniforms.iter().for_each(|chunk| chunk.staging.unmap());
         batch.uploads.iter().for_each(|chunk| chunk.buffer.unmap());
         #[cfg(test)]
@@ -195,9 +196,8 @@ fn send_apart(
     error: &wgpu::Error,
 ) -> (wgpu::SubmissionIndex, Vec<Refused>) {
     let device = shared.gpu.device();
-    let try_send = |which, around| {
-        scoped(device, || batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands))
-    };
+    let try_send =
+        |which, around| scoped(|| batch.commands.encode(device, which, around)).and_then(|commands| send(shared, commands));
     let mut refused = Vec::new();
     match try_send(0..0, Around { uniforms: &batch.uniforms, ..Around::default() }) {
         Err(_) => refused.extend(batch.positions.iter().map(|position| Refused::new(*position, error))),
@@ -543,22 +543,24 @@ fn land_bytes(landing: &Landing, chunks: &[Download]) -> Option<()> {
 ///
 /// Never with a time-out: a wait that ends without its submission being over panics in wgpu 30 when another thread has meanwhile put the submission away.
 pub(crate) fn poll(shared: &Shared, index: Option<wgpu::SubmissionIndex>) -> Result<(), FaultCause> {
-    let kind = match index {
-        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
-        None => wgpu::PollType::Poll,
-    };
-    match survive(|| shared.gpu.device().poll(kind)) {
+    let waits = index.is_some();
+    match survive(|| shared.gpu.device().poll(how(index, shared.waits))) {
         Err(panic) => _ = shared.lose("PANIC", format!("wgpu panicked while it was polled: {panic}")),
-        Ok(Err(error)) if !is_a_pause(&error, shared.gpu.device().adapter_info().backend) => {
-            let _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}"));
-        }
-        Ok(_) => {}
+        // Work that will never be over.
+        Ok(Err(error)) => _ = shared.lose("WAIT", format!("a wait for work that was submitted ended before that: {error}")),
+        Ok(Ok(status)) if waits && !shared.waits && !status.is_queue_empty() => std::thread::sleep(PAUSE),
+        Ok(Ok(_)) => {}
     }
     shared.fault().map_or(Ok(()), Err)
 }
 
-/// Whether a wait without a time-out that was in vain is to be begun again: OpenGL's ends after some seconds. Others know no such end, so that one tells of work which
-/// will never be over, and whoever began it again would do so for ever.
-fn is_a_pause(error: &wgpu::PollError, backend: wgpu::Backend) -> bool {
-    matches!(error, wgpu::PollError::Timeout) && backend == wgpu::Backend::Gl
+/// How long a thread sleeps between two looks whose wait is not left to wgpu. Whoever waits comes again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How wgpu is polled by who waits for a submission, or for none.
+pub(crate) fn how(index: Option<wgpu::SubmissionIndex>, waits: bool) -> wgpu::PollType {
+    match index.filter(|_| waits) {
+        Some(index) => wgpu::PollType::Wait { submission_index: Some(index), timeout: None },
+        None => wgpu::PollType::Poll,
+    }
 }

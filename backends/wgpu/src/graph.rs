@@ -2,7 +2,7 @@
 //! wgpu gets the same as from someone who keeps bind groups and encodes by hand.
 //!
 //! A graph is cut into pieces. A piece that is in a batch stays as it is: an update puts another in its place. What is different in each replay comes between
-//! pieces: the record of a kernel that reports, and looks at the clock. Nothing here submits.
+//! pieces: the record of a kernel that reports, and looks at the clock. Nothing here submits but uniform bytes of which nobody makes use.
 
 use std::sync::{Arc, Weak};
 
@@ -110,7 +110,16 @@ fn send_uniforms(shared: &Shared, recorder: &mut Recorder) -> Result<Option<Unif
         let buffer = chunk.buffer.clone();
         let Some((at, bytes)) = chunk.take_news() else { continue };
         // Before whatever is submitted next, so before all replays; nothing that is on its way uses these bytes.
-        let sent = survive(|| scoped(shared.gpu.device(), || shared.gpu.queue().write_buffer(&buffer, at, bytes)));
+        let write = || {
+            let queue = shared.gpu.queue();
+            queue.write_buffer(&buffer, at, bytes);
+            if shared.holds_too_much_back(bytes.len() as u64) {
+                #[cfg(test)]
+                shared.submitted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                queue.submit(None);
+            }
+        };
+        let sent = survive(|| scoped(write));
         let sent = sent.map_err(|panic| shared.lose("PANIC", format!("wgpu panicked in a write: {panic}")))?;
         sent.map_err(|error| device_error("write_buffer", bytes.len() as u64, &error))?;
     }

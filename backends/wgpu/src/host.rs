@@ -13,7 +13,7 @@ use compute_hal::{DeviceError, HostVulkan};
 use wgpu::hal;
 use wgpu::hal::api::Vulkan;
 
-use crate::driver::driver_error;
+use crate::driver::{MOST_BYTES, driver_error};
 use crate::errors::chain;
 use crate::turns;
 
@@ -72,9 +72,6 @@ pub(crate) fn open(
     let opened = opened.map_err(|error| driver_error("create_device_from_hal", chain(&error)))?;
     Ok(Made { adapter, opened, features })
 }
-
-/// Bytes of a buffer, or a binding.
-const MOST_BYTES: u64 = u32::MAX as u64 & !3;
 
 fn unsuitable(why: &str) -> DeviceError {
     driver_error("open", format!("the host's Vulkan device cannot be shared: {why}"))

@@ -245,20 +245,20 @@ pub(crate) fn build(
     places: &Places<'_>,
 ) -> Result<Built, DeviceError> {
     let device = compiler.device;
-    let cache = guarded(device, || Cache::open(device, compiler.artifact))?;
+    let cache = guarded(|| Cache::open(device, compiler.artifact))?;
     if matches!(compiler.artifact, Artifact::Given(_)) && cache.as_ref().is_none_or(|cache| cache.data().is_none()) {
         return Err(DeviceError::Unsupported("a pipeline of an earlier time that the driver takes nothing of"));
     }
     let cache = cache.as_ref();
     let _turn = compiler.beside.then(turns::beside_others);
-    let made = guarded(device, || build_in_scope(device, Some(label), shader, name, places, cache))?;
+    let made = guarded(|| build_in_scope(device, Some(label), shader, name, places, cache))?;
     let artifact = cache.filter(|_| matches!(compiler.artifact, Artifact::Wanted)).and_then(Cache::data);
     Ok(Built { artifact, ..made })
 }
 
 /// Runs `work`, and tells what it did wrong as what became of compiling.
-fn guarded<T>(device: &wgpu::Device, work: impl FnOnce() -> T) -> Result<T, DeviceError> {
-    let made = survive(|| scoped(device, work));
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, DeviceError> {
+    let made = survive(|| scoped(work));
     let made = made.map_err(|panic| refused(format!("wgpu panicked: {panic}"), false))?;
     made.map_err(|error| match error {
         wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: 0, free: 0 },

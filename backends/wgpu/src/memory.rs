@@ -200,5 +200,5 @@ pub(crate) fn create(
     mapped: bool,
 ) -> Result<wgpu::Buffer, DeviceError> {
     let descriptor = wgpu::BufferDescriptor { mapped_at_creation: mapped, ..descriptor(label, size, usage)? };
-    scoped(device, || device.create_buffer(&descriptor)).map_err(|error| device_error("create_buffer", size, &error))
+    scoped(|| device.create_buffer(&descriptor)).map_err(|error| device_error("create_buffer", size, &error))
 }

@@ -50,6 +50,11 @@ impl Proofs {
         Ok(Proof { words, place, next: 0 })
     }
 
+    /// Lets go of places that nothing uses.
+    pub(crate) fn trim(&self) {
+        drop(std::mem::take(&mut *self.kept.lock()));
+    }
+
     /// Whether the batch that had this has run to its end. `mapped`: the host can look.
     pub(crate) fn holds(&self, proof: Proof, mapped: bool) -> bool {
         let expected = WORDS.get(proof.next).map(|word| word.to_le_bytes());

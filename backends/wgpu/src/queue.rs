@@ -191,6 +191,11 @@ impl WgpuQueue {
         self.lane.recorder.lock().groups.holds_for_test(memory.0)
     }
 
+    /// Bytes of the buffer that kernels report into.
+    pub(crate) fn record_size(&self) -> Option<u64> {
+        self.lane.recorder.lock().record.as_ref().map(|(_, buffer)| buffer.size())
+    }
+
     /// Batches under way.
     pub(crate) fn under_way(&self) -> usize {
         self.lane.progress.under_way()
@@ -298,6 +303,16 @@ impl Lane {
         if self.any_gone.load(Ordering::Acquire) && self.any_gone.swap(false, Ordering::AcqRel) {
             let gone = std::mem::take(&mut *self.gone.lock());
             gone.into_iter().for_each(|id| recorder.groups.forget(id));
+        }
+    }
+
+    /// Lets go of the buffer that kernels report into, if nobody is recording and no batch is open.
+    pub(crate) fn drop_record(&self) {
+        if let Some(mut recorder) = self.try_lock()
+            && recorder.opened.is_none()
+            && let Some((id, _)) = recorder.record.take()
+        {
+            recorder.groups.forget(id);
         }
     }
 

@@ -74,7 +74,25 @@ pub(crate) struct Staging {
     lists: Mutex<Vec<Commands>>,
 }
 
+#[cfg(test)]
 impl Staging {
+    /// Chunks that nothing uses, of each kind.
+    pub(crate) fn kept_for_test(&self) -> [usize; 3] {
+        [self.uploads.lock().len(), self.uniforms.lock().len(), self.downloads.lock().len()]
+    }
+}
+
+impl Staging {
+    /// Lets go of all that nothing uses. The numbers of chunks of uniform bytes are in the answer: bind groups that are kept still hold those.
+    pub(crate) fn trim(&self) -> Vec<u64> {
+        let uploads = std::mem::take(&mut *self.uploads.lock());
+        self.uploads_made.fetch_sub(uploads.len() as u64, Ordering::Relaxed);
+        let uniforms = std::mem::take(&mut *self.uniforms.lock());
+        drop(std::mem::take(&mut *self.downloads.lock()));
+        drop(std::mem::take(&mut *self.lists.lock()));
+        uniforms.into_iter().map(|chunk| chunk.id).collect()
+    }
+
     /// An empty list.
     pub(crate) fn list(&self) -> Commands {
         self.lists.lock().pop().unwrap_or_default()

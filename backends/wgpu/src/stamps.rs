@@ -77,7 +77,7 @@ impl Timing {
 impl Clock {
     fn new(device: &wgpu::Device) -> Result<Self, DeviceError> {
         let descriptor = wgpu::QuerySetDescriptor { label: Some("stamps"), ty: wgpu::QueryType::Timestamp, count: LOOKS };
-        let set = scoped(device, || device.create_query_set(&descriptor));
+        let set = scoped(|| device.create_query_set(&descriptor));
         let set = set.map_err(|error| device_error("create_query_set", u64::from(LOOKS) * TICKS, &error))?;
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
         let seen = create(device, "stamps", u64::from(LOOKS) * TICKS, usage, false)?;
@@ -136,6 +136,8 @@ impl Counter {
 struct Seen {
     times: VecDeque<(Position, u64)>,
     counter: Counter,
+    /// What it said first, which times count from: some count from 1970, in more bits than a ratio of ticks and nanoseconds keeps.
+    first: Option<u64>,
 }
 
 /// Sets that nothing uses, and times that were seen.
@@ -151,6 +153,11 @@ impl Stamps {
         free.map_or_else(|| Clock::new(device), Ok)
     }
 
+    /// Lets go of what nothing uses.
+    pub(crate) fn trim(&self) {
+        drop(std::mem::take(&mut *self.free.lock()));
+    }
+
     pub(crate) fn give(&self, mut clock: Clock) {
         clock.looks.clear();
         self.free.lock().push(clock);
@@ -158,11 +165,12 @@ impl Stamps {
 
     /// Notes what the device saw. `ticks` has a time for each look; one takes so many nanoseconds.
     pub(crate) fn note(&self, looks: &[Look], ticks: &[u8], nanoseconds: f32) {
-        let Seen { times, counter } = &mut *self.seen.lock();
+        let Seen { times, counter, first } = &mut *self.seen.lock();
         for (look, ticks) in looks.iter().zip(ticks.as_chunks().0) {
             let ticks = counter.whole(u64::from_le_bytes(*ticks));
+            let ticks = ticks.saturating_sub(*first.get_or_insert(ticks));
             // Never 0, which some readers take for "none".
-            let time = ((ticks as f64 * f64::from(nanoseconds)) as u64).max(1);
+            let time = ((ticks as f64 * f64::from(nanoseconds)) as u64).saturating_add(1);
             match look {
                 Look::Node(timing) => timing.note(time),
                 Look::Position(position) => {
@@ -186,26 +194,38 @@ impl Stamps {
 mod tests {
     use super::*;
 
-    /// What is seen of a clock that says these ticks, of two nanoseconds each.
-    fn times(ticks: &[u64]) -> Vec<u64> {
+    /// What is seen of a clock that says these ticks, of so many nanoseconds each.
+    fn times_of(ticks: &[u64], nanoseconds: f32) -> Vec<u64> {
         let stamps = Stamps::default();
         for (position, ticks) in (1..).zip(ticks) {
-            stamps.note(&[Look::Position(position)], &ticks.to_le_bytes(), 2.0);
+            stamps.note(&[Look::Position(position)], &ticks.to_le_bytes(), nanoseconds);
         }
         (1..).map_while(|position| stamps.at(position)).collect()
+    }
+
+    /// The same with two nanoseconds.
+    fn times(ticks: &[u64]) -> Vec<u64> {
+        times_of(ticks, 2.0)
+    }
+
+    #[test]
+    fn a_clock_that_counts_nanoseconds_since_1970_is_told_to_the_nanosecond() {
+        let now = 1_760_000_000_000_000_000;
+        let times = times_of(&[now, now + 1000, now + 1100], 1.0);
+        assert_eq!((times[1] - times[0], times[2] - times[1]), (1000, 100));
     }
 
     #[test]
     fn a_clock_whose_counter_begins_again_goes_on() {
         let end = 1 << 36;
-        assert_eq!(times(&[end - 100, end - 10, 5, 20]), [2 * end - 200, 2 * end - 20, 2 * end + 10, 2 * end + 40]);
+        assert_eq!(times(&[end - 100, end - 10, 5, 20]), [1, 181, 211, 241]);
         // Twice.
-        assert_eq!(times(&[end - 1, 1, end - 1, 1])[3] - 4 * end, 2);
+        assert_eq!(times(&[end - 1, 1, end - 1, 1])[3], 1 + 2 * (end + 2));
     }
 
     #[test]
     fn a_clock_never_goes_back_and_never_stands_still_for_good() {
-        assert_eq!(times(&[0, 1000, 990, 995, 1005]), [1, 2000, 2000, 2010, 2030]);
-        assert_eq!(times(&[u64::MAX - 1, 0, 5]), [u64::MAX; 3]);
+        assert_eq!(times(&[0, 1000, 990, 995, 1005]), [1, 2001, 2001, 2011, 2031]);
+        assert_eq!(times(&[u64::MAX - 1, 0, 5]), [1, 1, 3]);
     }
 }

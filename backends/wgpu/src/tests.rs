@@ -14,7 +14,9 @@ use compute_hal::{
 };
 
 use crate::device::WgpuDevice;
-use crate::flight::SENT_HERE;
+use crate::errors::{scoped, survive};
+use crate::flight::{SENT_HERE, how};
+use crate::memory::Memory;
 use crate::queue::WgpuQueue;
 use crate::sending::PARTS;
 use crate::staging::{DOWNLOAD_MOST, Download, TARDY};
@@ -287,6 +289,57 @@ fn dl06_the_limits_leave_room_for_what_is_bound_beside_a_kernels_own() {
     assert_eq!((bindings(&few, false), bindings(&few, true)), (15, 14), "the record and the slice are bindings");
     let none = wgpu::Limits { max_uniform_buffers_per_shader_stage: 0, ..few };
     assert_eq!(bindings(&none, true), 0);
+    let metal = wgpu::Limits {
+        max_storage_buffers_per_shader_stage: 29,
+        max_uniform_buffers_per_shader_stage: 29,
+        max_buffers_and_acceleration_structures_per_shader_stage: 29,
+        max_bindings_per_bind_group: u32::MAX,
+        ..few
+    };
+    assert_eq!((bindings(&metal, false), bindings(&metal, true)), (28, 27), "one number for both kinds");
+}
+
+#[test]
+fn t1_a_binding_is_no_longer_than_a_kernel_can_be_told() {
+    let size = |native| {
+        let native = wgpu::Limits { max_storage_buffer_binding_size: native, ..wgpu::Limits::default() };
+        driver::limits(&native, wgpu::Features::empty(), false).binding_size
+    };
+    assert_eq!([32 << 30, 1 << 32, 0xffff_ffff].map(size), [0xffff_fffc; 3]);
+    assert_eq!(size(2 << 30), 2 << 30);
+}
+
+#[test]
+fn l2_direct3d_12_tells_kernels_how_many_workgroups_an_indirect_grid_has() {
+    assert_eq!(driver::flags(wgpu::Backends::DX12), wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL);
+    assert_eq!(driver::flags(wgpu::Backends::VULKAN), wgpu::InstanceFlags::empty());
+}
+
+fn adapter(backend: wgpu::Backend, name: &str, (vendor, device): (u32, u32)) -> wgpu::AdapterInfo {
+    let device_pci_bus_id = "0000:01:00.0".into();
+    let info = wgpu::AdapterInfo::new(wgpu::DeviceType::DiscreteGpu, backend);
+    wgpu::AdapterInfo { name: name.into(), vendor, device, device_pci_bus_id, ..info }
+}
+
+#[test]
+fn two_equal_cards_of_direct3d_12_are_not_given_one_identity() {
+    let of = |backend| driver::identity(&adapter(backend, "A", (driver::NVIDIA, 1)));
+    assert_eq!(of(wgpu::Backend::Dx12), [0; 16]);
+    assert_ne!(of(wgpu::Backend::Gl), [0; 16]);
+}
+
+#[test]
+fn a_card_is_listed_by_the_first_api_that_has_it() {
+    use wgpu::Backend::{Dx12, Metal, Vulkan};
+    let (a, warp) = ((driver::NVIDIA, 1), (0x1414, 0x8c));
+    let found = [adapter(Vulkan, "A", a), adapter(Vulkan, "A", a)];
+    let more =
+        [adapter(Dx12, "A as it is called there", a), adapter(Dx12, "WARP", warp), adapter(Dx12, "A", a), adapter(Dx12, "A", a)];
+    assert_eq!(driver::are_new(&found, &more), [false, true, false, true], "there are two of them");
+    let apple = adapter(Metal, "Apple M2", (0, 0));
+    let more = [adapter(Vulkan, "Apple M2", (0x106b, 7)), adapter(Vulkan, "llvmpipe", (0x1_0005, 0))];
+    assert_eq!(driver::are_new(&[apple], &more), [false, true]);
+    assert_eq!(driver::are_new(&[], &found), [true, true], "an API's own list is as it is");
 }
 
 fn one<'a>(kernel: KernelId, bindings: &'a [Binding<'a>]) -> Launch<'a> {
@@ -334,6 +387,116 @@ fn g6_updates_of_a_node_find_the_bind_groups_of_what_was_bound_before() {
         assert_eq!(device.shared_for_test().kept_groups.lock().count_for_test(), 1);
         device.drop_graph(graph);
         assert_eq!(device.shared_for_test().kept_groups.lock().count_for_test(), 0);
+    });
+}
+
+#[test]
+fn g6_a_graph_that_is_changed_and_never_replayed_keeps_no_memory_for_each_change() {
+    queues(|device, queue| {
+        let source = "@group(0) @binding(0) var<storage, read_write> sum: array<u32>;
+            @group(0) @binding(1) var<uniform> more: vec4<u32>;
+            @compute @workgroup_size(1) fn more_of_it() { sum[0] = more.x; }";
+        let kernel = with_request(source, |request| device.compile(request).unwrap());
+        let block = Region { memory: device.allocate(64).unwrap(), offset: 0, size: 64 };
+        let change = |graph, byte: u8| {
+            let bytes = [byte; 16];
+            let bindings = [Binding::Buffer(block), Binding::Inline(&bytes)];
+            device.update_graph(graph, 0, &NodeWork::Launch(one(kernel, &bindings))).unwrap();
+        };
+        let bindings = [Binding::Buffer(block), Binding::Inline(&[0; 16])];
+        let node = Node { work: NodeWork::Launch(one(kernel, &bindings)), after: &[] };
+        let graph = device.instantiate(&GraphRequest { nodes: &[node], timed: false, label: "changed" }).unwrap();
+        let before = device.submitted_for_test();
+        (0..2000).for_each(|turn| change(graph, turn as u8));
+        // Each is a write of wgpu's with memory of its own until something is submitted.
+        let submitted = device.submitted_for_test() - before;
+        assert!((4..200).contains(&submitted), "{submitted} submissions for 2000 changes");
+        change(graph, 77);
+        queue.replay(1, graph).unwrap();
+        let result = fives();
+        queue.read(2, block, result.clone()).unwrap();
+        assert_eq!(queue.wait(2, None).unwrap(), Waited::Done);
+        assert_eq!(bytes(&result)[..4], [77; 4]);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn m2_a_trim_gives_all_back_that_transfers_and_reports_have_for_later() {
+    queues(|device, queue| {
+        let block = Region { memory: device.allocate(4 << 20).unwrap(), offset: 0, size: 4 << 20 };
+        // Told to others, it is nothing that the host uses by itself.
+        device.export(block.memory).unwrap();
+        let source = "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
+            @group(0) @binding(1) var<uniform> by: vec4<u32>;
+            @compute @workgroup_size(64) fn add(@builtin(global_invocation_id) id: vec3<u32>) { o[id.x] += by.x; }";
+        let kernel = with_bounds(source, Bounds::Validate, |request| device.compile(request).unwrap());
+        let bytes_of = |n: u32| n.to_le_bytes().repeat(1 << 20);
+        let transfer = |at: Position, n: u32| {
+            queue.write(at, block, &bytes_of(n)).unwrap();
+            let by = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let (bindings, grid) = ([Binding::Buffer(block), Binding::Inline(&by)], Grid::Direct([1 << 14, 1, 1]));
+            queue.launch(at + 1, &Launch { kernel, grid, bindings: &bindings, immediates: &[], time_limit: 0 }).unwrap();
+            let target = HostTarget::staging(4 << 20).unwrap();
+            queue.read(at + 2, block, target.clone()).unwrap();
+            assert_eq!(queue.wait(at + 2, None).unwrap(), Waited::Done);
+            assert!(bytes(&target) == bytes_of(n + 1));
+        };
+        transfer(1, 7);
+        let kept = || device.shared_for_test().staging.kept_for_test();
+        assert!(kept().iter().all(|kept| *kept > 0) && queue.record_size().is_some(), "{:?}", kept());
+        device.trim();
+        assert_eq!((kept(), queue.record_size()), ([0; 3], None));
+        transfer(4, 8);
+        assert!(queue.take_late().is_empty() && device.fault().is_none());
+    });
+}
+
+#[test]
+fn m2_blocks_leave_allocations_to_what_moves_their_bytes() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        let Some(own) = shared.own_memory.as_ref().filter(|own| own.shared) else { return };
+        let (own, memory) = (own.at_most(2), Memory::default());
+        let allocate = || memory.allocate(shared.gpu.device(), shared.next_id(), 64, 64, Some(&own));
+        let made = [allocate().unwrap(), allocate().unwrap()];
+        let refused = allocate();
+        assert!(matches!(refused, Err(DeviceError::OutOfMemory { .. })), "{refused:?}");
+        memory.free(made[0]);
+        assert!(allocate().is_ok_and(|made| memory.map(made).is_ok()));
+    });
+}
+
+#[test]
+fn f1_no_thread_has_the_context_of_opengl_while_it_waits() {
+    queues(|device, _| {
+        let index = || device.shared_for_test().gpu.queue().submit(None);
+        assert!(matches!(how(Some(index()), true), wgpu::PollType::Wait { timeout: None, .. }));
+        assert!(matches!(how(Some(index()), false), wgpu::PollType::Poll));
+        assert!(matches!(how(None, true), wgpu::PollType::Poll));
+    });
+}
+
+#[test]
+fn an_error_is_told_to_the_scope_that_it_is_in_and_ends_the_device_outside_of_all() {
+    queues(|device, _| {
+        let shared = device.shared_for_test();
+        // No buffer is for both.
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE;
+        let refused = || {
+            shared.gpu.device().create_buffer(&wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false })
+        };
+        let found = scoped(|| {
+            let inner = scoped(refused);
+            assert!(matches!(inner, Err(wgpu::Error::Validation { .. })));
+            assert!(scoped(|| ()).is_ok(), "an error of another scope");
+        });
+        assert!(found.is_ok(), "{found:?}");
+        assert!(scoped(|| (scoped(|| ()).is_ok(), refused())).is_err(), "an inner scope has closed the outer one");
+        assert!(survive(|| scoped(|| -> () { panic!("on purpose") })).is_err());
+        assert!(device.fault().is_none());
+        refused();
+        assert!(device.fault().is_some_and(|cause| &*cause.name == "UNCAPTURED"), "a scope that was left by a panic is open");
     });
 }
 
@@ -402,12 +565,14 @@ fn deepest() -> String {
 }
 
 fn with_request<T>(source: &str, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
+    with_bounds(source, Bounds::Checked, then)
+}
+
+fn with_bounds<T>(source: &str, bounds: Bounds, then: impl FnOnce(&CompileRequest<'_>) -> T) -> T {
     let entry = Module::parse(&Source::wgsl(source)).unwrap_or_else(|found| panic!("{}", found.text));
     let entry = entry.entry_point(None, &[]).unwrap_or_else(|found| panic!("{}", found.text));
     let source = CompileSource::Portable(&entry);
-    let request =
-        CompileRequest { source, bounds: Bounds::Checked, cancellable: false, print_room: 0, strict: false, label: "t" };
-    then(&request)
+    then(&CompileRequest { source, bounds, cancellable: false, print_room: 0, strict: false, label: "t" })
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub(crate) struct OwnMemory {
 struct Place(Arc<AtomicU32>);
 
 impl OwnMemory {
+    /// The same memory, of which there may be so many allocations.
+    #[cfg(test)]
+    pub(crate) fn at_most(&self, most: u32) -> Self {
+        Self { most, living: Arc::default(), ..*self }
+    }
+
     fn place(&self) -> Option<Place> {
         let more = |living: u32| living.checked_add(1).filter(|living| *living <= self.most);
         let taken = self.living.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
@@ -98,9 +104,17 @@ pub(crate) fn shared_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
         return None;
     }
     let kinds = kinds(adapter, |flags| flags.contains(SHARED) && (SHARED | SHARED_MORE).contains(flags))?;
-    // As many as the driver likes: what wgpu packs has no address.
-    let most = u32::MAX;
+    // Nearly all, as what wgpu packs has no address: what it needs for transfers has to find some, or it gives the device up.
+    let all = allocations(adapter)?;
+    let most = all - all / 16;
     Some(OwnMemory { kinds, shared: true, shows: kind != wgpu::DeviceType::Cpu, most, living: Arc::default() })
+}
+
+/// Allocations that the driver allows at once.
+fn allocations(adapter: &wgpu::Adapter) -> Option<u32> {
+    // SAFETY: nothing of the adapter is destroyed.
+    let native = unsafe { adapter.as_hal::<Vulkan>() }?;
+    Some(native.physical_device_capabilities().properties().limits.max_memory_allocation_count)
 }
 
 /// What a device's own memory may be besides: most kinds that the host reaches are scarcer, and come behind the others.
@@ -111,9 +125,7 @@ const DEVICE_MORE: vk::MemoryPropertyFlags =
 pub(crate) fn device_memory(adapter: &wgpu::Adapter) -> Option<OwnMemory> {
     let own = vk::MemoryPropertyFlags::DEVICE_LOCAL;
     let kinds = kinds(adapter, |flags| flags.contains(own) && DEVICE_MORE.contains(flags))?;
-    // SAFETY: nothing of the adapter is destroyed.
-    let native = unsafe { adapter.as_hal::<Vulkan>() }?;
-    let most = native.physical_device_capabilities().properties().limits.max_memory_allocation_count / 4;
+    let most = allocations(adapter)? / 4;
     Some(OwnMemory { kinds, shared: false, shows: false, most, living: Arc::default() })
 }
 
@@ -129,14 +141,16 @@ pub(crate) struct Made {
     pub(crate) host: Option<HostTarget>,
 }
 
-/// `None`: there are as many as there may be, and memory of wgpu's own, which packs many buffers into few allocations, would do.
+/// `None`: there are as many as there may be, and memory of wgpu's own, which packs many buffers into few allocations, would do. Where it is to be the host's, it would not.
 pub(crate) fn allocate(
     device: &wgpu::Device,
     own: &OwnMemory,
     descriptor: &wgpu::BufferDescriptor<'_>,
 ) -> Result<Option<Made>, DeviceError> {
     let size = descriptor.size;
-    let Some(place) = own.place() else { return Ok(None) };
+    let Some(place) = own.place() else {
+        return if own.shared { Err(DeviceError::OutOfMemory { asked: size, free: 0 }) } else { Ok(None) };
+    };
     let made = {
         // SAFETY: nothing of the device is destroyed but what is made here.
         let native = unsafe { device.as_hal::<Vulkan>() };
@@ -150,7 +164,7 @@ pub(crate) fn allocate(
     let parts = Arc::new(parts);
     let held = Arc::clone(&parts);
     // SAFETY: the buffer is of this device, and as the descriptor says. It stays until wgpu has dropped this one.
-    let buffer = scoped(device, || unsafe {
+    let buffer = scoped(|| unsafe {
         let native = hal::vulkan::Buffer::from_raw_externally_owned(parts.buffer, Box::new(move || drop(held)));
         device.create_buffer_from_hal::<Vulkan>(native, descriptor)
     });
@@ -347,7 +361,7 @@ pub(crate) fn import(
         return Err(ImportRefusal::OutOfRange.because(text));
     }
     // SAFETY: as the host vouches: it is a buffer of this device, made for these usages, whose bytes are there, and it stays until wgpu has dropped this one.
-    let made = scoped(device, || unsafe {
+    let made = scoped(|| unsafe {
         let native = hal::vulkan::Buffer::from_raw_externally_owned(buffer, Box::new(|| {}));
         device.create_buffer_from_hal::<Vulkan>(native, descriptor)
     });

@@ -1,6 +1,6 @@
 //! What the same work costs through the library's wgpu device, through wgpu itself, wgpu-native, cubecl and OpenCL, in one run and in turns. A peer that is not there is left out, and said to be.
 //!
-//!     wgpu-peers [ROUNDS [ROW]]    (default: 9 rounds of every row; of the rows only those whose name contains ROW)
+//!     wgpu-peers [ROUNDS [ROW [PEER...]]]    (default: 9 rounds of every row; of the rows only those whose name contains ROW, of the peers only these)
 //!
 //! Each line: what was measured, then for each peer the median of wall clock, the best round, and the processor time of all threads.
 //! The ratio is to wgpu in the same round; the median of these is given. Run it once as it is and once under `taskset -c 0`.
@@ -231,10 +231,11 @@ fn main() {
     }
     let rounds = arguments.get(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(9);
     let (mut peers, mut missing) = (Vec::new(), Vec::new());
-    for name in NAMES {
+    let chosen = arguments.get(3..).unwrap_or_default();
+    for name in NAMES.iter().filter(|name| chosen.is_empty() || chosen.iter().any(|one| one == *name)) {
         match make(name) {
             Some(peer) => peers.push(peer),
-            None => missing.push(name),
+            None => missing.push(*name),
         }
     }
     println!("{rounds} rounds; not here: {missing:?}");
@@ -246,7 +247,7 @@ fn main() {
         measure(row, &mut peers, &mut bytes, rounds);
     }
     drop(peers);
-    if "start".contains(&only) {
+    if "start".contains(&only) && chosen.is_empty() {
         measure_starts(rounds);
     }
 }

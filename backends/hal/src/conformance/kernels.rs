@@ -203,13 +203,19 @@ pub(super) fn l2_an_indirect_grid_is_read_when_its_turn_comes(subject: &Subject<
         "@group(0) @binding(0) var<storage, read_write> o: array<u32>;
         @compute @workgroup_size(1) fn make() { o[4] = 3u; o[5] = 5u; o[6] = 7u; }",
     )?;
-    let kernel = bench.compile(COUNT)?;
-    let (grid, view) = (bench.words(&[1000; 16])?, bench.words(&[0])?);
+    let kernel = bench.compile(
+        "@group(0) @binding(0) var<storage, read_write> o: array<atomic<u32>>;
+        @compute @workgroup_size(1) fn count(@builtin(num_workgroups) n: vec3<u32>) {
+            atomicAdd(&o[0], 1u);
+            for (var axis = 0u; axis < 3u; axis++) { atomicMax(&o[axis + 1u], n[axis]); }
+        }",
+    )?;
+    let (grid, view) = (bench.words(&[1000; 16])?, bench.words(&[0; 4])?);
     bench.launch(make, [1, 1, 1], &[grid])?;
     bench.launch_with(kernel, Grid::Indirect(part(grid, 16, 12)), &[Binding::Buffer(view)], 0)?;
     bench.queue.fill(bench.at(), grid, &[0])?;
     let got = bench.read_words(view)?;
-    ensure!(got == [105], "{got:?} workgroups of 105");
+    ensure!(got == [105, 3, 5, 7], "{got:?}: workgroups of 105, and what they were told");
     Ok(())
 }
 
