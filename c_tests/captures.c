@@ -499,7 +499,33 @@ TEST(g3_doomed_and_abandoned_is_several)
     compute_error_release(doom);
     compute_error_release(abandoned);
     compute_view view = whole(b);
-    CHECK(compute_check(&view, 1, 0, NULL) < 0);
+    IS(COMPUTE_ERROR_SEVERAL, compute_check(&view, 1, 0, E));
+    CHECK_EQ(last_info().member_count, 2);
+    stream_is_usable();
+}
+
+/* T2: nothing ran, so what was trusted before is so again. */
+TEST(g3_what_a_doomed_and_abandoned_window_claims_is_reinstated_by_the_failure_that_it_names)
+{
+    set_up();
+    compute_graph graph = NULL;
+    open_window();
+    OK(launch_io(stream, increment, "", a, b, 4));
+    OK(launch_io(stream, increment, "", b, c, 4));
+    IS(COMPUTE_ERROR_RECORDING, do_sync());
+    IS(COMPUTE_ERROR_SEVERAL, try_end(0, &graph));
+    compute_error_info told = last_info();
+    CHECK(told.failure != 0);
+    CHECK_EQ(told.claimed_buffers, 2);
+    compute_view views[2] = { whole(b), whole(c) };
+    for (int i = 0; i < 2; i++) {
+        uint64_t lifted = 0;
+        IS(COMPUTE_ERROR_SEVERAL, compute_check(&views[i], 1, 0, E));
+        CHECK_EQ(last_info().failure, told.failure);
+        OK(compute_reinstate(&views[i], told.failure, &lifted, E));
+        CHECK_EQ(lifted, BYTES);
+        CHECK_EQ(get_word(stream, views[i].buffer, 3), i + 1u);
+    }
     stream_is_usable();
 }
 
@@ -800,3 +826,4 @@ int main(int argc, char **argv)
     RUN(g2_empty_reads_and_writes_of_the_host_are_refused_like_others);
     return finish();
 }
+    RUN(g3_what_a_doomed_and_abandoned_window_claims_is_reinstated_by_the_failure_that_it_names);

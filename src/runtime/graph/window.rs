@@ -19,7 +19,7 @@ use super::super::memory::{AllocationMode, CAPTURING};
 use super::super::section::{Outcome, Write, alone, claim, refuse, refused_operation};
 use super::super::stream::Stream;
 use super::super::transfer::usable;
-use super::super::{code, late, trust};
+use super::super::{code, late, log, trust};
 use super::builder::{GraphOptions, List};
 use super::effects::{Touched, Tracker};
 use super::instance::Graph;
@@ -353,9 +353,10 @@ impl Stream {
                 .map_err(|failed| refuse((*failed.error).clone(), written(&list.tracker))),
             (Some(made), None) | (None, Some(made)) => Err(refuse(made, written(&list.tracker))),
             (Some(doom), Some(abandoned)) => {
-                let members = [doom, abandoned].map(|made| Failure::new(Arc::new(made), true));
-                claim(&Failure::group(&members), written(&list.tracker));
-                Err(trust::several(&members.map(|member| (member, 0))))
+                let group = Failure::untouched_group(&[doom, abandoned].map(|made| Failure::new(Arc::new(made), true)));
+                claim(&group, written(&list.tracker));
+                log::failure(&group);
+                Err(trust::unwritten(&group, 0))
             }
         }
     }
