@@ -54,6 +54,12 @@ pub(crate) fn heard(stream: u64) -> Option<Arc<Failure>> {
     LISTENING.lock().remove(&stream).flatten()
 }
 
+/// Keeps everybody from beginning and ending that.
+#[cfg(test)]
+pub(crate) fn listeners() -> impl Drop {
+    LISTENING.lock()
+}
+
 fn tell(failure: &Arc<Failure>) {
     let about = failure.error();
     let stream = about.about.as_ref().map_or(0, |about| about.stream);

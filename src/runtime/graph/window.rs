@@ -340,11 +340,12 @@ impl Stream {
         }
         self.window.now.store(CLOSED, Ordering::Release);
         drop(phase);
-        drop(late::heard(self.id));
+        drop(heard);
         closed
     }
 
     fn finish(&self, recording: Recording, number: Option<u64>) -> Result<Arc<Graph>> {
+        let heard = late::heard(self.id);
         let Recording { options, mut list, doom, number: opened, .. } = recording;
         let doom = doom.map(|doom| self.doomed(&doom));
         let abandoned = (number != Some(opened)).then(|| self.abandoned(number, opened));
@@ -424,4 +425,38 @@ fn about(number: i32, text: String, failing: &Failing) -> Error {
     let cause = &failing.failed;
     let answers = cause.answers();
     Error { about: cause.error.about.clone(), answers, driver: cause.error.driver.clone(), ..error(number, text) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "ends at the first thing that is wrong")]
+
+    use std::time::Duration;
+
+    use super::super::super::device::{Device, DeviceOptions};
+    use super::*;
+
+    /// Otherwise what is over would end the listening of what has begun.
+    #[test]
+    fn g1_a_window_is_closed_to_others_until_it_listens_no_more() {
+        let (native, _) = crate::registry::open(Some("null"), 0, &compute_hal::OpenOptions::default()).unwrap().unwrap();
+        let device = Device::new(native, &DeviceOptions::default()).unwrap();
+        let stream = Arc::new(Stream::new(&device, "closed").unwrap());
+        stream.prepare_capture().unwrap();
+        let listeners = late::listeners();
+        let closing = std::thread::spawn({
+            let stream = Arc::clone(&stream);
+            move || stream.end_capture(0)
+        });
+        while stream.window.is_open() {
+            std::thread::yield_now();
+        }
+        // By now it waits for the list of those who listen.
+        std::thread::sleep(Duration::from_millis(100));
+        let is_kept = stream.window.phase.try_lock().is_none();
+        drop(listeners);
+        assert!(is_kept);
+        assert!(closing.join().unwrap().is_err(), "it was never begun");
+        stream.prepare_capture().unwrap();
+    }
 }
