@@ -4,7 +4,7 @@
 //! call is what `end` tells, and everything that the nodes would have written is claimed then.
 //!
 //! While a window is prepared, the stream's buffers come from the persistent pools and are held: the recording takes at once what the warm-up took one after another.
-//! When it begins they are let go, and the pools are frozen. Lock order: a window before marks; no lock but those of maps and pools is taken under both.
+//! When it begins they are let go, and the pools are frozen. Lock order: the list of dry runs before a window before marks; no lock but those of maps and pools is taken under both.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -258,6 +258,11 @@ impl Stream {
             return fail(code::BUSY, format!("stream `{}` is in a dry run; end that first", self.label));
         }
         self.sync(&[], None)?;
+        // Held until the window is open, so that no dry run can begin meanwhile.
+        let runs = self.dry_runs.lock();
+        if runs.is_running() {
+            return fail(code::BUSY, format!("another thread has just begun a dry run of stream `{}`", self.label));
+        }
         let mut phase = self.window.phase.lock();
         if !matches!(&*phase, Phase::Closed) {
             return fail(code::BUSY, format!("another thread has just prepared a capture of stream `{}`", self.label));
@@ -269,6 +274,7 @@ impl Stream {
         self.keeper.shut(CAPTURING);
         self.window.now.store(PREPARED, Ordering::Release);
         drop(phase);
+        drop(runs);
         self.keeper.let_go();
         Ok(())
     }
@@ -339,13 +345,13 @@ impl Stream {
             set.swap_frozen(recording.frozen);
         }
         self.window.now.store(CLOSED, Ordering::Release);
+        let heard = late::heard(self.id);
         drop(phase);
         drop(heard);
         closed
     }
 
     fn finish(&self, recording: Recording, number: Option<u64>) -> Result<Arc<Graph>> {
-        let heard = late::heard(self.id);
         let Recording { options, mut list, doom, number: opened, .. } = recording;
         let doom = doom.map(|doom| self.doomed(&doom));
         let abandoned = (number != Some(opened)).then(|| self.abandoned(number, opened));
