@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{DeviceError, GraphRequest, Grid, NodeWork, Pitched, Position};
+use compute_hal::{DeviceError, GraphRequest, Grid, NodeWork, Pitched, Position, for_change};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
@@ -168,11 +168,17 @@ impl Step {
     }
 }
 
+/// An empty list with room for something of every node.
+pub(crate) fn reserved<T>(nodes: usize) -> Result<Vec<T>, DeviceError> {
+    let asked = nodes.saturating_mul(size_of::<T>()) as u64;
+    let mut all = Vec::new();
+    all.try_reserve_exact(nodes).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+    Ok(all)
+}
+
 impl Graph {
     pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, request: &GraphRequest<'_>) -> Result<Self, DeviceError> {
-        let asked = request.nodes.len().saturating_mul(size_of::<Step>()) as u64;
-        let mut steps = Vec::new();
-        steps.try_reserve_exact(request.nodes.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        let mut steps = reserved(request.nodes.len())?;
         let mut newest = 0;
         for node in request.nodes {
             let (step, ready) = Step::new(shared, &node.work)?;
@@ -181,8 +187,9 @@ impl Graph {
         }
         let listed = |step: &Step| step.reports() || !fits(shared, calls, step);
         let form = if request.timed || steps.iter().any(listed) {
-            let steps = Arc::new(steps.into_iter().map(Arc::new).collect());
-            Form::List(Mutex::new(Listed { steps, times: request.timed.then(Arc::default) }))
+            let mut list = reserved(steps.len())?;
+            list.extend(steps.into_iter().map(Arc::new));
+            Form::List(Mutex::new(Listed { steps: Arc::new(list), times: request.timed.then(Arc::default) }))
         } else {
             Form::Driver(Mutex::new(Native::new(shared, calls, steps, request.nodes)?))
         };
@@ -204,7 +211,7 @@ impl Graph {
                 }
                 native.lock().update(shared, calls, node, step, &self.uses.lock())?;
             }
-            Form::List(list) => match Arc::make_mut(&mut list.lock().steps).get_mut(node as usize) {
+            Form::List(list) => match for_change(&mut list.lock().steps)?.get_mut(node as usize) {
                 Some(place) => *place = Arc::new(step),
                 None => return Err(DeviceError::Internal(format!("no node {node} in the graph"))),
             },

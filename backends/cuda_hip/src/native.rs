@@ -10,7 +10,7 @@ use compute_hal::{DeviceError, Node};
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::{Copy3d, Failure, FillNode, Handle, KernelNode, NodeParameters};
-use crate::graph::{Step, Uses};
+use crate::graph::{Step, Uses, reserved};
 use crate::kernel::Kernel;
 use crate::launch::{inline_size, place_inline, with_arguments};
 use crate::moves::even;
@@ -149,7 +149,7 @@ fn runs(copies: &[Move], boxes: bool) -> impl Iterator<Item = Move> {
 impl Native {
     pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, steps: Vec<Step>, nodes: &[Node<'_>]) -> Result<Self, DeviceError> {
         let reclaim = Arc::clone(&shared.reclaim);
-        let (spare, made) = (Vec::new(), Vec::with_capacity(steps.len()));
+        let (spare, made) = (Vec::new(), reserved(steps.len())?);
         let mut graph = Self { source: NULL, executable: NULL, nodes: made, arena: Arena::default(), spare, reclaim };
         let fail = |failure| shared.fail(failure);
         // SAFETY: the place is ours.
@@ -163,6 +163,8 @@ impl Native {
         let mut after = Vec::new();
         for (step, node) in steps.into_iter().zip(nodes) {
             after.clear();
+            let asked = size_of_val(node.after) as u64;
+            after.try_reserve(node.after.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
             for before in node.after {
                 let before = graph.nodes.get(*before as usize);
                 after.push(before.ok_or_else(|| DeviceError::Internal("an edge that leads to no earlier node".into()))?.last.0);
