@@ -213,7 +213,9 @@ fn first_claim(list: &List, touches: &[Touched<'_>]) -> Option<(Arc<Failure>, Ar
         if !buffer.mark.glance().dirty {
             return None;
         }
-        let mut parts = list.tracker.outside(touched.span);
+        // Mostly it is what an earlier node wrote, and nobody else has to be waited for.
+        let mut parts = list.tracker.outside(touched.span).peekable();
+        parts.peek()?;
         let found = alone(buffer, |map| {
             let map = map.lock();
             parts.find_map(|part| map.first_claim(part).map(|(_, failure)| Arc::clone(failure)))
