@@ -501,7 +501,33 @@ TEST(g3_doomed_and_abandoned_is_several)
     compute_error_release(doom);
     compute_error_release(abandoned);
     compute_view view = whole(b);
-    CHECK(compute_check(&view, 1, 0, NULL) < 0);
+    IS(COMPUTE_ERROR_SEVERAL, compute_check(&view, 1, 0, E));
+    CHECK_EQ(last_info().member_count, 2);
+    stream_is_usable();
+}
+
+/* T2: nothing ran, so what was trusted before is so again. */
+TEST(g3_what_a_doomed_and_abandoned_window_claims_is_reinstated_by_the_failure_that_it_names)
+{
+    set_up();
+    compute_graph graph = NULL;
+    open_window();
+    OK(launch_io(stream, increment, "", a, b, 4));
+    OK(launch_io(stream, increment, "", b, c, 4));
+    IS(COMPUTE_ERROR_RECORDING, do_sync());
+    IS(COMPUTE_ERROR_SEVERAL, try_end(0, &graph));
+    compute_error_info told = last_info();
+    CHECK(told.failure != 0);
+    CHECK_EQ(told.claimed_buffers, 2);
+    compute_view views[2] = { whole(b), whole(c) };
+    for (int i = 0; i < 2; i++) {
+        uint64_t lifted = 0;
+        IS(COMPUTE_ERROR_SEVERAL, compute_check(&views[i], 1, 0, E));
+        CHECK_EQ(last_info().failure, told.failure);
+        OK(compute_reinstate(&views[i], told.failure, &lifted, E));
+        CHECK_EQ(lifted, BYTES);
+        CHECK_EQ(get_word(stream, views[i].buffer, 3), i + 1u);
+    }
     stream_is_usable();
 }
 
@@ -772,6 +798,58 @@ TEST(g2_empty_reads_and_writes_of_the_host_are_refused_like_others)
     stream_is_usable();
 }
 
+/* ---- two threads ---- */
+
+struct rival {
+    pthread_barrier_t begin, end;
+    int over;
+    compute_status status;
+};
+static void *run_dry(void *argument)
+{
+    struct rival *rival = argument;
+    for (;;) {
+        pthread_barrier_wait(&rival->begin);
+        if (rival->over) return NULL;
+        rival->status = compute_stream_begin_dry_run(stream, NULL);
+        pthread_barrier_wait(&rival->end);
+    }
+}
+/* G2, M5: in a dry run a launch is not recorded, so that there would be a hole in the graph. */
+TEST(g2_m5_a_dry_run_and_a_capture_are_never_both_open)
+{
+    set_up();
+    struct rival rival = { .over = 0 };
+    CHECK(pthread_barrier_init(&rival.begin, NULL, 2) == 0 && pthread_barrier_init(&rival.end, NULL, 2) == 0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run_dry, &rival) == 0);
+    int dry = 0, captured = 0;
+    for (int round = 0; round < 4000; round++) {
+        pthread_barrier_wait(&rival.begin);
+        /* Now one is a little ahead, and now the other. */
+        for (volatile int turns = round % 64 * 16; turns > 0; turns--) {}
+        compute_status prepared = compute_stream_prepare_capture(stream, NULL);
+        pthread_barrier_wait(&rival.end);
+        CHECK(prepared == COMPUTE_OK || prepared == COMPUTE_ERROR_BUSY);
+        CHECK(rival.status == COMPUTE_OK || rival.status == COMPUTE_ERROR_BUSY);
+        CHECK(prepared != COMPUTE_OK || rival.status != COMPUTE_OK);
+        compute_graph graph = NULL;
+        if (prepared == COMPUTE_OK) {
+            captured++;
+            IS(COMPUTE_ERROR_BUSY, try_end(0, &graph)); /* never begun */
+        }
+        if (rival.status == COMPUTE_OK) {
+            dry++;
+            OK(compute_stream_end_dry_run(stream, E));
+        }
+    }
+    printf("  %d dry runs, %d captures\n", dry, captured);
+    rival.over = 1;
+    pthread_barrier_wait(&rival.begin);
+    pthread_join(thread, NULL);
+    stream_is_usable();
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -791,6 +869,7 @@ int main(int argc, char **argv)
     RUN(g2_unfinished_work_of_another_stream_dooms_the_window);
     RUN(g3_end_from_another_caller_closes_the_window_and_gives_no_graph);
     RUN(g3_doomed_and_abandoned_is_several);
+    RUN(g3_what_a_doomed_and_abandoned_window_claims_is_reinstated_by_the_failure_that_it_names);
     RUN(g3_end_without_a_place_for_the_graph_closes_the_window_all_the_same);
     RUN(g3_other_streams_are_not_captured_blocked_or_doomed);
     RUN(gr_01_destroying_anything_inside_a_window_is_safe);
@@ -800,5 +879,6 @@ int main(int argc, char **argv)
     RUN(m7_g1_scratch_that_is_used_one_after_another_can_be_captured);
     RUN(g2_scratch_of_another_stream_gives_no_graph);
     RUN(g2_empty_reads_and_writes_of_the_host_are_refused_like_others);
+    RUN(g2_m5_a_dry_run_and_a_capture_are_never_both_open);
     return finish();
 }

@@ -403,6 +403,61 @@ TEST(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory)
     IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
 }
 
+/* The device's own lists of a graph are as long as the graph. `reporting`: with a node that reports, as some devices keep such graphs in another way. */
+static void make_and_update_without_memory(int reporting)
+{
+    enum { NODES = 600 };
+    compute_buffer buffer = make_buffer(device, 8 * NODES, "words"), in = make_buffer(device, 8, "turns"), out = make_buffer(device, 8, "result");
+    compute_graph_builder builder = NULL;
+    OK(compute_graph_builder_create(device, NULL, &builder, E));
+    compute_node first = 0;
+    compute_view word = range(buffer, 0, 4);
+    uint32_t old = 5, new = 6;
+    OK(compute_graph_builder_add_fill(builder, &word, &old, 4, NULL, 0, NULL, 0, &first, E));
+    for (uint32_t i = 1; i < NODES; i++) OK(add_word(builder, buffer, i));
+    if (reporting) {
+        compute_kernel_desc desc = kernel_desc(INCREMENT, "reporting");
+        desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+        compute_binding bindings[2] = { bind(0, in), bind(1, make_buffer(device, 8, "sum")) };
+        compute_launch_desc launch = launch_desc(make_kernel_from(device, &desc), 1, 1, 1, bindings, 2);
+        OK(compute_graph_builder_add_launch(builder, &launch, NULL, 0, NULL, E));
+    }
+    compute_status status;
+    compute_graph graph = NULL;
+    /* The first makes room for others. */
+    OK(compute_graph_builder_instantiate(builder, &graph, E));
+    compute_graph_release(graph);
+    graph = NULL;
+    /* What a driver needs to make a graph of its own is its own affair. */
+    if (!reporting && !on("cpu")) OK(compute_graph_builder_instantiate(builder, &graph, E));
+    for (unsigned n = 0; !graph; n++) {
+        CHECK(n < 200);
+        WITHOUT_MEMORY_AFTER(n, &status, compute_graph_builder_instantiate(builder, &graph, E));
+        if (status == COMPUTE_OK) break;
+        IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+        CHECK(refused > 0 && graph == NULL);
+    }
+    put_word(stream, in, 0, runs_long(device, stream) ? 200000000 : 1);
+    put_word(stream, in, 1, 7);
+    OK(launch_io(stream, make_kernel(device, SPIN), "long", in, out, 1));
+    OK(compute_stream_replay(stream, graph, E));
+    /* Where the replay keeps the list that it has found, the update needs another. */
+    WITHOUT_MEMORY(&status, compute_graph_update_fill(graph, first, &word, &new, 4, E));
+    if (on("cpu")) IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
+    CHECK(status == COMPUTE_OK || (status == COMPUTE_ERROR_OUT_OF_MEMORY && refused > 0));
+    OK(compute_graph_update_fill(graph, first, &word, &new, 4, E));
+    CHECK_EQ(get_word(stream, buffer, 0), old);
+    OK(compute_stream_replay(stream, graph, E));
+    CHECK_EQ(get_word(stream, buffer, 0), new);
+    CHECK_EQ(get_word(stream, buffer, 2 * (NODES - 1)), NODES - 1);
+}
+TEST(f2_g6_a_graph_is_made_and_updated_or_refused_without_host_memory_for_the_lists_of_the_device)
+{
+    set_up();
+    make_and_update_without_memory(0);
+    if (device_info(device).capabilities & COMPUTE_CAPABILITY_VALIDATE) make_and_update_without_memory(1);
+}
+
 TEST(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory)
 {
     set_up();
@@ -705,6 +760,7 @@ int main(int argc, char **argv)
     RUN(f2_a_buffer_that_many_streams_have_read_is_mapped_and_exported_or_not_without_host_memory);
     RUN(f2_calls_that_need_little_do_not_notice);
     RUN(f2_g4_a_graph_is_made_and_replayed_or_refused_without_host_memory);
+    RUN(f2_g6_a_graph_is_made_and_updated_or_refused_without_host_memory_for_the_lists_of_the_device);
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
     RUN(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed);
     RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);

@@ -131,6 +131,31 @@ TEST(many_streams_print_at_once)
     CHECK_EQ(heard.count, 4 * 20 * 4);
 }
 
+static size_t lines_heard(void)
+{
+    pthread_mutex_lock(&heard.lock);
+    size_t count = heard.count;
+    pthread_mutex_unlock(&heard.lock);
+    return count;
+}
+TEST(what_was_printed_is_told_when_every_handle_is_gone)
+{
+    OK(compute_log_set(hear, &heard, COMPUTE_LOG_ERROR, E));
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_kernel kernel = make_kernel(device, HELLO);
+    compute_buffer o = make_buffer(device, 16, "o");
+    launch_hello(stream, kernel, "farewell", o);
+    compute_buffer_release(o);
+    compute_kernel_release(kernel);
+    compute_stream_release(stream);
+    compute_device_release(device);
+    for (int i = 0; i < 1000 && lines_heard() < 4; i++) usleep(10000);
+    CHECK_EQ(lines_heard(), 4);
+    CHECK_EQ(heard.others, 0);
+    CHECK(strstr(heard.lines[0], "`farewell`") != NULL);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -140,5 +165,6 @@ int main(int argc, char **argv)
     RUN(lines_without_room_are_counted);
     RUN(a_print_that_does_not_fit_its_format_is_refused_with_its_place);
     RUN(many_streams_print_at_once);
+    RUN(what_was_printed_is_told_when_every_handle_is_gone);
     return finish();
 }

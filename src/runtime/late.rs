@@ -17,9 +17,9 @@ use smallvec::SmallVec;
 use super::buffer::Buffer;
 use super::error::{Failed, from_late};
 use super::event::watcher;
-use super::log;
 use super::queue::Queue;
 use super::section::{Touch, Write, no_memory};
+use super::{log, prints};
 
 /// A queue, and how far it is known that its work did not fail, or how.
 struct Told {
@@ -52,6 +52,12 @@ pub(crate) fn listen(stream: u64) {
 /// Ends that, and gives the failure.
 pub(crate) fn heard(stream: u64) -> Option<Arc<Failure>> {
     LISTENING.lock().remove(&stream).flatten()
+}
+
+/// Keeps everybody from beginning and ending that.
+#[cfg(test)]
+pub(crate) fn listeners() -> impl Drop {
+    LISTENING.lock()
 }
 
 fn tell(failure: &Arc<Failure>) {
@@ -241,10 +247,11 @@ fn try_settle(unlogged: &mut Unlogged) -> Result<(), NoMemory> {
     }
 }
 
-/// The last handle of a device that is well goes, while work of one of its queues goes on. If it may still fail, a thread of the library's asks for failures when
-/// all of it is over, so that the log is told of them. Where no thread can be had, nobody is told.
+/// The last handle of a device that is well goes, while work of one of its queues goes on. If it may still fail, or print, a thread of the library's asks for that when
+/// all of it is over, so that the log is told. Where no thread can be had, nobody is told.
 pub(crate) fn outlive(device: &Arc<dyn hal::Device>, queue: &Arc<Queue>) {
-    if !active() || !STATE.lock().queues.contains_key(&queue.id) {
+    let can_fail = active() && STATE.lock().queues.contains_key(&queue.id);
+    if !can_fail && !prints::expects(queue.id) {
         return;
     }
     let Ok(watcher) = watcher() else { return };
@@ -255,12 +262,14 @@ pub(crate) fn outlive(device: &Arc<dyn hal::Device>, queue: &Arc<Queue>) {
     let (device, kept) = (Arc::clone(device), Arc::clone(queue));
     let job = move || {
         let inside = device.inside();
+        let printed = prints::collect();
         let mut unlogged = Unlogged::default();
         // Without memory for them they are told by whoever settles next.
         let _ = settle_unlogged(&mut unlogged);
         drop(kept);
         drop(device);
         drop(inside);
+        printed.tell();
         unlogged.tell();
     };
     // Off the thread of the device, which may not be the one to end the device.

@@ -20,7 +20,7 @@ static STATE: Lazy<Mutex<HashMap<u64, Pending>>> = Lazy::new(Mutex::default);
 
 /// A queue's launches that may print.
 struct Pending {
-    /// Kept: what was printed is told even when every handle is gone.
+    /// Kept: what was printed is told even when every handle is gone, at the next call of any device or by [`super::late::outlive`].
     queue: Arc<Queue>,
     launches: VecDeque<Launched>,
     /// Launches that there is room for, and that have not been noted yet.
@@ -89,6 +89,11 @@ impl Drop for Expected<'_> {
             pending.expected -= 1;
         }
     }
+}
+
+/// Whether launches of a queue may have printed what has not been heard of.
+pub(crate) fn expects(queue: u64) -> bool {
+    ACTIVE.load(Ordering::Acquire) && STATE.lock().contains_key(&queue)
 }
 
 /// Tells what devices have printed by now. The caller holds no lock and no mark.

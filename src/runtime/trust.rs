@@ -149,7 +149,7 @@ fn room_to_tell(failures: usize) -> std::result::Result<(), NoMemory> {
     Ok(())
 }
 
-pub(crate) fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
+fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
     let mut failures = Vec::new();
     if room_to_tell(found.len()).is_err() || failures.try_reserve_exact(found.len()).is_err() {
         return Failed::of(no_memory(NoMemory));

@@ -133,6 +133,18 @@ impl Failure {
 
     /// Several failures as one, of code SEVERAL: flattened, distinct, in order, the first `KEPT_MEMBERS`. A group of one is that one.
     pub fn group(failures: &[Arc<Failure>]) -> Arc<Failure> {
+        Failure::group_that_is(failures, false)
+    }
+
+    /// The same for several failures of one operation of which nothing reached the device: the group claims its outputs itself, so that `reinstate` may lift that.
+    pub fn untouched_group(failures: &[Arc<Failure>]) -> Arc<Failure> {
+        Failure::group_that_is(failures, failures.iter().all(|failure| failure.untouched))
+    }
+
+    fn group_that_is(failures: &[Arc<Failure>], untouched: bool) -> Arc<Failure> {
+        if let [only] = failures {
+            return Arc::clone(only);
+        }
         let mut members: Vec<Arc<Failure>> = Vec::new();
         let (mut seen, mut more) = (HashSet::new(), 0_u64);
         for failure in failures {
@@ -166,7 +178,7 @@ impl Failure {
             location: None,
             diagnostics: Vec::new(),
         };
-        Failure::build(Arc::new(error), false, true, members, dropped)
+        Failure::build(Arc::new(error), untouched, true, members, dropped)
     }
 
     /// Unique in the process, from 1.
@@ -193,7 +205,7 @@ impl Failure {
         self.group
     }
 
-    /// Nothing of the operation reached the device (T2). Never so for a group.
+    /// Nothing of the operation reached the device (T2). Of groups only so for an [`Failure::untouched_group`]: others stand for claims of several operations.
     pub fn is_untouched(&self) -> bool {
         self.untouched
     }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use compute_hal::{DeviceError, GraphRequest, LateCause, LateFailure, NodeWork, Pitched, Position, Printed};
+use compute_hal::{DeviceError, GraphRequest, LateCause, LateFailure, NodeWork, Pitched, Position, Printed, for_change};
 use parking_lot::Mutex;
 
 use crate::device::Shared;
@@ -177,16 +177,17 @@ impl Graph {
         }
         let kernel = |node: &Node| if let Node::Kernel(prepared) = node { Some(Arc::clone(prepared)) } else { None };
         let reports = |(_, node): &(u32, &Node)| kernel(node).is_some_and(|prepared| prepared.reports());
-        let reporting = (0_u32..).zip(&nodes).filter(reports).map(|(index, _)| index).collect();
+        let mut reporting = reserved((0_u32..).zip(&nodes).filter(reports).count())?;
+        reporting.extend((0_u32..).zip(&nodes).filter(reports).map(|(index, _)| index));
         let needs_scratch = nodes.iter().filter_map(kernel).any(|prepared| prepared.kernel.needs_scratch());
         let (times, waits, ends, next) = (request.timed.then(Mutex::default), waits.into(), ends.into(), next.into());
-        Ok(Self { nodes: Mutex::new(Arc::new(nodes)), waits, ends, next, reporting, needs_scratch, times })
+        Ok(Self { nodes: Mutex::new(Arc::new(nodes)), waits, ends, next, reporting: reporting.into(), needs_scratch, times })
     }
 
     pub(crate) fn update(&self, shared: &Shared, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
         let new = Node::new(shared, work)?;
         let mut nodes = self.nodes.lock();
-        match Arc::make_mut(&mut nodes).get_mut(node as usize) {
+        match for_change(&mut nodes)?.get_mut(node as usize) {
             Some(place) => *place = new,
             None => return Err(DeviceError::Internal(format!("no node {node} in the graph"))),
         }

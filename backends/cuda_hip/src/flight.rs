@@ -594,7 +594,12 @@ impl Laps {
 
     /// Takes the times of events that are all reached.
     fn read(&self, calls: &Inside<'_>) {
-        let mut times = vec![0; self.nodes];
+        let mut times = Vec::new();
+        // Without memory for them they are not told.
+        if times.try_reserve_exact(self.nodes).is_err() {
+            return;
+        }
+        times.resize(self.nodes, 0);
         for pair in self.marks.windows(2) {
             let [(_, before), (Some(node), behind)] = pair else { return };
             let mut elapsed = 0.0;

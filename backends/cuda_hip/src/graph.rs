@@ -10,14 +10,15 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use compute_hal::{DeviceError, GraphRequest, Grid, NodeWork, Pitched, Position};
+use compute_hal::{DeviceError, GraphRequest, Grid, Node, NodeWork, Pitched, Position, for_change};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::api::{Inside, Object};
 use crate::device::Shared;
+use crate::kernel::Kernel;
 use crate::lane::Lane;
-use crate::native::{Native, fits};
+use crate::native::{self, Native};
 use crate::op::{self, Call, Groups, Move, Op, Ready};
 
 /// Nanoseconds of each node in the last replay that is over.
@@ -25,9 +26,9 @@ pub(crate) type Times = Mutex<Option<Vec<u64>>>;
 
 /// What a node does, after ids have become addresses.
 #[allow(clippy::large_enum_variant, reason = "as of `Op`")]
-pub(crate) enum Step {
+pub(crate) enum Step<'a> {
     /// Its counts are known.
-    Launch(Call<'static>),
+    Launch(Call<'a>),
     /// One row.
     Copy(Move),
     /// One behind the other.
@@ -47,7 +48,7 @@ pub(crate) struct Uses(SmallVec<[(Weak<Lane>, Position); 2]>);
 /// A list, replaced by updates: a replay keeps the one that it found.
 #[derive(Clone)]
 pub(crate) struct Listed {
-    pub(crate) steps: Arc<Vec<Arc<Step>>>,
+    pub(crate) steps: Arc<Vec<Arc<Step<'static>>>>,
     pub(crate) times: Option<Arc<Times>>,
 }
 
@@ -82,7 +83,7 @@ impl Drop for Replay {
 
 impl Replay {
     /// Those that go into a stream by themselves.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step<'static>> {
         self.list.iter().flat_map(|list| list.steps.iter().map(|step| &**step))
     }
 
@@ -116,24 +117,25 @@ impl Uses {
     }
 }
 
-fn owned(mut work: Ready<'_>) -> Result<(Op<'static>, u64), DeviceError> {
-    Ok((work.take()?, work.ready))
+/// The kernel of a launch, kept for as long as a node of it lives.
+pub(crate) fn kernel_of(shared: &Shared, work: &NodeWork<'_>) -> Result<Option<Arc<Kernel>>, DeviceError> {
+    let NodeWork::Launch(launch) = work else { return Ok(None) };
+    if let Grid::Indirect(_) = launch.grid {
+        shared.prepare_indirect(launch.kernel, None)?;
+    }
+    shared.with_kernel(launch.kernel, |kernel| Ok(Some(Arc::clone(kernel))))
 }
 
-impl Step {
-    /// A node with the newest block that it touches.
-    fn new(shared: &Shared, work: &NodeWork<'_>) -> Result<(Self, u64), DeviceError> {
-        let (op, ready) = match work {
+impl<'a> Step<'a> {
+    /// A node with the newest block that it touches. `kernel` is what [`kernel_of`] gives for it.
+    pub(crate) fn new(shared: &Shared, work: &NodeWork<'a>, kernel: Option<&'a Arc<Kernel>>) -> Result<(Self, u64), DeviceError> {
+        let none = || DeviceError::Internal("a node that is none".into());
+        let Ready { op, ready } = match work {
             NodeWork::Join => return Ok((Self::Nothing, 0)),
-            NodeWork::Launch(launch) => {
-                if let Grid::Indirect(_) = launch.grid {
-                    shared.prepare_indirect(launch.kernel, None)?;
-                }
-                shared.with_kernel(launch.kernel, |kernel| op::launch(shared, kernel, launch).and_then(owned))?
-            }
-            NodeWork::Copy { from, to } => op::copy(shared, *from, *to).and_then(owned)?,
+            NodeWork::Launch(launch) => op::launch(shared, kernel.ok_or_else(none)?, launch)?,
+            NodeWork::Copy { from, to } => op::copy(shared, *from, *to)?,
             NodeWork::CopyRows(rows) => return Self::rows(shared, rows),
-            NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern).and_then(owned)?,
+            NodeWork::Fill { to, pattern } => op::fill(shared, *to, pattern)?,
         };
         let step = match op {
             // A kernel that cannot look at its counts by itself: only the host can.
@@ -145,9 +147,20 @@ impl Step {
             Op::Move(Move { width: 0, .. }) | Op::Fill { size: 0, .. } => Self::Nothing,
             Op::Move(rows) => Self::Copy(rows),
             Op::Fill { to, size, pattern } => Self::Fill { to, size, pattern },
-            _ => return Err(DeviceError::Internal("a node that is none".into())),
+            _ => return Err(none()),
         };
         Ok((step, ready))
+    }
+
+    /// As one of a list.
+    fn listed(self) -> Result<Arc<Step<'static>>, DeviceError> {
+        Ok(Arc::new(match self {
+            Self::Launch(call) => Step::Launch(call.into_owned()?),
+            Self::Copy(rows) => Step::Copy(rows),
+            Self::Rows(rows) => Step::Rows(rows),
+            Self::Fill { to, size, pattern } => Step::Fill { to, size, pattern },
+            Self::Nothing => Step::Nothing,
+        }))
     }
 
     fn rows(shared: &Shared, copies: &[Pitched]) -> Result<(Self, u64), DeviceError> {
@@ -162,36 +175,52 @@ impl Step {
         Ok((Self::Rows(rows.into()), newest))
     }
 
-    fn reports(&self) -> bool {
+    pub(crate) fn reports(&self) -> bool {
         let Self::Launch(call) = self else { return false };
         call.limit.is_some() || call.counts.is_some() || call.record.is_some() && call.kernel.reports.record().is_some()
     }
 }
 
+/// An empty list with room for something of every node.
+pub(crate) fn reserved<T>(nodes: usize) -> Result<Vec<T>, DeviceError> {
+    let asked = nodes.saturating_mul(size_of::<T>()) as u64;
+    let mut all = Vec::new();
+    all.try_reserve_exact(nodes).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+    Ok(all)
+}
+
+/// The nodes of a list, and the newest block that any of them touches.
+fn list(shared: &Shared, nodes: &[Node<'_>]) -> Result<(Vec<Arc<Step<'static>>>, u64), DeviceError> {
+    let (mut steps, mut newest) = (reserved(nodes.len())?, 0);
+    for node in nodes {
+        let kernel = kernel_of(shared, &node.work)?;
+        let (step, ready) = Step::new(shared, &node.work, kernel.as_ref())?;
+        newest = newest.max(ready);
+        steps.push(step.listed()?);
+    }
+    Ok((steps, newest))
+}
+
 impl Graph {
     pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, request: &GraphRequest<'_>) -> Result<Self, DeviceError> {
-        let asked = request.nodes.len().saturating_mul(size_of::<Step>()) as u64;
-        let mut steps = Vec::new();
-        steps.try_reserve_exact(request.nodes.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
-        let mut newest = 0;
-        for node in request.nodes {
-            let (step, ready) = Step::new(shared, &node.work)?;
-            newest = newest.max(ready);
-            steps.push(step);
-        }
-        let listed = |step: &Step| step.reports() || !fits(shared, calls, step);
-        let form = if request.timed || steps.iter().any(listed) {
-            let steps = Arc::new(steps.into_iter().map(Arc::new).collect());
-            Form::List(Mutex::new(Listed { steps, times: request.timed.then(Arc::default) }))
-        } else {
-            Form::Driver(Mutex::new(Native::new(shared, calls, steps, request.nodes)?))
+        let room = if request.timed { None } else { native::room(shared, calls, request.nodes)? };
+        let (form, newest) = match room {
+            Some(room) => {
+                let (native, newest) = Native::new(shared, calls, request.nodes, room)?;
+                (Form::Driver(Mutex::new(native)), newest)
+            }
+            None => {
+                let (steps, newest) = list(shared, request.nodes)?;
+                (Form::List(Mutex::new(Listed { steps: Arc::new(steps), times: request.timed.then(Arc::default) })), newest)
+            }
         };
         Ok(Self { form, ready: AtomicU64::new(newest), waiting: AtomicU32::new(0), uses: Mutex::default() })
     }
 
     /// Gives a node other work. The runtime sees to it that nobody asks for a replay meanwhile.
     pub(crate) fn update(&self, shared: &Shared, calls: &Inside<'_>, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
-        let (step, ready) = Step::new(shared, work)?;
+        let kernel = kernel_of(shared, work)?;
+        let (step, ready) = Step::new(shared, work, kernel.as_ref())?;
         match &self.form {
             Form::Driver(native) => {
                 // What is held back would find the node as it is then, not as it was.
@@ -204,8 +233,8 @@ impl Graph {
                 }
                 native.lock().update(shared, calls, node, step, &self.uses.lock())?;
             }
-            Form::List(list) => match Arc::make_mut(&mut list.lock().steps).get_mut(node as usize) {
-                Some(place) => *place = Arc::new(step),
+            Form::List(list) => match for_change(&mut list.lock().steps)?.get_mut(node as usize) {
+                Some(place) => *place = step.listed()?,
                 None => return Err(DeviceError::Internal(format!("no node {node} in the graph"))),
             },
         }

@@ -21,7 +21,12 @@ const COUNTS: usize = 16;
 
 /// Bytes of pinned memory for a launch's uniform bytes.
 pub(crate) fn inline_size(inline: &Inline<'_>) -> usize {
-    inline.iter().map(|(_, bytes)| bytes.len().max(1).next_multiple_of(ALIGNMENT)).sum()
+    inline.iter().map(|(_, bytes)| room_for(bytes)).sum()
+}
+
+/// The same for one binding.
+pub(crate) fn room_for(bytes: &[u8]) -> usize {
+    bytes.len().max(1).next_multiple_of(ALIGNMENT)
 }
 
 /// Bytes of pinned memory for a launch: uniform bytes, then what it reports into.
@@ -40,7 +45,7 @@ pub(crate) fn place_inline(inline: &Inline<'_>, room: Slice, arguments: &mut [u8
     for (offset, bytes) in inline {
         room.put(start, bytes);
         put(arguments, *offset, &(room.address + start as u64).to_le_bytes())?;
-        start += bytes.len().max(1).next_multiple_of(ALIGNMENT);
+        start += room_for(bytes);
     }
     Ok(())
 }

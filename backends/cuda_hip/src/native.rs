@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-use compute_hal::{DeviceError, Node};
+use compute_hal::kernel::cxx::Parameter;
+use compute_hal::{Binding, DeviceError, Grid, Launch, Node, NodeWork, Pitched};
 
 use crate::api::{Garbage, Inside, Object};
 use crate::device::Shared;
 use crate::driver::{Copy3d, Failure, FillNode, Handle, KernelNode, NodeParameters};
-use crate::graph::{Step, Uses};
+use crate::graph::{Step, Uses, kernel_of, reserved};
 use crate::kernel::Kernel;
-use crate::launch::{inline_size, place_inline, with_arguments};
+use crate::launch::{inline_size, place_inline, room_for, with_arguments};
 use crate::moves::even;
 use crate::op::{Call, Groups, Move};
 use crate::reclaim::Reclaim;
@@ -21,7 +22,7 @@ use crate::staging::{ALIGNMENT, Pinned, Slice};
 /// Bytes that a fill with a long pattern starts from; a multiple of every pattern.
 const SEED: u64 = 4096;
 /// The most of the driver's nodes that a copy of rows may become.
-const MOST_COPIES: usize = 64;
+const MOST_COPIES: u64 = 64;
 /// The smallest block of pinned memory for updates.
 const BLOCK: usize = 16 << 10;
 const NULL: Object = Object(std::ptr::null_mut());
@@ -81,7 +82,7 @@ impl Drop for Native {
 
 /// What one of the driver's nodes does.
 enum Piece<'a> {
-    Launch(&'a Call<'static>, &'a [u8]),
+    Launch(&'a Kernel, [u32; 3], &'a [u8]),
     Copy(Source, u64, u64),
     /// Rows at a pitch, where the driver has boxes.
     Rows(&'a Move),
@@ -119,22 +120,53 @@ impl Arena {
     }
 }
 
-/// Bytes of pinned memory that a node takes, a multiple of what slices are aligned to.
-fn room(step: &Step) -> usize {
-    match step {
-        Step::Launch(call) => inline_size(&call.inline),
-        Step::Fill { to, size, pattern } if even(*to, *size, pattern).is_none() => {
-            usize::try_from(SEED.min(*size)).unwrap_or(0).next_multiple_of(ALIGNMENT)
-        }
-        _ => 0,
+/// Bytes of pinned memory that nodes take as the driver's. `None`: one of them is played, and so all are. Asks for nothing but what is known of a kernel and the sizes of what
+/// it is given.
+pub(crate) fn room(shared: &Shared, calls: &Inside<'_>, nodes: &[Node<'_>]) -> Result<Option<usize>, DeviceError> {
+    let mut all = 0_usize;
+    for node in nodes {
+        let room = match &node.work {
+            NodeWork::Launch(launch) => shared.with_kernel(launch.kernel, |kernel| Ok(room_of_launch(kernel, launch)))?,
+            NodeWork::CopyRows(copies) => fits(shared, calls, copies).then_some(0),
+            NodeWork::Fill { to, pattern } if even(0, to.size, pattern).is_none() => {
+                Some(bytes(SEED.min(to.size)).next_multiple_of(ALIGNMENT))
+            }
+            NodeWork::Fill { .. } | NodeWork::Copy { .. } | NodeWork::Join => Some(0),
+        };
+        let Some(room) = room else { return Ok(None) };
+        all = all.saturating_add(room);
     }
+    Ok(Some(all))
 }
 
-/// Whether a step can be the driver's nodes.
-pub(crate) fn fits(shared: &Shared, calls: &Inside<'_>, step: &Step) -> bool {
-    let Step::Rows(copies) = step else { return true };
+/// Uniform bytes of a launch. `None`: it reports, or may be stopped, for which each replay has a place of its own.
+fn room_of_launch(kernel: &Kernel, launch: &Launch<'_>) -> Option<usize> {
+    match launch.grid {
+        Grid::Direct(groups) if groups.contains(&0) => return Some(0),
+        Grid::Direct(_) => {}
+        Grid::Indirect(_) => return None,
+    }
+    let mut room = 0_usize;
+    for field in &kernel.parameters.fields {
+        match field.parameter {
+            Parameter::Address { binding } => {
+                if let Some(Binding::Inline(bytes)) = launch.bindings.get(binding) {
+                    room = room.saturating_add(room_for(bytes));
+                }
+            }
+            Parameter::TimeLimit | Parameter::Indirect => return None,
+            Parameter::Record if kernel.reports.record().is_some() => return None,
+            _ => {}
+        }
+    }
+    Some(room)
+}
+
+/// Whether copies of rows can be the driver's nodes.
+fn fits(shared: &Shared, calls: &Inside<'_>, copies: &[Pitched]) -> bool {
+    let each = |copy: &Pitched| if calls.graph_add_copy_in.is_some() { 1 } else { copy.rows };
     copies.iter().all(|rows| rows.from_pitch.max(rows.to_pitch) <= shared.pitch)
-        && runs(copies, calls.graph_add_copy_in.is_some()).nth(MOST_COPIES).is_none()
+        && copies.iter().map(each).fold(0, u64::saturating_add) <= MOST_COPIES
 }
 
 /// What one of the driver's nodes copies: a box, or a row where it has none.
@@ -147,55 +179,68 @@ fn runs(copies: &[Move], boxes: bool) -> impl Iterator<Item = Move> {
 }
 
 impl Native {
-    pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, steps: Vec<Step>, nodes: &[Node<'_>]) -> Result<Self, DeviceError> {
+    /// Hands the nodes to the driver one by one; `room` is what [`room`] says of them. Also tells the newest block that any of them touches.
+    pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, nodes: &[Node<'_>], room: usize) -> Result<(Self, u64), DeviceError> {
         let reclaim = Arc::clone(&shared.reclaim);
-        let (spare, made) = (Vec::new(), Vec::with_capacity(steps.len()));
+        let (spare, made) = (Vec::new(), reserved(nodes.len())?);
         let mut graph = Self { source: NULL, executable: NULL, nodes: made, arena: Arena::default(), spare, reclaim };
         let fail = |failure| shared.fail(failure);
         // SAFETY: the place is ours.
         unsafe { calls.graph_create(&mut graph.source.0, 0) }.map_err(fail)?;
-        let rooms = steps.iter().map(room).sum::<usize>();
-        if rooms > 0 {
+        if room > 0 {
             // All in one block.
-            graph.arena.blocks.push(shared.pinned(calls, rooms)?);
+            graph.arena.blocks.push(shared.pinned(calls, room)?);
         }
         let driver = Nodes { calls, context: shared.context() };
-        let mut after = Vec::new();
-        for (step, node) in steps.into_iter().zip(nodes) {
+        let (mut after, mut newest) = (Vec::new(), 0);
+        for node in nodes {
             after.clear();
+            let asked = size_of_val(node.after) as u64;
+            after.try_reserve(node.after.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
             for before in node.after {
                 let before = graph.nodes.get(*before as usize);
                 after.push(before.ok_or_else(|| DeviceError::Internal("an edge that leads to no earlier node".into()))?.last.0);
             }
-            let made = graph.add(shared, &driver, &after, step)?;
-            graph.nodes.push(made);
+            let kernel = kernel_of(shared, &node.work)?;
+            let (mut step, ready) = Step::new(shared, &node.work, kernel.as_ref())?;
+            if step.reports() {
+                return Err(DeviceError::Internal("a node that reports in a graph of the driver's".into()));
+            }
+            newest = newest.max(ready);
+            let (last, kind, room) = graph.add(shared, &driver, &after, &mut step)?;
+            drop(step);
+            graph.nodes.push(Made { last, kind, room, _kernel: kernel });
         }
         // SAFETY: the graph lives; the place is ours.
         unsafe { calls.graph_instantiate(&mut graph.executable.0, graph.source.0, 0) }.map_err(fail)?;
-        Ok(graph)
+        Ok((graph, newest))
     }
 
-    /// Adds a node behind others.
-    fn add(&mut self, shared: &Shared, driver: &Nodes<'_>, after: &[Handle], step: Step) -> Result<Made, DeviceError> {
+    /// Adds a node behind others: the driver's last node for it, what updates can do to that, and where its uniform bytes are.
+    fn add(
+        &mut self,
+        shared: &Shared,
+        driver: &Nodes<'_>,
+        after: &[Handle],
+        step: &mut Step<'_>,
+    ) -> Result<(Object, Kind, Option<Slice>), DeviceError> {
         let fail = |failure| shared.fail(failure);
         let add = |piece: &Piece<'_>| driver.add(self.source, after, piece).map_err(fail);
-        let made = |last, kind| Made { last, kind, room: None, _kernel: None };
         Ok(match step {
-            Step::Nothing => made(add(&Piece::Nothing)?, Kind::Fixed),
-            Step::Copy(rows) => made(add(&copy(&rows))?, Kind::Copy),
-            Step::Rows(copies) => made(self.add_rows(shared, driver, after, &copies)?, Kind::Fixed),
+            Step::Nothing => (add(&Piece::Nothing)?, Kind::Fixed, None),
+            Step::Copy(rows) => (add(&copy(rows))?, Kind::Copy, None),
+            Step::Rows(copies) => (self.add_rows(shared, driver, after, copies)?, Kind::Fixed, None),
             Step::Fill { to, size, pattern } => {
-                let (last, kind) = self.add_fill(shared, driver, after, (to, size, &pattern))?;
-                made(last, kind)
+                let (last, kind) = self.add_fill(shared, driver, after, (*to, *size, pattern))?;
+                (last, kind, None)
             }
-            Step::Launch(mut call) => {
+            Step::Launch(call) => {
                 let room = match inline_size(&call.inline) {
                     0 => None,
                     size => Some(self.arena.take(driver.calls, &self.reclaim, size).map_err(fail)?),
                 };
-                let arguments = arguments(&mut call, room)?;
-                let last = driver.add(self.source, after, &Piece::Launch(&call, &arguments)).map_err(fail)?;
-                Made { last, kind: Kind::Launch, room, _kernel: Some(call.kernel.into_owned()) }
+                place(call, room)?;
+                (driver.add(self.source, after, &launch_of(call)).map_err(fail)?, Kind::Launch, room)
             }
         })
     }
@@ -266,7 +311,7 @@ impl Native {
         shared: &Shared,
         calls: &Inside<'_>,
         node: u32,
-        step: Step,
+        step: Step<'_>,
         now: &Uses,
     ) -> Result<(), DeviceError> {
         let made = self.nodes.get(node as usize).map(|made| (made.last, made.kind));
@@ -281,8 +326,7 @@ impl Native {
             },
             (Kind::Launch, Step::Launch(mut call)) => {
                 let room = self.room(shared, calls, inline_size(&call.inline))?;
-                let changed =
-                    arguments(&mut call, room).and_then(|arguments| set(self.executable, &Piece::Launch(&call, &arguments)));
+                let changed = place(&mut call, room).and_then(|()| set(self.executable, &launch_of(&call)));
                 let place = self.nodes.get_mut(node as usize).map(|made| &mut made.room);
                 let old = match (place, changed.is_ok()) {
                     (Some(place), true) => std::mem::replace(place, room).map(|old| (old, now.clone())),
@@ -329,13 +373,15 @@ fn copy(rows: &Move) -> Piece<'static> {
     Piece::Copy(Source::Device(rows.from), rows.to, rows.width)
 }
 
-/// The block of arguments of a launch, whose uniform bytes go to their room.
-fn arguments(call: &mut Call<'static>, room: Option<Slice>) -> Result<smallvec::SmallVec<[u8; 256]>, DeviceError> {
-    let mut arguments = std::mem::take(&mut call.arguments);
-    if let Some(room) = room {
-        place_inline(&call.inline, room, &mut arguments)?;
-    }
-    Ok(arguments)
+/// Puts the uniform bytes of a launch into their room.
+fn place(call: &mut Call<'_>, room: Option<Slice>) -> Result<(), DeviceError> {
+    room.map_or(Ok(()), |room| place_inline(&call.inline, room, &mut call.arguments))
+}
+
+/// What the driver's node of a launch does whose uniform bytes are in their room.
+fn launch_of<'a>(call: &'a Call<'_>) -> Piece<'a> {
+    let groups = if let Groups::Direct(groups) = call.groups { groups } else { [0; 3] };
+    Piece::Launch(&call.kernel, groups, &call.arguments)
 }
 
 impl Nodes<'_> {
@@ -349,8 +395,9 @@ impl Nodes<'_> {
         unsafe {
             match piece {
                 Piece::Nothing => calls.graph_add_empty(node, graph, after, count),
-                Piece::Launch(call, arguments) => self
-                    .with_launch(call, arguments, |launch| calls.graph_add_kernel(node, graph, after, count, launch.pointer())),
+                Piece::Launch(kernel, groups, arguments) => self.with_launch(kernel, *groups, arguments, |launch| {
+                    calls.graph_add_kernel(node, graph, after, count, launch.pointer())
+                }),
                 Piece::Fill(fill) => {
                     let fill = (calls.api.vendor.fill_node)(fill);
                     if calls.graph_add_fill_in.is_some() {
@@ -380,9 +427,8 @@ impl Nodes<'_> {
         unsafe {
             match piece {
                 Piece::Nothing | Piece::Rows(_) => Ok(()),
-                Piece::Launch(call, arguments) => {
-                    self.with_launch(call, arguments, |launch| calls.graph_set_kernel(executable, node, launch.pointer()))
-                }
+                Piece::Launch(kernel, groups, arguments) => self
+                    .with_launch(kernel, *groups, arguments, |launch| calls.graph_set_kernel(executable, node, launch.pointer())),
                 Piece::Fill(fill) => {
                     let fill = (calls.api.vendor.fill_node)(fill);
                     if calls.graph_add_fill_in.is_some() {
@@ -402,11 +448,10 @@ impl Nodes<'_> {
         }
     }
 
-    fn with_launch<R>(&self, call: &Call<'static>, arguments: &[u8], use_it: impl FnOnce(NodeParameters) -> R) -> R {
+    fn with_launch<R>(&self, kernel: &Kernel, groups: [u32; 3], arguments: &[u8], use_it: impl FnOnce(NodeParameters) -> R) -> R {
         let vendor = self.calls.api.vendor;
-        let groups = if let Groups::Direct(groups) = call.groups { groups } else { [0; 3] };
-        let Kernel { function, workgroup_size: size, shared, .. } = &**call.kernel;
-        with_arguments(&call.kernel, &vendor.flags, arguments, |arguments, extra| {
+        let Kernel { function, workgroup_size: size, shared, .. } = kernel;
+        with_arguments(kernel, &vendor.flags, arguments, |arguments, extra| {
             let node = KernelNode { function: function.0, groups, size: *size, shared: *shared, arguments, extra };
             use_it((vendor.kernel_node)(&node))
         })

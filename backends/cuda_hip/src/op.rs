@@ -116,6 +116,15 @@ impl Ready<'_> {
     }
 }
 
+impl Call<'_> {
+    /// As one that owns its bytes.
+    pub(crate) fn into_owned(self) -> Result<Call<'static>, DeviceError> {
+        let Self { kernel, id, groups, arguments, inline, record, limit, counts } = self;
+        let inline = inline.into_iter().map(|(at, bytes)| Ok((at, kept(bytes)?))).collect::<Result<_, DeviceError>>()?;
+        Ok(Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts })
+    }
+}
+
 impl Op<'_> {
     /// Whether it has launches that may be stopped.
     pub(crate) fn is_limited(&self) -> bool {
@@ -130,10 +139,7 @@ impl Op<'_> {
     pub(crate) fn into_owned(self) -> Result<Op<'static>, DeviceError> {
         Ok(match self {
             Self::Mark => Op::Mark,
-            Self::Launch(Call { kernel, id, groups, arguments, inline, record, limit, counts }) => {
-                let inline = inline.into_iter().map(|(at, bytes)| Ok((at, kept(bytes)?))).collect::<Result<_, DeviceError>>()?;
-                Op::Launch(Call { kernel: Cow::Owned(kernel.into_owned()), id, groups, arguments, inline, record, limit, counts })
-            }
+            Self::Launch(call) => Op::Launch(call.into_owned()?),
             Self::Replay(replay) => Op::Replay(replay),
             Self::Move(rows) => Op::Move(rows),
             Self::Fetch(fetch) => Op::Fetch(fetch),
@@ -161,7 +167,7 @@ fn wrong(what: &str) -> DeviceError {
     DeviceError::Internal(what.into())
 }
 
-pub(crate) fn copy(shared: &Shared, from: Region, to: Region) -> Result<Ready<'static>, DeviceError> {
+pub(crate) fn copy<'a>(shared: &Shared, from: Region, to: Region) -> Result<Ready<'a>, DeviceError> {
     let (from, to) = (shared.memory.span(from)?, shared.memory.span(to)?);
     if from.size != to.size {
         return Err(wrong("a copy of unequal sizes"));
@@ -186,7 +192,7 @@ pub(crate) fn copy_2d(shared: &Shared, copy: &Pitched) -> Result<Ready<'static>,
     Ok(Ready { op: Op::Move(rows), ready: from.ready.max(to.ready) })
 }
 
-pub(crate) fn fill(shared: &Shared, to: Region, pattern: &[u8]) -> Result<Ready<'static>, DeviceError> {
+pub(crate) fn fill<'a>(shared: &Shared, to: Region, pattern: &[u8]) -> Result<Ready<'a>, DeviceError> {
     let to = shared.memory.span(to)?;
     if !matches!(pattern.len(), 1 | 2 | 4 | 8 | 16) {
         return Err(wrong("a pattern of an odd size"));

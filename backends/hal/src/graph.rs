@@ -3,7 +3,9 @@
 //! A graph is a finished list. There is no recording mode of a queue that something else could break, or that could be left on: the runtime resolves and
 //! checks every node, and asks for all of them at once.
 
-use crate::{Launch, Pitched, Region};
+use std::sync::Arc;
+
+use crate::{DeviceError, Launch, Pitched, Region};
 
 /// Names a graph that a device keeps ready.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,4 +56,18 @@ pub struct GraphRequest<'a> {
     pub timed: bool,
     /// The caller's label, for messages.
     pub label: &'a str,
+}
+
+/// A list of a graph's nodes for a change. Replays on their way keep the one that they found: where there are any, the change is made to a copy, for which there may be
+/// no host memory.
+pub fn for_change<T: Clone>(list: &mut Arc<Vec<T>>) -> Result<&mut [T], DeviceError> {
+    if Arc::get_mut(list).is_none() {
+        let mut copy = Vec::new();
+        let asked = size_of_val(&***list) as u64;
+        copy.try_reserve_exact(list.len()).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        copy.extend_from_slice(list);
+        *list = Arc::new(copy);
+    }
+    let shared = || DeviceError::Internal("a list of a graph's nodes that two change at once".into());
+    Arc::get_mut(list).map(Vec::as_mut_slice).ok_or_else(shared)
 }

@@ -42,7 +42,7 @@ use std::time::Duration;
 pub use artifact::Kept;
 pub use compute_kernel as kernel;
 pub use error::{DeviceError, FaultCause, LateCause, LateFailure};
-pub use graph::{GraphId, GraphRequest, Node, NodeWork};
+pub use graph::{GraphId, GraphRequest, Node, NodeWork, for_change};
 pub use host::{HostSource, HostTarget};
 pub use import::{Foreign, ImportRefusal, Owned, Space};
 pub use native::{Fit, NativeHeader, NativeInterface, NativeLanguage, NativeParameter, NativeSource};

@@ -104,6 +104,7 @@ impl Tracker {
         let range = span.range();
         let of = self.by_id.get(&span.buffer.id).and_then(|index| self.buffers.get(*index));
         let all = of.is_none().then(|| range.clone());
+        let of = of.filter(|of| !of.whole.covers(&range));
         of.into_iter().flat_map(move |of| of.whole.missing(&range)).chain(all)
     }
 
@@ -221,12 +222,17 @@ impl Of {
     /// Has `node` read or write a range, and collects those that it follows.
     fn use_pieces(&mut self, node: u32, range: &Range<u64>, writes: bool, after: &mut Nodes) -> Result<(), NoMemory> {
         self.all.add(range);
+        // What most nodes do: they use a range as it was used before, and mostly it is all of the buffer.
+        if let [piece] = &mut *self.pieces
+            && piece.range == *range
+        {
+            return piece.used_by(node, writes, after);
+        }
         let first = self.pieces.partition_point(|piece| piece.range.end <= range.start);
         let behind = first + self.pieces[first..].partition_point(|piece| piece.range.start < range.end);
         if let [piece] = &mut self.pieces[first..behind]
             && piece.range == *range
         {
-            // What most nodes do: they use a range as it was used before.
             return piece.used_by(node, writes, after);
         }
         if self.pieces.len() + 2 + (behind - first) > MOST_PIECES {

@@ -157,14 +157,15 @@ impl Plan {
         list.whole().map_err(|made| Failed::of(*made))?;
         let effects = list.tracker.effects().map_err(|none| Failed::of(error(code::OUT_OF_MEMORY, none.to_string())))?;
         let bytes = list.tracker.bytes();
-        let nodes = &list.nodes;
-        let fails_late = nodes.iter().any(|node| node.work.fails_late());
-        let calls = nodes.iter().map(|node| node.work.calls()).fold(0, u64::saturating_add);
-        let mut printing = Vec::new();
-        for (index, _) in (0_u32..).zip(nodes).filter(|(_, node)| node.work.prints().is_some()) {
-            let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
-            printing.try_reserve(1).map_err(no_memory)?;
-            printing.push(index);
+        let (mut fails_late, mut calls, mut printing) = (false, 0_u64, Vec::new());
+        for (index, Node { work, .. }) in (0_u32..).zip(&list.nodes) {
+            fails_late |= work.fails_late();
+            calls = calls.saturating_add(work.calls());
+            if work.prints().is_some() {
+                let no_memory = |_| Failed::of(error(code::OUT_OF_MEMORY, "no host memory for the names of a graph's nodes"));
+                printing.try_reserve(1).map_err(no_memory)?;
+                printing.push(index);
+            }
         }
         let (nodes, edges) = (std::mem::take(&mut list.nodes), std::mem::take(&mut list.edges));
         let given = std::mem::take(&mut list.given);
@@ -206,6 +207,10 @@ impl Plan {
     /// Notes which nodes a late failure may be about. A node of the device's graph is told by its index, of a played one by its position.
     fn name_parts(&mut self, device: &Device, native: bool) -> Result<()> {
         let all = !native && device.capabilities().fails_late;
+        if !all && !self.fails_late && self.printing.is_empty() {
+            self.parts = None;
+            return Ok(());
+        }
         let mut parts = Vec::new();
         let mut left = self.calls;
         for (number, node) in (0_u32..).zip(&self.nodes) {
@@ -389,7 +394,10 @@ impl Graph {
             return fail(code::INTERNAL, "somebody looks at a graph that nobody has entered");
         };
         let Some(node) = plan.nodes.get_mut(index) else { return Ok((None, None)) };
-        let alike = work.is_nothing() == node.work.is_nothing() && work.calls() == node.work.calls();
+        // Where it can fail late and could not before, replays have to be written down, and its name with them.
+        let as_before = |known: fn(&Work) -> bool| known(work) == known(&node.work);
+        let alike = [Work::is_nothing, Work::fails_late, Work::is_heard_of].into_iter().all(as_before);
+        let alike = alike && work.calls() == node.work.calls();
         if alike && work.touches_as(&node.work) {
             let updated = match &inner.native {
                 Some(native) => self.update_native(native, index, work)?,

@@ -387,10 +387,14 @@ impl<'a> Parts<'a> {
     /// Of some nodes.
     pub(crate) fn of(nodes: impl Iterator<Item = &'a Work> + Clone) -> Result<Self, DeviceError> {
         let mut parts = Self { bindings: SmallVec::new(), rows: SmallVec::new() };
-        let sum = |count: fn(&Work) -> usize| nodes.clone().map(count).fold(0, usize::saturating_add);
+        let (mut bindings, mut rows) = (0_usize, 0_usize);
+        for node in nodes.clone() {
+            bindings = bindings.saturating_add(node.binding_count());
+            rows = rows.saturating_add(node.row_count());
+        }
         let out_of_memory = |_| DeviceError::OutOfMemory { asked: 0, free: 0 };
-        parts.bindings.try_reserve_exact(sum(Work::binding_count)).map_err(out_of_memory)?;
-        parts.rows.try_reserve_exact(sum(Work::row_count)).map_err(out_of_memory)?;
+        parts.bindings.try_reserve_exact(bindings).map_err(out_of_memory)?;
+        parts.rows.try_reserve_exact(rows).map_err(out_of_memory)?;
         nodes.into_iter().try_for_each(|node| parts.add(node))?;
         Ok(parts)
     }
@@ -431,7 +435,11 @@ fn region(view: &View) -> Result<hal::Region, DeviceError> {
 fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touches<'a>) -> Checked<LaunchWork> {
     let mut bound = Bound::new();
     let kernel = check_on(device, launch, &mut bound)?;
-    let id = if bound.indirect.is_some() { kernel.compiled_for_counts()? } else { kernel.compiled()? };
+    let id = match kernel.ready().filter(|_| bound.indirect.is_none()) {
+        Some(id) => id,
+        None if bound.indirect.is_some() => kernel.compiled_for_counts()?,
+        None => kernel.compiled()?,
+    };
     let mut slots = Vec::new();
     if slots.try_reserve_exact(bound.slots.len()).is_err() || touches.try_reserve(bound.slots.len() + 1).is_err() {
         return no_memory();

@@ -43,7 +43,7 @@ impl Ranges {
 
     /// Whether some byte of a range is in it.
     pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
-        self.overlapping(range).next().is_some()
+        !self.all.is_empty() && self.overlapping(range).next().is_some()
     }
 
     /// The members that share bytes with a range.

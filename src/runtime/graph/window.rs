@@ -4,7 +4,7 @@
 //! call is what `end` tells, and everything that the nodes would have written is claimed then.
 //!
 //! While a window is prepared, the stream's buffers come from the persistent pools and are held: the recording takes at once what the warm-up took one after another.
-//! When it begins they are let go, and the pools are frozen. Lock order: a window before marks; no lock but those of maps and pools is taken under both.
+//! When it begins they are let go, and the pools are frozen. Lock order: the list of dry runs before a window before marks; no lock but those of maps and pools is taken under both.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::super::memory::{AllocationMode, CAPTURING};
 use super::super::section::{Outcome, Write, alone, claim, refuse, refused_operation};
 use super::super::stream::Stream;
 use super::super::transfer::usable;
-use super::super::{code, late, trust};
+use super::super::{code, late, log, trust};
 use super::builder::{GraphOptions, List};
 use super::effects::{Touched, Tracker};
 use super::instance::Graph;
@@ -213,7 +213,9 @@ fn first_claim(list: &List, touches: &[Touched<'_>]) -> Option<(Arc<Failure>, Ar
         if !buffer.mark.glance().dirty {
             return None;
         }
-        let mut parts = list.tracker.outside(touched.span);
+        // Mostly it is what an earlier node wrote, and nobody else has to be waited for.
+        let mut parts = list.tracker.outside(touched.span).peekable();
+        parts.peek()?;
         let found = alone(buffer, |map| {
             let map = map.lock();
             parts.find_map(|part| map.first_claim(part).map(|(_, failure)| Arc::clone(failure)))
@@ -258,6 +260,11 @@ impl Stream {
             return fail(code::BUSY, format!("stream `{}` is in a dry run; end that first", self.label));
         }
         self.sync(&[], None)?;
+        // Held until the window is open, so that no dry run can begin meanwhile.
+        let runs = self.dry_runs.lock();
+        if runs.is_running() {
+            return fail(code::BUSY, format!("another thread has just begun a dry run of stream `{}`", self.label));
+        }
         let mut phase = self.window.phase.lock();
         if !matches!(&*phase, Phase::Closed) {
             return fail(code::BUSY, format!("another thread has just prepared a capture of stream `{}`", self.label));
@@ -269,6 +276,7 @@ impl Stream {
         self.keeper.shut(CAPTURING);
         self.window.now.store(PREPARED, Ordering::Release);
         drop(phase);
+        drop(runs);
         self.keeper.let_go();
         Ok(())
     }
@@ -339,8 +347,9 @@ impl Stream {
             set.swap_frozen(recording.frozen);
         }
         self.window.now.store(CLOSED, Ordering::Release);
+        let heard = late::heard(self.id);
         drop(phase);
-        drop(late::heard(self.id));
+        drop(heard);
         closed
     }
 
@@ -353,9 +362,10 @@ impl Stream {
                 .map_err(|failed| refuse((*failed.error).clone(), written(&list.tracker))),
             (Some(made), None) | (None, Some(made)) => Err(refuse(made, written(&list.tracker))),
             (Some(doom), Some(abandoned)) => {
-                let members = [doom, abandoned].map(|made| Failure::new(Arc::new(made), true));
-                claim(&Failure::group(&members), written(&list.tracker));
-                Err(trust::several(&members.map(|member| (member, 0))))
+                let group = Failure::untouched_group(&[doom, abandoned].map(|made| Failure::new(Arc::new(made), true)));
+                claim(&group, written(&list.tracker));
+                log::failure(&group);
+                Err(trust::unwritten(&group, 0))
             }
         }
     }
@@ -423,4 +433,38 @@ fn about(number: i32, text: String, failing: &Failing) -> Error {
     let cause = &failing.failed;
     let answers = cause.answers();
     Error { about: cause.error.about.clone(), answers, driver: cause.error.driver.clone(), ..error(number, text) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "ends at the first thing that is wrong")]
+
+    use std::time::Duration;
+
+    use super::super::super::device::{Device, DeviceOptions};
+    use super::*;
+
+    /// Otherwise what is over would end the listening of what has begun.
+    #[test]
+    fn g1_a_window_is_closed_to_others_until_it_listens_no_more() {
+        let (native, _) = crate::registry::open(Some("null"), 0, &compute_hal::OpenOptions::default()).unwrap().unwrap();
+        let device = Device::new(native, &DeviceOptions::default()).unwrap();
+        let stream = Arc::new(Stream::new(&device, "closed").unwrap());
+        stream.prepare_capture().unwrap();
+        let listeners = late::listeners();
+        let closing = std::thread::spawn({
+            let stream = Arc::clone(&stream);
+            move || stream.end_capture(0)
+        });
+        while stream.window.is_open() {
+            std::thread::yield_now();
+        }
+        // By now it waits for the list of those who listen.
+        std::thread::sleep(Duration::from_millis(100));
+        let is_kept = stream.window.phase.try_lock().is_none();
+        drop(listeners);
+        assert!(is_kept);
+        assert!(closing.join().unwrap().is_err(), "it was never begun");
+        stream.prepare_capture().unwrap();
+    }
 }

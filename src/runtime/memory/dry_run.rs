@@ -88,6 +88,13 @@ pub(crate) struct DryRuns {
     last: Option<Arc<DryRun>>,
 }
 
+impl DryRuns {
+    /// Whether one goes on.
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+}
+
 impl Stream {
     /// Whether what is asked of it is only measured.
     pub(crate) fn is_dry(&self) -> bool {
@@ -102,23 +109,27 @@ impl Stream {
     /// fills and copies do nothing.
     pub fn begin_dry_run(&self) -> Result<()> {
         self.device.check()?;
-        if self.window.is_open() {
-            self.refused_recording("a dry run")?;
-            return fail(code::BUSY, format!("a capture of stream `{}` is prepared; end it first", self.label));
-        }
         let store = &self.device.memory;
         let layout = match self.pools.get() {
             Some(set) => set.pools.lock().layout().clone(),
             None => store.layout.lock().clone(),
         };
         let mut runs = self.dry_runs.lock();
-        if runs.running.is_some() {
+        // A capture is prepared under the same lock.
+        if self.window.is_open() {
+            drop(runs);
+            self.refused_recording("a dry run")?;
+            return fail(code::BUSY, format!("a capture of stream `{}` is prepared; end it first", self.label));
+        }
+        if runs.is_running() {
             return fail(code::BUSY, format!("stream `{}` is in a dry run already; end that one first", self.label));
         }
         runs.running = Some(DryRun::new(layout, store.settings)?);
         self.is_dry.store(true, Ordering::Release);
+        // Before anybody can end it.
+        self.keeper.shut(DRY);
         drop(runs);
-        self.keeper.close(DRY);
+        self.keeper.let_go();
         Ok(())
     }
 

@@ -24,6 +24,17 @@ pub(super) struct Held<'a> {
     pub(super) changed: bool,
 }
 
+/// Touches whose buffers are put in their places one by one. A replay may have thousands, each of which would move all those behind it.
+const FEW: usize = 16;
+
+impl Held<'_> {
+    /// Takes in what another touch does to the same buffer.
+    fn join(&mut self, other: &Self) {
+        self.writes |= other.writes;
+        self.ranges = self.ranges.saturating_add(other.ranges);
+    }
+}
+
 impl Section<'_> {
     /// Takes all marks or none, sleeping where somebody else has to settle first. Tells what any of them found.
     pub(super) fn take_marks(&mut self) -> Found {
@@ -53,28 +64,35 @@ impl Section<'_> {
 
     /// One entry per buffer, by id, which is the order of locking.
     pub(super) fn merge(&mut self) -> std::result::Result<(), NoMemory> {
+        let few = self.touches.len() <= FEW;
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
             let found = Found { dirty: false, pending: false };
             let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
             // Buffers that were made one after another often come in that order.
-            if self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
+            if !few || self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
                 room(&mut self.held)?;
                 self.held.push(new);
                 continue;
             }
             match self.place_of(buffer.id) {
-                Ok(index) => {
-                    let held = &mut self.held[index];
-                    held.writes |= writes;
-                    held.ranges = held.ranges.saturating_add(ranges);
-                }
+                Ok(index) => self.held[index].join(&new),
                 Err(place) => {
                     room(&mut self.held)?;
                     self.held.insert(place, new);
                 }
             }
+        }
+        if !few {
+            self.held.sort_unstable_by_key(|held| held.buffer.id);
+            self.held.dedup_by(|next, held| {
+                let same = next.buffer.id == held.buffer.id;
+                if same {
+                    held.join(next);
+                }
+                same
+            });
         }
         Ok(())
     }

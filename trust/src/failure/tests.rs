@@ -1,7 +1,7 @@
 //! Sentences about failures and reports; those about their claims are with the map.
 
 use super::*;
-use crate::Report;
+use crate::{MAX_RANGES, Map, Report};
 
 fn failure(answers: Answers) -> Arc<Failure> {
     let (driver, about, location) = (None, None, None);
@@ -68,8 +68,29 @@ fn t8_several_failures_are_a_group_each_once_in_the_order_found() {
     assert_eq!((ids(&inner), ids(&outer)), (vec![b.id(), a.id()], vec![c.id(), b.id(), a.id()]));
     assert_eq!((outer.error().code, outer.is_untouched()), (codes::SEVERAL, false));
     assert_eq!(Failure::group(&[a.clone(), a.clone()]).id(), a.id(), "a group of one is that one");
+    assert_eq!(Failure::group(std::slice::from_ref(&outer)).id(), outer.id(), "also when that is a group");
     let report = Report::of(&outer, 1);
     assert_eq!(report.members.iter().map(|m| m.failure).collect::<Vec<_>>(), ids(&outer));
+}
+
+#[test]
+fn t2_a_group_of_one_operation_is_untouched_if_its_members_are_and_keeps_its_claims_when_a_map_merges_them() {
+    let untouched = |text: &str| {
+        let made = Error { message: text.into(), ..(*failure(Answers::default()).error()).clone() };
+        Failure::new(Arc::new(made), true)
+    };
+    let (one, two, run) = (untouched("one"), untouched("two"), failure(Answers::default()));
+    assert!(!Failure::group(&[one.clone(), two.clone()]).is_untouched());
+    assert!(!Failure::untouched_group(&[one.clone(), run]).is_untouched());
+    let group = Failure::untouched_group(&[one, two]);
+    assert!(group.is_untouched() && Report::of(&group, 1).untouched);
+    let mut map = Map::trusted(1 << 16);
+    (0..3 * MAX_RANGES as u64).for_each(|at| map.claim(16 * at..16 * at + 1, &group));
+    map.reserve(1).unwrap();
+    assert!(map.ranges() <= MAX_RANGES + 2);
+    assert!(map.claims(0..1 << 16).all(|(_, claims)| claims.id() == group.id()));
+    assert!(map.reinstate(0..1 << 16, &group) >= 3 * MAX_RANGES as u64);
+    assert!(map.is_clean());
 }
 
 #[test]
