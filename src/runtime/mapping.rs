@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::buffer::{Buffer, View};
 use super::error::{Failed, Result, fail};
-use super::section::{alone, no_memory, room};
+use super::section::{alone, alone_until, last_write, no_memory, room};
 use super::stream::{Wait, wait};
 use super::{code, late, prints, trust};
 
@@ -125,8 +125,14 @@ impl Mapping {
     fn settle(&self, access: Access, timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let (buffer, device) = (&self.view.buffer, &self.view.buffer.device);
-        // Alone, so that work that is being enqueued right now counts.
-        let uses = alone(buffer, |_| uses(buffer, access.writes)).map_err(|none| Failed::of(no_memory(none)))?;
+        // Work that is being enqueued right now counts, where it matters.
+        let uses = if access.writes {
+            alone_until(buffer, deadline, |_| uses(buffer, true))
+        } else {
+            last_write(buffer, deadline).map(|last| Ok(last.into_iter().collect()))
+        };
+        let Some(uses) = uses else { return Ok(Wait::TimedOut) };
+        let uses = uses.map_err(|none| Failed::of(no_memory(none)))?;
         for last in uses {
             if let Some(queue) = device.queue(last.queue)
                 && wait(device, &queue, last.position, deadline)? == Wait::TimedOut
