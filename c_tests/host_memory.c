@@ -554,6 +554,45 @@ TEST(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory)
     }
 }
 
+/* T13, M2: bytes that have arrived go on waiting while there is no host memory to find out whether they can be trusted. */
+TEST(f2_t13_a_read_that_cannot_be_ended_without_host_memory_is_ended_with_it)
+{
+    set_up();
+    if (!(device_info(device).capabilities & COMPUTE_CAPABILITY_VALIDATE)) {
+        printf("  not tried: the device has no validate mode\n");
+        return;
+    }
+    compute_kernel_desc desc = kernel_desc(IO "@compute @workgroup_size(1) fn beyond() { var x = I[0]; for (var n = 0u; n < I[0]; n += 1u) { x = x * 1664525u + 1013904223u; }\n"
+        "O[0] = x; O[I[1]] = 1u; }", "beyond");
+    desc.bounds = COMPUTE_BOUNDS_VALIDATE;
+    compute_kernel beyond = make_kernel_from(device, &desc);
+    compute_stream other = make_stream(device);
+    compute_buffer out = make_buffer(device, 64, "out"), in = make_buffer(device, 8, "in"), source = make_buffer(device, 4096, "source");
+    fill_words(other, source, 7);
+    fill_words(stream, out, 9);
+    put_word(stream, in, 0, turns_of(device, stream, 200000000));
+    put_word(stream, in, 1, 5000);
+    wait_for(other);
+    OK(launch_io(stream, beyond, "", in, out, 1));
+    static uint32_t words[1024];
+    compute_view from = whole(source);
+    compute_event over = NULL, read = NULL;
+    OK(compute_stream_read_async(other, &from, words, sizeof words, &read, E));
+    fill_words(other, source, 8); /* the bytes can be had no second time */
+    OK(compute_stream_record(stream, &over, E));
+    OK(compute_event_wait(over, COMPUTE_FOREVER, E));
+    for (int i = 0; i < 3; i++) {
+        compute_status status;
+        WITHOUT_MEMORY(&status, compute_event_wait(read, COMPUTE_FOREVER, E));
+        CHECK(status == COMPUTE_OK || (refused > 0 && status == COMPUTE_ERROR_STILL_BORROWED));
+        if (status < 0) CHECK_EQ(last_info().reclaimable, 1);
+        else printf("  the failure was known before\n");
+    }
+    OK(compute_event_wait(read, COMPUTE_FOREVER, E));
+    for (int i = 0; i < 1024; i++) CHECK_EQ(words[i], 7);
+    CHECK(claimed_by(out, 0, 64) != 0);
+}
+
 /* M1: whichever list of the plan finds no memory, nothing has moved and no place is taken. */
 /* wgpu's own lists cannot be refused memory: it ends the process. */
 static int records_in_wgpu(void)
@@ -764,6 +803,7 @@ int main(int argc, char **argv)
     RUN(f2_g3_a_window_is_closed_and_its_bytes_are_claimed_without_host_memory);
     RUN(f2_g3_a_window_whose_graph_no_handle_can_be_had_for_leaves_its_bytes_claimed);
     RUN(f2_t13_a_late_failure_reaches_all_that_derives_from_it_without_host_memory);
+    RUN(f2_t13_a_read_that_cannot_be_ended_without_host_memory_is_ended_with_it);
     RUN(f2_m1_a_compaction_is_refused_without_host_memory_and_works_with_it);
     RUN(f2_m3_many_tensors_are_laid_out_or_refused_without_host_memory);
     RUN(f2_an_included_file_that_there_is_no_host_memory_for_is_no_fault_of_the_source);

@@ -301,6 +301,31 @@ TEST(m3_a_copy_within_one_buffer_may_interleave_rows_but_not_overlap)
     IS(COMPUTE_ERROR_OVERLAP, compute_stream_copy_strided(stream, &from, &from, &desc, E));
 }
 
+TEST(l9_columns_of_millions_of_rows_are_copied_beside_each_other)
+{
+    set_up();
+    enum { ROWS = 2000000 };
+    static const uint64_t counts[] = { 1000000, ROWS };
+    static unsigned char bytes[2 * ROWS];
+    compute_buffer table = make_buffer(device, sizeof bytes, "table");
+    compute_view all = whole(table), second = range(table, 1, COMPUTE_WHOLE);
+    /* Where no rows are moved at a pitch, each would be a call. */
+    const int refused = !moves_rows();
+    for (size_t i = refused; i < COUNT_OF(counts); i++) {
+        const uint64_t shape[1] = { counts[i] }, less[1] = { counts[i] - 1 };
+        const int64_t strides[1] = { 2 };
+        compute_strided_desc column = strided(1, shape, 1, strides, strides), shorter = strided(1, less, 1, strides, strides);
+        compute_view next_row = range(table, 2, COMPUTE_WHOLE);
+        OK(compute_stream_fill(stream, &all, "\7\10", 2, E));
+        IS(refused ? COMPUTE_ERROR_UNSUPPORTED_STRIDES : COMPUTE_ERROR_OVERLAP, compute_stream_copy_strided(stream, &all, &next_row, &shorter, E));
+        OK(compute_stream_fill(stream, &all, "\7\10", 2, E));
+        IS(refused ? COMPUTE_ERROR_UNSUPPORTED_STRIDES : COMPUTE_OK, compute_stream_copy_strided(stream, &all, &second, &column, E));
+        if (refused) return;
+        OK(get(stream, table, 0, bytes, sizeof bytes));
+        for (uint64_t n = 0; n < ROWS; n++) CHECK(bytes[2 * n] == 7 && bytes[2 * n + 1] == (n < counts[i] ? 7 : 8));
+    }
+}
+
 /* ---- trust by row ---- */
 
 TEST(t1_bytes_between_rows_that_were_never_written_read_as_zeros)
@@ -709,6 +734,7 @@ int main(int argc, char **argv)
     RUN(m9_layouts_that_cannot_be_are_refused_each_with_its_error);
     RUN(m3_strided_writes_copies_and_reads_move_each_element_to_its_place_and_touch_nothing_else);
     RUN(m3_a_copy_within_one_buffer_may_interleave_rows_but_not_overlap);
+    RUN(l9_columns_of_millions_of_rows_are_copied_beside_each_other);
     RUN(t1_bytes_between_rows_that_were_never_written_read_as_zeros);
     RUN(t1_of_a_strict_buffer_rows_that_were_written_can_be_read_and_what_lies_between_them_cannot);
     RUN(t4_a_strided_write_repairs_its_rows_and_no_others);

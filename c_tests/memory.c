@@ -183,6 +183,27 @@ TEST(f7_buffers_outlive_their_stream_and_ended_streams_keep_nothing)
     CHECK_EQ(usage().bytes_reserved, 0);
 }
 
+TEST(f7_streams_that_end_before_their_work_leave_nothing_to_those_that_come_after)
+{
+    set_up();
+    enum { ROUNDS = 6 };
+    const uint64_t size = 8 * MIB;
+    long_work(stream, stream_buffer(stream, 4));
+    for (int round = 0; round < ROUNDS; round++) {
+        compute_stream brief = make_stream(device);
+        compute_buffer buffer = stream_buffer(brief, size);
+        compute_event over = NULL;
+        long_work(brief, buffer);
+        OK(compute_stream_record(brief, &over, E));
+        compute_buffer_release(buffer);
+        compute_stream_release(brief);
+        OK(compute_event_wait(over, COMPUTE_FOREVER, E));
+        compute_event_release(over);
+    }
+    /* Asked for only now: it looks at everything. */
+    CHECK(usage().bytes_reserved_peak < ROUNDS / 2 * size);
+}
+
 /* ---- M4 ---- */
 
 TEST(m4_a_stream_that_never_allocated_has_no_pools_and_reports_come_as_far_as_there_is_room)
@@ -618,6 +639,7 @@ int main(int argc, char **argv)
     RUN(m1_a_clean_up_gives_every_page_back_that_holds_nothing);
     RUN(m6_idle_pages_are_kept_up_to_what_the_device_was_opened_with);
     RUN(f7_buffers_outlive_their_stream_and_ended_streams_keep_nothing);
+    RUN(f7_streams_that_end_before_their_work_leave_nothing_to_those_that_come_after);
     RUN(m4_a_stream_that_never_allocated_has_no_pools_and_reports_come_as_far_as_there_is_room);
     RUN(m4_a_layout_that_cannot_be_is_refused_with_the_reason);
     RUN(m4_pools_in_use_are_not_replaced_and_later_streams_get_the_layout_all_the_same);

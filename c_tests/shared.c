@@ -421,6 +421,60 @@ TEST(t14_memory_is_mapped_only_once_its_earlier_use_is_over)
     compute_mapping_release(mapping);
 }
 
+/* Of the same bytes, always with work of its own under way, until it is told that it is enough. */
+static compute_buffer looked_at;
+static compute_kernel look;
+static int enough;
+static void *keep_reading(void *unused)
+{
+    (void)unused;
+    compute_stream own = make_stream(device);
+    compute_buffer out = make_buffer(device, 4, "out");
+    compute_event under_way[4] = { NULL };
+    compute_binding bindings[2] = { bind_range(0, looked_at, 0, 256), bind(1, out) };
+    compute_launch_desc desc = launch_desc(look, 1, 1, 1, bindings, 2);
+    const char *problem = NULL;
+    for (int i = 0; !problem && !__atomic_load_n(&enough, __ATOMIC_RELAXED); i++) {
+        compute_event *event = &under_way[i % (int)COUNT_OF(under_way)];
+        if (*event && compute_event_wait(*event, COMPUTE_FOREVER, NULL) != COMPUTE_OK) problem = "a wait failed";
+        compute_event_release(*event);
+        if (compute_stream_launch(own, &desc, NULL) != COMPUTE_OK || compute_stream_record(own, event, NULL) != COMPUTE_OK) problem = "a launch failed";
+    }
+    for (size_t i = 0; i < COUNT_OF(under_way); i++) compute_event_release(under_way[i]);
+    compute_buffer_release(out);
+    compute_stream_release(own);
+    return (void *)(uintptr_t)problem;
+}
+
+TEST(t14_mapping_does_not_wait_for_those_who_begin_to_read_later)
+{
+    set_up();
+    if (!maps()) return;
+    enum { READERS = 2 };
+    pthread_t threads[READERS];
+    look = make_kernel(device, SPIN);
+    looked_at = used_buffer(512, COMPUTE_BUFFER_FLAG_HOST_VISIBLE);
+    uint32_t words[64] = { turns_of(device, stream, 100000000) / 16, 42 }; /* some ten milliseconds */
+    put(stream, looked_at, 0, words, sizeof words);
+    wait_for(stream);
+    for (int i = 0; i < READERS; i++) CHECK(pthread_create(&threads[i], NULL, keep_reading, NULL) == 0);
+    usleep(200000);
+    for (int i = 0; i < 2; i++) {
+        /* First with bytes that were never written and that nobody reads, then without. */
+        compute_mapping mapping = map(looked_at, 0, COMPUTE_WHOLE);
+        OK(acquire(mapping, COMPUTE_ACCESS_READ));
+        const unsigned char *bytes = pointer_of(mapping, 512);
+        CHECK(memcmp(bytes, words, sizeof words) == 0 && all_are(bytes + 256, 256, 0));
+        compute_mapping_release(mapping);
+    }
+    __atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < READERS; i++) {
+        void *problem = NULL;
+        CHECK(pthread_join(threads[i], &problem) == 0);
+        if (problem) fail(__FILE__, __LINE__, (const char *)problem);
+    }
+}
+
 TEST(f7_a_mapping_outlives_the_handles_of_its_buffer_stream_and_device)
 {
     set_up();
@@ -590,6 +644,7 @@ int main(int argc, char **argv)
     RUN(t4_t8_claims_on_mapped_bytes_are_told_by_acquire_and_released_by_flush);
     RUN(l8_acquire_waits_for_the_work_that_it_has_to_come_after);
     RUN(t14_memory_is_mapped_only_once_its_earlier_use_is_over);
+    RUN(t14_mapping_does_not_wait_for_those_who_begin_to_read_later);
     RUN(f7_a_mapping_outlives_the_handles_of_its_buffer_stream_and_device);
     RUN(f1_bad_mappings_are_refused_each_with_its_error);
     RUN(t14_what_is_mapped_is_no_memory_of_the_hosts_to_import);

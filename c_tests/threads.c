@@ -144,11 +144,73 @@ TEST(s1_l8_threads_that_share_buffers_never_read_torn_bytes) { together(COMPUTE_
 TEST(s1_t2_threads_that_share_buffers_never_read_torn_bytes_when_calls_fail) { together(COMPUTE_FAULT_ERROR); }
 TEST(s1_t13_threads_that_share_buffers_never_read_torn_bytes_when_work_fails_late) { together(COMPUTE_FAULT_LATE); }
 
+/* Calls that only read the same weights overlap on all streams, so that somebody is always at it. They are short: on the cpu device they run inside the call. */
+enum { READ_BYTES = 256 };
+static compute_buffer weights;
+static int enough;
+
+static void *read_weights(void *unused)
+{
+    (void)unused;
+    compute_stream stream = make_stream(device);
+    compute_buffer mine = make_buffer(device, READ_BYTES, "mine");
+    fill_words(stream, mine, 0);
+    compute_binding bindings[2] = { bind(0, weights), bind(1, mine) };
+    compute_launch_desc desc = launch_desc(increment, 1, 1, 1, bindings, 2);
+    const char *problem = NULL;
+    for (int i = 0; !problem && !__atomic_load_n(&enough, __ATOMIC_RELAXED); i++) {
+        if (compute_stream_launch(stream, &desc, NULL) != COMPUTE_OK) problem = "a good launch failed";
+        /* So that no queue becomes long. */
+        if (i % 64 == 0 && compute_stream_sync(stream, NULL, 0, 0, COMPUTE_FOREVER, NULL) != COMPUTE_OK) problem = "a sync failed";
+    }
+    compute_buffer_release(mine);
+    compute_stream_release(stream);
+    return (void *)(uintptr_t)problem;
+}
+
+TEST(l8_s1_who_writes_or_waits_gets_its_turn_among_threads_that_keep_reading)
+{
+    enum { READERS = 8, WRITES = 300 };
+    device = open_device();
+    increment = make_kernel(device, INCREMENT);
+    weights = make_buffer(device, READ_BYTES, "weights");
+    compute_stream stream = make_stream(device);
+    fill_words(stream, weights, 1);
+    pthread_t threads[READERS];
+    deadline = now_ns() + 20 * SECONDS;
+    for (int i = 0; i < READERS; i++) CHECK(pthread_create(&threads[i], NULL, read_weights, NULL) == 0);
+    usleep(100000);
+    uint64_t longest_write = 0, longest_wait = 0;
+    int writes = 0;
+    for (; writes < WRITES && now_ns() < deadline; writes++) {
+        uint64_t start = now_ns();
+        fill_words(stream, weights, (uint32_t)writes);
+        uint64_t written = now_ns();
+        compute_view view = whole(weights);
+        compute_status status = compute_stream_sync(stream, &view, 1, 0, 10 * MILLISECONDS, E);
+        CHECK(status == COMPUTE_OK || status == COMPUTE_TIMEOUT);
+        uint64_t waited = now_ns() - written;
+        if (written - start > longest_write) longest_write = written - start;
+        if (waited > longest_wait) longest_wait = waited;
+    }
+    __atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < READERS; i++) {
+        void *problem = NULL;
+        CHECK(pthread_join(threads[i], &problem) == 0);
+        if (problem) fail(__FILE__, __LINE__, (const char *)problem);
+    }
+    printf("  %d writes, the longest took %llu ms; the longest wait of 10 ms took %llu\n", writes, (unsigned long long)(longest_write / MILLISECONDS),
+        (unsigned long long)(longest_wait / MILLISECONDS));
+    CHECK_EQ(writes, WRITES);
+    CHECK(longest_write < SECONDS);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) seconds = (uint64_t)atoi(argv[1]);
     RUN(s1_l8_threads_that_share_buffers_never_read_torn_bytes);
     RUN(s1_t2_threads_that_share_buffers_never_read_torn_bytes_when_calls_fail);
     RUN(s1_t13_threads_that_share_buffers_never_read_torn_bytes_when_work_fails_late);
+    RUN(l8_s1_who_writes_or_waits_gets_its_turn_among_threads_that_keep_reading);
     return finish();
 }

@@ -3492,7 +3492,8 @@ compute_status compute_events_wait_all(const compute_event *events,
                                        compute_error *out_error);
 
 /* Calls `callback` exactly once when an event is over, at once if it already is: with `COMPUTE_OK`, or with the error that its wait would give. No lock is
- * held, any call is allowed inside, and the event may be released right away.
+ * held, any call is allowed inside, and the event may be released right away. A read that there is no host memory to end is told
+ * `COMPUTE_ERROR_STILL_BORROWED`: it is to be asked again.
  *
  * `where_` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
  * thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then, or

@@ -114,6 +114,20 @@ impl Footprint {
         (start < range.end).then(|| start..(base + self.row).min(range.end))
     }
 
+    /// Whether a byte is one of both tensors, where the other one begins `distance` bytes later, or earlier. However many rows there are; `None`: they are not all at
+    /// one pitch, the same of both.
+    pub fn meets(&self, other: &Self, distance: i128) -> Option<bool> {
+        let (&[Loop { count, strides }], &[other_loop]) = (self.loops.as_slice(), other.loops.as_slice()) else { return None };
+        if strides != other_loop.strides {
+            return None;
+        }
+        // A row of this one so many rows behind one of the other: the first that ends behind where the other begins.
+        let pitch = i128::from(strides[0]);
+        let first = (distance - i128::from(self.row)).div_euclid(pitch) + 1;
+        let apart = first.max(1 - i128::from(other_loop.count));
+        Some(apart < i128::from(count) && apart * pitch < distance + i128::from(other.row))
+    }
+
     /// All rows, in the order of their offsets.
     pub fn each(&self) -> impl Iterator<Item = Range<u64>> + Clone + '_ {
         let mut next = self.first_in(0..self.span);
@@ -306,6 +320,29 @@ mod tests {
 
     fn random_shape(random: &mut Random) -> Vec<u64> {
         (0..random.below(5)).map(|_| if random.below(16) == 0 { 0 } else { 1 + random.below(4) }).collect()
+    }
+
+    #[test]
+    fn l9_rows_at_one_pitch_meet_where_a_byte_is_one_of_both() {
+        let mut random = Random(5);
+        let mut met = [0; 2];
+        for _ in 0..20_000 {
+            let pitch = 2 + random.below(6);
+            let tensors = [(); 2].map(|()| (2 + random.below(5), 1 + random.below(pitch - 1)));
+            let [one, other] = tensors.map(|(rows, width)| Footprint::new(&[rows, width], &[pitch as i64, 1], 1).unwrap());
+            let distance = i128::from(random.below(120)) - 60;
+            let bytes = |tensor: &Footprint, at: i128| {
+                tensor.each().flatten().map(move |byte| i128::from(byte) + at).collect::<BTreeSet<_>>()
+            };
+            let meet = !bytes(&one, 0).is_disjoint(&bytes(&other, distance));
+            assert_eq!(one.meets(&other, distance), Some(meet), "{one:?} and {other:?}, {distance} later");
+            met[usize::from(meet)] += 1;
+        }
+        assert!(met.into_iter().all(|count| count > 1000), "{met:?}");
+        let [one, other] = [8, 9].map(|pitch| Footprint::new(&[3, 2], &[pitch, 1], 1).unwrap());
+        assert_eq!(one.meets(&other, 4), None);
+        let most = Footprint::new(&[1 << 61, 1], &[4, 1], 4).map(|flat| flat.meets(&flat, 0));
+        assert_eq!(most, Ok(None), "without gaps it is one row");
     }
 
     #[test]

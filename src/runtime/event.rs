@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use compute_hal::HostTarget;
 use compute_memory::Footprint;
-use compute_trust::Watch;
+use compute_trust::{Error, Watch};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
@@ -136,12 +136,35 @@ impl Event {
 
     fn wait_quietly(&self, timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let answer = self.wait_for_end(deadline);
-        match &answer {
-            Err(failed) if failed.error.code != code::STILL_BORROWED => self.give_up(failed),
-            _ => {}
+        self.answered(self.wait_for_end(deadline))
+    }
+
+    /// What the caller is told. A read ends with any error but those after which it may be asked again: bytes that have arrived may be had no second time.
+    fn answered<T>(&self, answer: Result<T>) -> Result<T> {
+        match answer {
+            Err(failed) if failed.error.code == code::OUT_OF_MEMORY && self.is_unanswered() => {
+                if !self.borrows {
+                    return Err(failed);
+                }
+                let made = error(
+                    code::STILL_BORROWED,
+                    format!(
+                        "whether these bytes can be trusted is not known yet, ask again before you free their memory: {failed}"
+                    ),
+                );
+                Err(Failed::of(Error { answers: failed.error.answers, ..made }))
+            }
+            Err(failed) if failed.error.code != code::STILL_BORROWED => {
+                self.give_up(&failed);
+                Err(failed)
+            }
+            answer => answer,
         }
-        answer
+    }
+
+    /// Whether it is that of a read of which nobody was told how it ended.
+    fn is_unanswered(&self) -> bool {
+        self.read.as_ref().is_some_and(|read| read.lock().done.is_none())
     }
 
     fn wait_for_end(&self, deadline: Option<Instant>) -> Result<Wait> {
@@ -172,12 +195,15 @@ impl Event {
             }
         }
         let _lent = Lent(self);
-        loop {
-            match self.wait(None) {
+        let answer = loop {
+            match self.wait_for_end(None) {
                 Err(failed) if failed.error.code == code::STILL_BORROWED => self.outlast(),
-                answer => return answer,
+                // Nobody can ask again.
+                answer => break answer.inspect_err(|failed| self.give_up(failed)),
             }
-        }
+        };
+        run_due(&self.device);
+        answer
     }
 
     /// Whether the device writes to memory of ours. On a device beyond use nothing goes on from there to the caller's.
@@ -254,8 +280,11 @@ impl Event {
         let settled = if late::active() { late::settle_unlogged(unlogged) } else { Ok(()) };
         let mut read = read.lock();
         // Again: another thread may have answered that the device has ended.
-        let settled = settled.and_then(|()| self.device.check());
-        read.end(settled)
+        match settled.and_then(|()| self.device.check()) {
+            // The bytes go on waiting.
+            Err(failed) if failed.error.code == code::OUT_OF_MEMORY && read.done.is_none() => Err(failed),
+            settled => read.end(settled),
+        }
     }
 
     /// A read ends with an error that is told to the caller.
@@ -324,11 +353,9 @@ impl Event {
 
     /// How it ended, for a callback, which is to be called even when finding that out panics (F4).
     fn ended(&self, finish: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
-        catch_unwind(AssertUnwindSafe(|| finish(self))).unwrap_or_else(|_| {
-            let failed = Failed::of(error(code::INTERNAL, "the library panicked while it found out how this event had ended"));
-            self.give_up(&failed);
-            Err(failed)
-        })
+        let ended = catch_unwind(AssertUnwindSafe(|| finish(self)))
+            .unwrap_or_else(|_| fail(code::INTERNAL, "the library panicked while it found out how this event had ended"));
+        self.answered(ended)
     }
 
     /// Calls `wake` once, from any thread and with no lock held, when it is over. The bytes of a read may come only with the answer of a poll or wait.

@@ -135,7 +135,7 @@ pub(crate) fn record<'a>(
     let (first, last) = (*positions.start(), *positions.end());
     let (queue_id, watch) = (queue.id, watch.cloned());
     state.journal.record(Entry { queue: queue_id, first, last, can_fail, reads, writes, fills: filled, about, parts, watch });
-    state.queues.entry(queue.id).or_insert_with(|| Told { queue: Arc::downgrade(queue), until: 0 });
+    state.know(queue);
     // What the journal does not keep it never tells to be gone either.
     for buffer in touches.iter().map(|touch| touch.span.buffer).chain(fills.map(|(buffer, _)| buffer)) {
         if state.journal.is_pending(buffer.id) {
@@ -152,6 +152,19 @@ impl State {
         self.journal.reserve(touches)?;
         self.queues.try_reserve(1).map_err(|_| NoMemory)?;
         self.buffers.try_reserve(touches).map_err(|_| NoMemory)
+    }
+
+    /// Has a queue among those with work in the journal; room was made. Each that comes takes the place of those that are gone, with all of their work.
+    fn know(&mut self, queue: &Arc<Queue>) {
+        if !self.queues.contains_key(&queue.id) {
+            self.forget_queues();
+            self.queues.insert(queue.id, Told { queue: Arc::downgrade(queue), until: 0 });
+        }
+    }
+
+    fn forget_queues(&mut self) {
+        let Self { journal, queues, .. } = self;
+        queues.retain(|id, told| told.queue.strong_count() > 0 || journal.has_work_of(*id));
     }
 }
 
@@ -443,5 +456,31 @@ fn release_all(buffers: &[Arc<Buffer>], found: &[Found]) {
         if buffer.mark.release_exclusive(Found { dirty, ..*found }) {
             buffer.device.gate.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t9_queues_that_are_gone_are_forgotten_with_their_work() {
+        let mut state = State::default();
+        let about = || About { operation: 1, label: "".into(), kernel: "".into(), stream: 1 };
+        for queue in [1, 2] {
+            let (reads, writes) = (SmallVec::new(), SmallVec::new());
+            let (first, last, can_fail, fills, parts, watch) = (1, 1, true, 0, None, None);
+            state.journal.record(Entry { queue, first, last, can_fail, reads, writes, fills, about: about(), parts, watch });
+        }
+        for queue in 1..100 {
+            state.queues.insert(queue, Told { queue: Weak::new(), until: 0 });
+        }
+        state.forget_queues();
+        let mut left: Vec<u64> = state.queues.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 2]);
+        let _ = state.journal.retire(|queue| u64::from(queue == 1));
+        state.forget_queues();
+        assert_eq!(state.queues.keys().collect::<Vec<_>>(), [&2]);
     }
 }

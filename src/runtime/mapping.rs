@@ -3,6 +3,7 @@
 //! What the host sees through the address is what is in memory, so nothing of an earlier owner may be there: mapping zeroes what is not trusted. The host
 //! says when it looks or begins to write (`acquire`) and what it has written (`flush`); what it does between is its own business.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::buffer::{Buffer, View};
 use super::error::{Failed, Result, fail};
-use super::section::{alone, no_memory, room};
+use super::section::{alone, alone_until, last_write, no_memory, room};
 use super::stream::{Wait, wait};
 use super::{code, late, prints, trust};
 
@@ -53,30 +54,47 @@ impl Mapping {
             return fail(code::INTERNAL, "a view that leaves its block, or no memory for an empty one");
         };
         let this = Self { view, memory };
-        while !this.cleared()? {
+        let mut seen = Vec::new();
+        loop {
+            // Others may go on using the buffer all the time: only what was enqueued by now is waited for.
             this.settle(Access { reads: true, writes: true }, None)?;
+            if this.cleared(&mut seen)? {
+                return Ok(Arc::new(this));
+            }
         }
-        Ok(Arc::new(this))
     }
 
-    /// Zeroes what is not trusted, unless work still uses the buffer. What can be reinstated is the buffer's own and stays.
-    fn cleared(&self) -> Result<bool> {
+    /// Zeroes what is not trusted, unless work may still use those bytes. What can be reinstated is the buffer's own and stays. `seen` is what was not trusted
+    /// at the last look; all that was enqueued before that look is over.
+    fn cleared(&self, seen: &mut Vec<Range<u64>>) -> Result<bool> {
         let View { buffer, offset, .. } = &self.view;
         buffer.device.check()?;
-        Ok(alone(buffer, |lock| {
+        let cleared = alone(buffer, |lock| {
             // What a late failure claims looks trusted until that is heard.
-            if !buffer.is_idle() || !late::is_settled(buffer.id, self.view.range()) {
-                return false;
+            if !late::is_settled(buffer.id, self.view.range()) {
+                return Ok(false);
             }
             let mut map = lock.lock();
+            // Later work uses no byte that was not trusted when it came and is not trusted now, but to write what nobody may read.
+            let known = |range: Range<u64>| {
+                let first = seen.partition_point(|seen| seen.end <= range.start);
+                seen.get(first).is_some_and(|seen| seen.start <= range.start && range.end <= seen.end)
+            };
+            if !buffer.is_idle() && !map.untrusted_in(self.view.range()).all(known) {
+                seen.clear();
+                seen.try_reserve(map.ranges()).map_err(|_| NoMemory)?;
+                seen.extend(map.untrusted_in(self.view.range()));
+                return Ok(false);
+            }
             for range in map.untrusted_in(self.view.range()) {
                 if let Some(part) = self.memory.part(range.start - offset, range.end - range.start) {
                     part.clear();
                 }
             }
             map.filled(self.view.range());
-            true
-        }))
+            Ok(true)
+        });
+        cleared.map_err(|none| Failed::of(no_memory(none)))
     }
 
     /// Where it is, and how many bytes there are.
@@ -125,8 +143,14 @@ impl Mapping {
     fn settle(&self, access: Access, timeout: Option<Duration>) -> Result<Wait> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let (buffer, device) = (&self.view.buffer, &self.view.buffer.device);
-        // Alone, so that work that is being enqueued right now counts.
-        let uses = alone(buffer, |_| uses(buffer, access.writes)).map_err(|none| Failed::of(no_memory(none)))?;
+        // Work that is being enqueued right now counts, where it matters.
+        let uses = if access.writes {
+            alone_until(buffer, deadline, |_| uses(buffer, true))
+        } else {
+            last_write(buffer, deadline).map(|last| Ok(last.into_iter().collect()))
+        };
+        let Some(uses) = uses else { return Ok(Wait::TimedOut) };
+        let uses = uses.map_err(|none| Failed::of(no_memory(none)))?;
         for last in uses {
             if let Some(queue) = device.queue(last.queue)
                 && wait(device, &queue, last.position, deadline)? == Wait::TimedOut

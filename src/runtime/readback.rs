@@ -125,7 +125,8 @@ impl Readback {
                     return error::fail(code::INTERNAL, "a wait without a time limit ended before its time");
                 }
                 (Err(failed), same) => {
-                    if same.is_some_and(|same| !same.given) {
+                    // What has not ended may be asked again.
+                    if same.is_some_and(|same| !same.given && same.event.failed().is_some()) {
                         *kept = None;
                     }
                     return Err(failed);

@@ -30,8 +30,8 @@ use super::refuse::{admit, dry, outputs, refuse_all, told_skipped};
 pub(crate) use super::refuse::{claim, no_memory, refuse, refused_operation};
 use super::stream::Stream;
 use super::{code, late, log, prints, rows};
-pub(crate) use marks::alone;
 use marks::{Held, release};
+pub(crate) use marks::{alone, alone_until, last_write};
 
 /// What a piece of work does to a range that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -114,8 +114,8 @@ impl Stream {
         targets.push((&self.device, Arc::clone(&self.queue), self.queue.last()));
         for view in views {
             let device = &view.buffer.device;
-            // Alone, so that a write that is being enqueued right now counts.
-            let write = super::section::alone(&view.buffer, |_| view.buffer.uses.last_write());
+            // A write that is being enqueued right now counts.
+            let Some(write) = super::section::last_write(&view.buffer, deadline) else { return Ok(Wait::TimedOut) };
             if let Some((write, queue)) = write.and_then(|write| device.queue(write.queue).map(|queue| (write, queue))) {
                 match targets.iter_mut().find(|(_, known, _)| Arc::ptr_eq(known, &queue)) {
                     Some((.., last)) => *last = write.position.max(*last),

@@ -279,7 +279,22 @@ fn apart(spans: [Span<'_>; 2], ends: &[Footprint; 2]) -> Checked<()> {
         let (start, end) = ((first + row.start).max(second), (first + row.end).max(second));
         ends[many].first_in(start - second..end - second).is_some()
     };
-    if ends[few].rows() <= MOST_CALLS && !ends[few].each().any(hits) {
+    let rows = ends[few].rows();
+    let meet = if rows <= MOST_CALLS {
+        ends[few].each().any(hits)
+    } else {
+        let met = ends[few].meets(&ends[many], i128::from(second) - i128::from(first));
+        let Some(met) = met else {
+            return refusal(code::UNSUPPORTED_STRIDES, || {
+                format!(
+                    "of {rows} rows that lie between each other's it is only found out whether they overlap where all of both tensors are at one pitch; at most \
+                     {MOST_CALLS} may be at several"
+                )
+            });
+        };
+        met
+    };
+    if !meet {
         return Ok(());
     }
     let (source, destination, label) = (from.range(), to.range(), to.buffer.label());

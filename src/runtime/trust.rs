@@ -160,7 +160,8 @@ fn several(found: &[(Arc<Failure>, u64)]) -> Arc<Failed> {
     let seen = |member: &Arc<Failure>| {
         let is_in = |failure: &Failure| failure.members().iter().any(|other| other.id() == member.id());
         let from = found.iter().find(|(failure, _)| failure.id() == member.id() || is_in(failure));
-        Report::of(member, from.map_or(0, |(_, buffer)| *buffer))
+        let group = from.map(|(failure, _)| &**failure).filter(|failure| failure.id() != member.id());
+        Report::inside(member, group, from.map_or(0, |(_, buffer)| *buffer))
     };
     let mut report = Report::of(&group, 0);
     report.members = group.members().iter().map(seen).collect();

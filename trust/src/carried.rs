@@ -1,8 +1,9 @@
 //! Which failures the spans of one map carry, so that a failure knows in how many maps it still claims bytes.
 
-use crate::room::room;
+use crate::room::{granted, room};
 use crate::{Failure, NoMemory};
 use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The failures of one map, sorted by id, with the number of spans of each.
@@ -10,6 +11,40 @@ use std::sync::Arc;
 pub(crate) struct Carried {
     entries: SmallVec<[Entry; 1]>,
     groups: u32,
+    members: Members,
+}
+
+/// In how many groups of the map each failure is. A map may have a thousand groups of hundreds of members, so that looking through them takes long.
+#[derive(Default)]
+struct Members {
+    groups: HashMap<u64, u32>,
+    /// There was no memory for one, so nothing is known.
+    unknown: bool,
+}
+
+impl Members {
+    fn enter(&mut self, group: &Failure) {
+        let members = group.members();
+        self.unknown = self.unknown || granted().is_err() || self.groups.try_reserve(members.len()).is_err();
+        if self.unknown {
+            self.groups.clear();
+            return;
+        }
+        for member in members {
+            *self.groups.entry(member.id()).or_default() += 1;
+        }
+    }
+
+    fn leave(&mut self, group: &Failure) {
+        for member in group.members() {
+            if let Some(groups) = self.groups.get_mut(&member.id()) {
+                *groups -= 1;
+                if *groups == 0 {
+                    self.groups.remove(&member.id());
+                }
+            }
+        }
+    }
 }
 
 struct Entry {
@@ -31,6 +66,11 @@ impl Carried {
     }
 
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
+        if self.members.unknown {
+            self.members = Members::default();
+            let groups = self.entries.iter().map(|entry| &entry.failure).filter(|failure| failure.is_group());
+            groups.for_each(|group| self.members.enter(group));
+        }
         room(&mut self.entries, more)
     }
 
@@ -87,7 +127,11 @@ impl Carried {
     /// Whether a failure claims bytes here, alone or in a group.
     fn counts(&self, id: u64) -> bool {
         let in_group = |entry: &Entry| entry.failure.members().iter().any(|member| member.id() == id);
-        self.place(id).is_ok() || (self.groups > 0 && self.entries.iter().any(in_group))
+        self.place(id).is_ok()
+            || match self.members.unknown {
+                false => self.members.groups.contains_key(&id),
+                true => self.entries.iter().any(in_group),
+            }
     }
 
     fn count_in(&mut self, failure: &Failure) {
@@ -97,12 +141,21 @@ impl Carried {
         if !self.counts(failure.id()) {
             failure.enter_map();
         }
-        self.groups += u32::from(failure.is_group());
+        if failure.is_group() {
+            self.groups += 1;
+            self.members.enter(failure);
+        }
     }
 
     /// Called once the entry is gone.
     fn count_out(&mut self, failure: &Failure) {
-        self.groups -= u32::from(failure.is_group());
+        if failure.is_group() {
+            self.groups -= 1;
+            self.members.leave(failure);
+            if self.groups == 0 {
+                self.members = Members::default();
+            }
+        }
         for member in failure.members().iter().filter(|member| !self.counts(member.id())) {
             member.leave_map();
         }

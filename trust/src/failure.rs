@@ -131,7 +131,8 @@ impl Failure {
         &NEVER_WRITTEN
     }
 
-    /// Several failures as one, of code SEVERAL: flattened, distinct, in order, the first `KEPT_MEMBERS`. A group of one is that one.
+    /// Several failures as one, of code SEVERAL: flattened, distinct, in order, the first `KEPT_MEMBERS`, with the skips that groups among them have caused. A group of
+    /// one is that one.
     pub fn group(failures: &[Arc<Failure>]) -> Arc<Failure> {
         Failure::group_that_is(failures, false)
     }
@@ -178,7 +179,12 @@ impl Failure {
             location: None,
             diagnostics: Vec::new(),
         };
-        Failure::build(Arc::new(error), untouched, true, members, dropped)
+        let group = Failure::build(Arc::new(error), untouched, true, members, dropped);
+        // What was skipped for several at once is noted on none of them.
+        let mut skips = group.skips.lock();
+        failures.iter().filter(|failure| failure.is_group()).for_each(|merged| skips.take_over(&merged.skips.lock()));
+        drop(skips);
+        group
     }
 
     /// Unique in the process, from 1.
@@ -254,6 +260,14 @@ impl Skips {
         } else {
             self.forget(&skip.outputs);
         }
+    }
+
+    /// Those of a group that becomes part of another one.
+    fn take_over(&mut self, older: &Skips) {
+        older.forgotten.iter().for_each(|output| self.forget(&[*output]));
+        older.kept.iter().for_each(|skip| self.note(skip.clone()));
+        let dropped = older.total.saturating_sub(older.kept.len() as u64);
+        self.total = self.total.saturating_add(dropped);
     }
 
     fn forget(&mut self, outputs: &[u64]) {

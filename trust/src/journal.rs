@@ -122,6 +122,8 @@ pub struct Journal {
     possible: Bytes,
     /// Number of slots that mattered when they were last looked through.
     settled_len: usize,
+    /// Number of slots since. Those that have gone meanwhile count too: what they have left in `possible` is dropped by looking through only.
+    appended: usize,
     /// Marks since those that newer ones overtake were last dropped.
     new_marks: usize,
     /// Buffers that a look-through dropped, for the next `retire` to tell.
@@ -212,6 +214,11 @@ impl Journal {
         self.slots.len()
     }
 
+    /// Whether work of a queue is in it.
+    pub fn has_work_of(&self, queue: u64) -> bool {
+        self.slots.iter().any(|slot| matches!(slot, Slot::Work { entry, .. } if entry.queue == queue))
+    }
+
     /// Makes sure that one `record` with this many reads and writes, or that many calls of `claimed`, find their memory.
     pub fn reserve(&mut self, touches: usize) -> Result<(), NoMemory> {
         self.slots.try_reserve(touches.max(1)).map_err(|_| NoMemory)?;
@@ -280,6 +287,7 @@ impl Journal {
                 *self.mentions.entry(buffer).or_default() += 1;
             }
             self.slots.push_back(slot);
+            self.appended += 1;
         }
         self.next
     }
@@ -327,11 +335,11 @@ impl Journal {
                 unmention(&slot, &mut self.mentions, &mut self.unmentioned);
             }
         }
-        // Looking through all of it only when it has doubled keeps the cost of each entry constant.
+        // Looking through all of it only after about as many new ones keeps the cost of each entry constant.
         if self.slots.is_empty() {
             self.possible.clear();
-            self.settled_len = 0;
-        } else if self.slots.len() > 2 * self.settled_len + 64 {
+            (self.settled_len, self.appended) = (0, 0);
+        } else if self.appended > self.settled_len + 64 {
             self.look_through(completed);
         }
         // Else the room that was made for them would go with each call.
@@ -356,7 +364,7 @@ impl Journal {
             }
             stays
         });
-        self.settled_len = self.slots.len();
+        (self.settled_len, self.appended) = (self.slots.len(), 0);
     }
 
     /// Drops the marks that newer ones of their bytes overtake, with no work on the buffer between them: a loop of refusals while some work

@@ -7,8 +7,13 @@
 //!
 //! A clean allocation that is only read is marked shared; everything else exclusively. So whoever may look at or change an
 //! allocation's byte map is alone with it, and the common case (clean inputs, whole outputs) never looks at a map at all.
+//!
+//! Readers overlap, so a mark that they keep taking may never be free by itself. **Who sleeps for the exclusive mark reserves it:** no reader
+//! comes in until somebody has had it exclusively. A call that has reserved a mark tries it exclusively until it has it. It waits meanwhile only
+//! for marks before that one, in the order of ids, so that nobody waits in a ring.
 
 use std::fmt;
+use std::time::Instant;
 
 use smallvec::SmallVec;
 
@@ -19,6 +24,7 @@ const EXCLUSIVE: u64 = 1 << 63;
 const AWAITED: u64 = 1 << 62;
 const DIRTY: u64 = 1 << 61;
 const PENDING: u64 = 1 << 60;
+const RESERVED: u64 = 1 << 59;
 const READERS: u64 = (1 << 32) - 1;
 
 /// The in-flight mark of one allocation, with what a call must know before it looks any further.
@@ -57,13 +63,31 @@ impl Gate {
         Self { lock: Mutex::new(()), released: Condvar::new() }
     }
 
-    /// Sleeps until `mark` is no longer held in a way that refused the caller. The caller holds no mark.
+    /// Sleeps until `mark` is no longer held in a way that refused the caller. The caller holds no mark. After an exclusive wait it tries
+    /// this mark exclusively until it has it, as no reader does before.
     pub fn wait(&self, mark: &Mark, exclusive: bool) {
+        let _ = self.wait_until(mark, exclusive, None);
+    }
+
+    /// As [`Self::wait`], until a deadline at most. False: it has passed, and nothing is reserved for the caller.
+    #[must_use]
+    pub fn wait_until(&self, mark: &Mark, exclusive: bool, deadline: Option<Instant>) -> bool {
         let mut guard = self.lock.lock();
         // The flag is raised under the lock, and a releaser that sees it takes the lock before it notifies: no wake-up is lost.
         while mark.announce(exclusive) {
-            guard = wait(&self.released, guard);
+            let in_time;
+            (guard, in_time) = wait(&self.released, guard, deadline);
+            if in_time {
+                continue;
+            }
+            if exclusive {
+                // Another who sleeps for it reserves it again when they wake; readers may have nobody else to wake them.
+                mark.cancel();
+                self.released.notify_all();
+            }
+            return false;
         }
+        true
     }
 
     /// Wakes sleepers. Called after a release that said that somebody waits.
@@ -84,11 +108,9 @@ impl Mark {
     pub fn try_shared(&self) -> Result<(), Refused> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if word & EXCLUSIVE != 0 {
-                return Err(Refused::Busy);
-            }
-            if word & (DIRTY | PENDING) != 0 {
-                return Err(Refused::Unclean);
+            if word & (EXCLUSIVE | DIRTY | PENDING | RESERVED) != 0 {
+                let unclean = word & EXCLUSIVE == 0 && word & (DIRTY | PENDING) != 0;
+                return Err(if unclean { Refused::Unclean } else { Refused::Busy });
             }
             match self.word.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
@@ -118,7 +140,7 @@ impl Mark {
     pub fn release_shared(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            // Only the last reader wakes: a writer cannot go on before.
+            // Only the last reader wakes: a writer cannot go on before. What it has reserved stays so until it has come.
             let last = word & READERS == 1;
             let next = if last { (word - 1) & !AWAITED } else { word - 1 };
             match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
@@ -128,7 +150,8 @@ impl Mark {
         }
     }
 
-    /// Gives the exclusive mark back and says how the allocation is now; true: call [`Gate::wake`].
+    /// Gives the exclusive mark back and says how the allocation is now; true: call [`Gate::wake`]. Nothing is reserved from then on: readers who
+    /// have slept meanwhile get as good a chance as the next writer.
     #[must_use]
     #[inline]
     pub fn release_exclusive(&self, now: Found) -> bool {
@@ -143,19 +166,31 @@ impl Mark {
         Found { dirty: word & (DIRTY | EXCLUSIVE) != 0, pending: word & PENDING != 0 }
     }
 
+    /// Whether some call is at it exclusively: what earlier ones have written is noted, and seen by the caller, once none is.
+    #[inline]
+    pub fn is_exclusive(&self) -> bool {
+        self.word.load(Ordering::Acquire) & EXCLUSIVE != 0
+    }
+
     /// Raises the flag that somebody waits, if there is still something to wait for.
     fn announce(&self, exclusive: bool) -> bool {
-        let refuses = if exclusive { EXCLUSIVE | READERS } else { EXCLUSIVE };
+        let (refuses, raised) =
+            if exclusive { (EXCLUSIVE | READERS, AWAITED | RESERVED) } else { (EXCLUSIVE | RESERVED, AWAITED) };
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & refuses == 0 {
                 return false;
             }
-            match self.word.compare_exchange_weak(word, word | AWAITED, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.word.compare_exchange_weak(word, word | raised, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// Whoever reserved it does not come.
+    fn cancel(&self) {
+        self.word.fetch_and(!RESERVED, Ordering::Relaxed);
     }
 }
 
@@ -414,6 +449,34 @@ mod tests {
         assert!(!mark.announce(true));
         assert!(mark.try_exclusive().is_ok());
         assert!(!mark.release_exclusive(CLEAN));
+    }
+
+    #[test]
+    fn l8_no_reader_comes_in_before_a_writer_who_sleeps() {
+        let mark = Mark::new(false);
+        assert_eq!([mark.try_shared(), mark.try_shared()], [Ok(()); 2]);
+        assert!(mark.announce(true));
+        assert_eq!(mark.try_shared(), Err(Refused::Busy));
+        assert!(mark.announce(false), "who is refused has something to wait for");
+        assert!(!mark.release_shared());
+        assert_eq!(mark.try_shared(), Err(Refused::Busy));
+        assert!(mark.release_shared());
+        // It is free, but not for readers, however fast they are.
+        assert_eq!(mark.try_shared(), Err(Refused::Busy));
+        assert!(mark.announce(false));
+        assert!(!mark.announce(true));
+        assert_eq!(mark.try_exclusive(), Ok(CLEAN));
+        assert!(mark.release_exclusive(CLEAN), "readers who waited for it are woken");
+        assert_eq!(mark.try_shared(), Ok(()));
+    }
+
+    #[test]
+    fn s2_who_gives_up_leaves_nothing_reserved() {
+        let (mark, gate) = (Mark::new(false), Gate::new());
+        assert_eq!(mark.try_shared(), Ok(()));
+        assert!(!gate.wait_until(&mark, true, Some(Instant::now())));
+        assert_eq!(mark.try_shared(), Ok(()));
+        assert!(gate.wait_until(&mark, false, Some(Instant::now())));
     }
 
     fn reads(uses: &Uses) -> Vec<Use> {

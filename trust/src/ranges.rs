@@ -76,6 +76,12 @@ impl Bytes {
         self.buffers.clear();
     }
 
+    /// Of how many allocations there are any.
+    #[cfg(test)]
+    pub(crate) fn buffers(&self) -> usize {
+        self.buffers.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }

@@ -30,7 +30,17 @@ pub struct Report {
 impl Report {
     /// What there is to say of `failure`, which claims bytes of the buffer with the id `from_buffer`.
     pub fn of(failure: &Failure, from_buffer: u64) -> Report {
-        let (skips, total) = failure.skips();
+        Report::inside(failure, None, from_buffer)
+    }
+
+    /// The same for one that claims the bytes as a member of `group`: whoever was skipped since claims were merged is noted there.
+    pub fn inside(failure: &Failure, group: Option<&Failure>, from_buffer: u64) -> Report {
+        let (mut skips, mut total) = failure.skips();
+        if let Some((newer, count)) = group.map(Failure::skips) {
+            skips.extend(newer);
+            total = total.saturating_add(count);
+        }
+        let forgot = |failure: &Failure| failure.forgot_skip_into(from_buffer);
         let dropped = total.saturating_sub(skips.len() as u64);
         let chain = chain(skips, from_buffer);
         Report {
@@ -38,11 +48,11 @@ impl Report {
             root: failure.error(),
             buffers: failure.buffers(),
             untouched: failure.is_untouched(),
-            reached_by_skip: !chain.is_empty() || failure.forgot_skip_into(from_buffer),
+            reached_by_skip: !chain.is_empty() || forgot(failure) || group.is_some_and(forgot),
             chain,
             skips_total: total,
             dropped,
-            members: failure.members().iter().map(|member| Report::of(member, from_buffer)).collect(),
+            members: failure.members().iter().map(|member| Report::inside(member, Some(failure), from_buffer)).collect(),
             dropped_members: failure.dropped_members(),
         }
     }

@@ -30,8 +30,16 @@ mod real {
         }
     }
 
-    pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: loom::sync::MutexGuard<'a, T>) -> loom::sync::MutexGuard<'a, T> {
-        condvar.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// A deadline of a model has passed when somebody would sleep until it.
+    pub(crate) fn wait<'a, T>(
+        condvar: &Condvar,
+        guard: loom::sync::MutexGuard<'a, T>,
+        deadline: Option<std::time::Instant>,
+    ) -> (loom::sync::MutexGuard<'a, T>, bool) {
+        if deadline.is_some() {
+            return (guard, false);
+        }
+        (condvar.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner), true)
     }
 }
 
@@ -40,9 +48,20 @@ mod real {
     pub(crate) use parking_lot::{Condvar, Mutex};
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
-    pub(crate) fn wait<'a, T>(condvar: &Condvar, mut guard: parking_lot::MutexGuard<'a, T>) -> parking_lot::MutexGuard<'a, T> {
-        condvar.wait(&mut guard);
-        guard
+    /// Sleeps until somebody notifies (true), or until a deadline (false).
+    pub(crate) fn wait<'a, T>(
+        condvar: &Condvar,
+        mut guard: parking_lot::MutexGuard<'a, T>,
+        deadline: Option<std::time::Instant>,
+    ) -> (parking_lot::MutexGuard<'a, T>, bool) {
+        let in_time = match deadline {
+            Some(deadline) => !condvar.wait_until(&mut guard, deadline).timed_out(),
+            None => {
+                condvar.wait(&mut guard);
+                true
+            }
+        };
+        (guard, in_time)
     }
 }
 

@@ -13,7 +13,7 @@ mod scratch;
 mod staging;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use compute_hal::{Capabilities, DeviceError, Limits, MemoryId, Region};
 use compute_memory::{Answer, Layout, PageRequest, Placement, Pools, Progress, Reason, Refusal, Room, Settings};
@@ -45,6 +45,8 @@ const IDLE_BYTES: u64 = 64 << 20;
 const TRACKED_ABOVE: u64 = 1 << 20;
 /// Slices are aligned to this, or to what the device requires if that is more.
 const ALIGNMENT: u32 = 256;
+/// So many sets of streams that are gone are looked at whenever a page is needed: more than a stream leaves.
+const ENDED_AT_ONCE: usize = 4;
 /// How often a page that came too late is tried again: pools are replaced seldom.
 const TRIES: u32 = 4;
 
@@ -112,6 +114,9 @@ pub(crate) struct Store {
     layout: Mutex<Layout>,
     own: OnceCell<Arc<PoolSet>>,
     sets: Mutex<Vec<Arc<PoolSet>>>,
+    /// How many of them are those of streams that are gone, whose work was still going on, and where the next look at these begins.
+    ended: AtomicUsize,
+    next_ended: AtomicUsize,
     buffers: AtomicU64,
     bytes: AtomicU64,
     bytes_peak: AtomicU64,
@@ -179,6 +184,8 @@ impl Store {
             layout: Mutex::new(Layout::standard(exclusive_above)),
             own: OnceCell::new(),
             sets: Mutex::new(Vec::new()),
+            ended: AtomicUsize::new(0),
+            next_ended: AtomicUsize::new(0),
             buffers: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             bytes_peak: AtomicU64::new(0),
@@ -226,8 +233,32 @@ impl Store {
         any
     }
 
+    /// Forgets a set that has ended.
     fn forget(&self, over: &Arc<PoolSet>) {
-        self.sets.lock().retain(|set| !Arc::ptr_eq(set, over));
+        let mut sets = self.sets.lock();
+        let before = sets.len();
+        sets.retain(|set| !Arc::ptr_eq(set, over));
+        self.ended.fetch_sub(before - sets.len(), Ordering::Relaxed);
+    }
+
+    /// The next few sets that have ended, in turns.
+    fn some_ended(&self) -> SmallVec<[Arc<PoolSet>; ENDED_AT_ONCE]> {
+        let mut some = SmallVec::new();
+        if self.ended.load(Ordering::Relaxed) == 0 {
+            return some;
+        }
+        let sets = self.sets.lock();
+        let first = self.next_ended.load(Ordering::Relaxed) % sets.len().max(1);
+        for (index, set) in sets.iter().enumerate().cycle().skip(first).take(sets.len()) {
+            if some.len() == ENDED_AT_ONCE {
+                self.next_ended.store(index, Ordering::Relaxed);
+                break;
+            }
+            if set.ended.load(Ordering::Acquire) {
+                some.push(Arc::clone(set));
+            }
+        }
+        some
     }
 
     /// Every page of every set, for a device that goes.
@@ -296,6 +327,8 @@ impl Device {
             Err(refusal) => return Err(refused(&refusal)),
         };
         self.give_back(set);
+        // Nobody else comes to what streams left whose work went on: neither a buffer nor a stream of theirs ends any more.
+        self.memory.some_ended().iter().for_each(|ended| self.clean(ended));
         self.reap();
         match self.new_page(&request) {
             Ok((memory, page)) => Ok(self.take_over(set, &request, memory, page)),
@@ -473,6 +506,7 @@ impl Device {
         if let Some(keeper) = &set.keeper {
             keeper.end();
         }
+        self.memory.ended.fetch_add(1, Ordering::Relaxed);
         set.ended.store(true, Ordering::Release);
         self.clean(set);
     }

@@ -3,8 +3,9 @@
 //! Makes no call of a device, and asks a byte map for nothing but whether it is clean. Waiting for a mark happens with no mark held.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use compute_trust::{Found, Map, NoMemory, Refused};
+use compute_trust::{Found, Map, NoMemory, Refused, Use};
 use parking_lot::Mutex;
 
 use super::super::buffer::Buffer;
@@ -109,7 +110,8 @@ impl Section<'_> {
 
 /// Takes one mark; `Err` says whether the one to wait for is exclusive.
 fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
-    held.exclusive = held.writes;
+    // What was unclean once stays so until it is had: it may be reserved for this call, which no reader gets past, itself neither.
+    held.exclusive |= held.writes;
     if !held.exclusive {
         match held.buffer.mark.try_shared() {
             Ok(()) => {
@@ -145,15 +147,43 @@ pub(super) fn release(device: &Device, held: &mut [Held<'_>]) {
 
 /// Waits until no call that touches a buffer is unsettled, and looks at it alone.
 pub(crate) fn alone<T>(buffer: &Buffer, look: impl FnOnce(&Mutex<Map>) -> T) -> T {
-    loop {
-        if let Ok(found) = buffer.mark.try_exclusive() {
-            let answer = look(&buffer.map);
-            let dirty = !buffer.map.lock().is_clean();
-            if buffer.mark.release_exclusive(Found { dirty, ..found }) {
-                buffer.device.gate.wake();
-            }
-            return answer;
+    let found = loop {
+        match buffer.mark.try_exclusive() {
+            Ok(found) => break found,
+            Err(_) => buffer.device.gate.wait(&buffer.mark, true),
         }
-        buffer.device.gate.wait(&buffer.mark, true);
+    };
+    look_alone(buffer, found, look)
+}
+
+/// As [`alone`], but waits until a deadline at most. `None`: it has passed.
+pub(crate) fn alone_until<T>(buffer: &Buffer, deadline: Option<Instant>, look: impl FnOnce(&Mutex<Map>) -> T) -> Option<T> {
+    let found = loop {
+        match buffer.mark.try_exclusive() {
+            Ok(found) => break found,
+            Err(_) if buffer.device.gate.wait_until(&buffer.mark, true, deadline) => {}
+            Err(_) => return None,
+        }
+    };
+    Some(look_alone(buffer, found, look))
+}
+
+fn look_alone<T>(buffer: &Buffer, found: Found, look: impl FnOnce(&Mutex<Map>) -> T) -> T {
+    let answer = look(&buffer.map);
+    let dirty = !buffer.map.lock().is_clean();
+    if buffer.mark.release_exclusive(Found { dirty, ..found }) {
+        buffer.device.gate.wake();
     }
+    answer
+}
+
+/// The last write of a buffer, once no call is unsettled that may be one; calls that only read are no matter, however many there are. `None`: the
+/// deadline has passed.
+pub(crate) fn last_write(buffer: &Buffer, deadline: Option<Instant>) -> Option<Option<Use>> {
+    while buffer.mark.is_exclusive() {
+        if !buffer.device.gate.wait_until(&buffer.mark, false, deadline) {
+            return None;
+        }
+    }
+    Some(buffer.uses.last_write())
 }

@@ -94,6 +94,28 @@ fn t2_a_group_of_one_operation_is_untouched_if_its_members_are_and_keeps_its_cla
 }
 
 #[test]
+fn t8_a_skip_noted_on_merged_claims_is_told_of_their_members_and_of_what_they_are_merged_into() {
+    let [a, b, c] = [(); 3].map(|()| failure(Answers::default()));
+    let merged = Failure::group(&[a.clone(), b]);
+    // What reads the merged bytes of 1, and would have written 2, is skipped.
+    merged.note(skip(10, 1, &[2]));
+    let told = |report: &Report| (chain(report), report.skips_total, report.answers().skip);
+    assert_eq!(told(&Report::of(&merged, 2)), (vec![10], 1, true));
+    let members = Report::of(&merged, 2).members;
+    assert_eq!(members.iter().map(told).collect::<Vec<_>>(), [(vec![10], 1, true), (vec![10], 1, true)]);
+    assert_eq!(told(&Report::inside(&a, Some(&merged), 2)), (vec![10], 1, true));
+    assert_eq!(told(&Report::of(&a, 2)), (vec![], 0, false), "by itself it skipped nothing");
+    let larger = Failure::group(&[merged.clone(), c]);
+    assert_eq!(told(&Report::of(&larger, 2)), (vec![10], 1, true));
+    assert!(!Report::of(&larger, 1).answers().skip);
+    (0..100).for_each(|i| larger.note(skip(i, 1, &[100 + i])));
+    let largest = Failure::group(&[failure(Answers::default()), larger]);
+    let report = Report::of(&largest, 2);
+    assert_eq!(told(&report), (vec![], 101, true), "it is no longer kept, but known");
+    assert_eq!(report.dropped, 85);
+}
+
+#[test]
 fn t_the_answers_of_a_group_need_every_root_for_refusal_and_reclaimable_and_any_for_the_rest() {
     let all = Answers { refusal: true, poisoned: true, reclaimable: true, skip: false };
     let (yes, no) = (failure(all), failure(Answers::default()));

@@ -221,3 +221,20 @@ fn t13_a_slow_operation_does_not_keep_what_retired_around_it() {
     journal.retire(|_| u64::MAX);
     assert!(journal.is_idle() && journal.mentions.is_empty());
 }
+
+#[test]
+fn t9_buffers_that_are_gone_leave_nothing_while_some_work_is_always_under_way() {
+    let mut journal = Journal::new();
+    for position in 1..20_000 {
+        journal.reserve(2).unwrap();
+        journal.record(entry(1, position, true, &[], &[touch(position, 0..4, true)]));
+        // Each is over before the one after the next begins, so that it is never idle and never long.
+        journal.retire(|_| position - 1);
+        assert!(journal.entries() <= 2);
+        assert!(journal.possible.buffers() <= 200, "{} buffers after {position}", journal.possible.buffers());
+    }
+    // What nothing can claim any more makes no difference to later work.
+    journal.record(entry(1, 20_000, false, &[touch(19_000, 0..4, true)], &[touch(20_000, 0..4, true)]));
+    assert!(!journal.is_pending(20_000));
+    assert!(journal.has_work_of(1) && !journal.has_work_of(2));
+}

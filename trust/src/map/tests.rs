@@ -5,6 +5,7 @@ use super::*;
 use crate::room::denial;
 use crate::{Answers, Error};
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
 fn failure(untouched: bool) -> Arc<Failure> {
     let (answers, driver, about, location) = (Answers::default(), None, None, None);
@@ -235,6 +236,49 @@ fn t3_groups_do_not_grow_with_the_number_of_failures() {
     }
     let held: usize = map.failures(0..100).iter().map(|f| f.members().len()).sum();
     assert!(held <= 2 * crate::KEPT_MEMBERS, "{held} members");
+}
+
+#[test]
+fn t3_distinct_failures_at_scattered_places_do_not_take_longer_and_longer() {
+    let (mut map, mut state) = (Map::trusted(1 << 30), 7_u64);
+    let start = Instant::now();
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = (state >> 36) * 4;
+        map.claim(at..at + 4, &failure(false));
+        // Looking through the members of all groups for each member takes minutes.
+        assert!(start.elapsed() < Duration::from_secs(40), "{} ranges", map.ranges());
+    }
+    map.check();
+}
+
+#[test]
+fn t9_members_of_merged_claims_are_counted_once_whatever_memory_there_is() {
+    for served in 0..40 {
+        let mut map = Map::trusted(10_000);
+        map.limit_to(8);
+        let all: Vec<Arc<Failure>> = (0..60).map(|_| failure(false)).collect();
+        for (i, failure) in all.iter().enumerate() {
+            let at = i as u64 * 7 % 60 * 100;
+            // Not so seldom that no group is made while there is none, nor so often that the whole map is claimed.
+            let mut claim = || map.claim(at..at + 10, failure);
+            if i % 3 == 0 {
+                denial::after(served, claim)
+            } else {
+                claim()
+            }
+            let _ = map.reserve(1);
+        }
+        let carried = map.failures(0..10_000);
+        for failure in &all {
+            let carries =
+                |other: &Arc<Failure>| other.id() == failure.id() || other.members().iter().any(|m| m.id() == failure.id());
+            assert_eq!(failure.buffers(), u64::from(carried.iter().any(carries)), "{served} requests served");
+        }
+        map.check();
+        map.written(0..10_000);
+        assert!(all.iter().all(|failure| failure.buffers() == 0));
+    }
 }
 
 #[test]
