@@ -320,7 +320,7 @@ impl Shared {
         if self.api.fates.ended().is_some() || over && (cause.reopen || self.fate.has_told()) {
             return cause;
         }
-        let mut told: Vec<String> = self.suspects("this device").into_iter().collect();
+        let mut told = self.suspects("this device");
         // Of one that has ended by something else nobody knows.
         if told.is_empty() && !over {
             told.push("All launches of this device were known to be over".into());
@@ -338,13 +338,15 @@ impl Shared {
         FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
     }
 
-    /// The launches of the device that are not known to be over, as a sentence.
-    fn suspects(&self, whose: &str) -> Option<String> {
+    /// The launches of the device that are not known to be over, and what they have recorded, as sentences.
+    fn suspects(&self, whose: &str) -> Vec<String> {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let sentence = suspects::sentence(self, whose, lanes.iter().map(|lane| &lane.progress));
+        let queues = || lanes.iter().map(|lane| &lane.progress);
+        let sentences =
+            suspects::sentence(self, whose, queues()).into_iter().chain(suspects::violation(self, queues())).collect();
         // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
         self.attendant.let_go(lanes);
-        sentence
+        sentences
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.

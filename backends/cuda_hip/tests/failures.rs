@@ -702,6 +702,48 @@ fn t12_a_fault_that_comes_while_another_device_is_opened_ends_that_one_with_its_
     assert!(mock.driver.open(1, &OpenOptions::default()).is_ok_and(|again| again.fault().is_none()));
 }
 
+#[test]
+fn t12_l5_what_a_launch_had_recorded_before_a_fault_is_told_with_it() {
+    // Nobody has looked whether it is over; with an event behind it, and with none.
+    for marked in [true, false] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let source = "@group(0) @binding(0) var<storage> a: array<vec4<u32>, 1>;
+            @group(0) @binding(1) var<storage> b: array<vec4<u32>, 1>;
+            @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
+            @compute @workgroup_size(1) fn careful() {
+                o[a[0].x] = b[0];
+            }";
+        let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+        let careful = CompileRequest {
+            source: CompileSource::Portable(&entry),
+            bounds: Bounds::Validate,
+            cancellable: false,
+            print_room: 0,
+            strict: false,
+            label: "careful",
+        };
+        let (careful, stray) = (device.compile(&careful).unwrap(), kernel(&*device, false).unwrap());
+        let queue = device.create_queue().unwrap();
+        let bindings = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let bindings = bindings.map(Binding::Buffer);
+        let launch = |at, kernel| {
+            queue.launch(at, &Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 })
+        };
+        mock.stall(true);
+        launch(1, careful).unwrap();
+        mock.record_violation(77, 2);
+        if marked {
+            assert_eq!(queue.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+        }
+        mock.arm("launch", 1, mock::STICKY);
+        let Err(DeviceError::Lost(cause)) = launch(2, stray) else { panic!("it was to find a fault") };
+        assert!(cause.message.contains("`careful`, `stray`"), "{cause:?}");
+        assert!(cause.message.contains("`careful` had an index out of range at 5:17: 77 into `o`, of 2"), "{cause:?}");
+    }
+}
+
 /// A call about somebody else's event.
 type Native = fn(&dyn Queue, u64) -> Result<(), DeviceError>;
 
