@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::movers::{Movers, Run};
@@ -399,6 +400,11 @@ impl Progress {
         // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
         let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
         due
+    }
+
+    /// Whether nobody ends markers now. Waits for whoever does until then.
+    pub(crate) fn is_left(&self, deadline: Instant) -> bool {
+        self.ending.try_lock_until(deadline).is_some()
     }
 
     fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {

@@ -652,6 +652,58 @@ fn t12_what_a_closed_device_has_left_is_not_named_in_the_context_that_comes_afte
 }
 
 #[test]
+fn t12_no_context_is_retained_while_a_call_is_on_its_way_into_the_one_before() {
+    // The plain way, the general one, and a look.
+    for on_its_way in ["launch", "fill_8_async", "event_query"] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let (queue, stray) = (device.create_queue().unwrap(), kernel(&*device, false).unwrap());
+        let regions = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let bindings = regions.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch).unwrap();
+        assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+        mock.stall(true);
+        queue.launch(2, &launch).unwrap();
+        let [entered, left] = [(); 2].map(|()| Arc::new(Gate::default()));
+        let (inside, go_on) = (Arc::clone(&entered), Arc::clone(&left));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let calls = Arc::clone(&order);
+        mock.hook(move |call| {
+            if call == on_its_way && thread("caller") {
+                inside.open();
+                go_on.wait();
+            }
+            if call == on_its_way && thread("caller") || call == "primary_retain" {
+                calls.lock().push(call);
+            }
+        });
+        let opened = std::thread::scope(|scope| {
+            let work = || match on_its_way {
+                "launch" => queue.launch(3, &launch),
+                "fill_8_async" => queue.fill(3, regions[0], &[1]),
+                _ => queue.wait(2, Some(PATIENCE)).map(drop),
+            };
+            let caller = std::thread::Builder::new().name("caller".into()).spawn_scoped(scope, work).unwrap();
+            entered.wait();
+            mock::reset(0);
+            let opener = scope.spawn(|| mock.driver.open(0, &OpenOptions::default()));
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!opener.is_finished() && order.lock().is_empty(), "{on_its_way}: the next context is there");
+            left.open();
+            let answer = caller.join().unwrap();
+            assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if cause.reopen), "{on_its_way}: {answer:?}");
+            opener.join().unwrap().unwrap()
+        });
+        assert_eq!(order.lock().last(), Some(&"primary_retain"), "{on_its_way}: {:?}", order.lock());
+        mock.hook(|_| {});
+        mock.stall(false);
+        assert!(opened.fault().is_none() && opened.allocate(64).is_ok());
+    }
+}
+
+#[test]
 fn t12_a_device_that_ended_with_its_context_ends_no_device_of_the_next_one() {
     mock::POOLS.store(true, Ordering::Relaxed);
     let mock = mock::Mock::launching();
