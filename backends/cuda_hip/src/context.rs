@@ -4,12 +4,15 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use compute_hal::FaultCause;
 use parking_lot::Mutex;
 
 use crate::api::{Api, Home, Inside, Object};
+use crate::device::Shared;
 use crate::driver::{DeviceNumber, Failure, Handle};
+use crate::reclaim::PATIENCE;
 
 /// One life of a device's context.
 pub(crate) struct Context {
@@ -43,6 +46,9 @@ impl Context {
                 Ok(()) => return Ok(context),
                 Err(failure) if failure.code == api.vendor.errors.context_gone => {
                     api.cause(failure).iter().for_each(|cause| context.lose(cause));
+                    if !context.is_left() {
+                        return Err(failure);
+                    }
                 }
                 Err(failure) => return Err(failure),
             }
@@ -94,9 +100,21 @@ impl Context {
     /// It is gone, and with it all devices that are open in it. One that is being opened finds that for itself.
     pub(crate) fn lose(&self, cause: &FaultCause) {
         self.gone.store(true, Ordering::Release);
+        self.for_each_device(|device| drop(device.end_by(cause.clone())));
+    }
+
+    /// Whether the calls have returned that were on their way into it when it was found to be gone: in the next one they would be about things that are not there. Waits for them. Called
+    /// with no lock of a queue held.
+    fn is_left(&self) -> bool {
+        let (deadline, mut left) = (Instant::now() + PATIENCE, true);
+        self.for_each_device(|device| left &= device.is_left(deadline));
+        left
+    }
+
+    fn for_each_device(&self, mut then: impl FnMut(&Shared)) {
         for device in self.api.peers.open() {
             if std::ptr::eq(&raw const *device.context, self) {
-                device.end_by(cause.clone());
+                then(&device);
             }
             // The caller may hold locks, and this may be the device's last user.
             Arc::clone(&device.attendant).let_go([device]);

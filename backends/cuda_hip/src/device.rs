@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compute_hal::movers::Movers;
 use compute_hal::stack::on_large_stack;
@@ -156,6 +156,16 @@ impl Shared {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
         lanes.iter().for_each(|lane| lane.progress.find_fault(self));
         self.attendant.let_go(lanes);
+    }
+
+    /// Whether no call about a queue is under way that was begun before the device's end, and none that ends what was thrown away: whoever enqueues or looks has a lock of
+    /// the queue's, and asks behind it whether the device is well. Waits for those who have one until then.
+    pub(crate) fn is_left(&self, deadline: Instant) -> bool {
+        let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
+        let left = lanes.iter().all(|lane| lane.submit.try_lock_until(deadline).is_some() && lane.progress.is_left(deadline));
+        self.attendant.let_go(lanes);
+        self.reclaim.flush(deadline.saturating_duration_since(Instant::now()));
+        left
     }
 
     /// The driver has no pinned memory: gives it what nobody uses, which may be of a wrong size, and has queues let go of what they can. Whether some will come back:
@@ -320,7 +330,7 @@ impl Shared {
         if self.api.fates.ended().is_some() || over && (cause.reopen || self.fate.has_told()) {
             return cause;
         }
-        let mut told: Vec<String> = self.suspects("this device").into_iter().collect();
+        let mut told = self.suspects("this device");
         // Of one that has ended by something else nobody knows.
         if told.is_empty() && !over {
             told.push("All launches of this device were known to be over".into());
@@ -338,13 +348,15 @@ impl Shared {
         FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
     }
 
-    /// The launches of the device that are not known to be over, as a sentence.
-    fn suspects(&self, whose: &str) -> Option<String> {
+    /// The launches of the device that are not known to be over, and what they have recorded, as sentences.
+    fn suspects(&self, whose: &str) -> Vec<String> {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let sentence = suspects::sentence(self, whose, lanes.iter().map(|lane| &lane.progress));
+        let queues = || lanes.iter().map(|lane| &lane.progress);
+        let sentences =
+            suspects::sentence(self, whose, queues()).into_iter().chain(suspects::violation(self, queues())).collect();
         // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
         self.attendant.let_go(lanes);
-        sentence
+        sentences
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use compute_hal::kernel::lower::{Reports, Violation};
 use compute_hal::movers::{Movers, Run};
-use compute_hal::{HostTarget, LateCause, LateFailure, Position, Printed};
+use compute_hal::{HostTarget, KernelId, LateCause, LateFailure, Position, Printed};
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 
@@ -72,6 +73,7 @@ pub(crate) enum Landing {
 /// What a launch reports into.
 pub(crate) struct Told {
     pub(crate) position: Position,
+    pub(crate) kernel: KernelId,
     /// Of a replay.
     pub(crate) node: Option<u32>,
     pub(crate) record: Option<Slice>,
@@ -104,6 +106,7 @@ pub(crate) struct Laps {
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) landings: Vec<Landing>,
+    /// Of a marker's load: see [`Flight`].
     pub(crate) told: Vec<Told>,
     pub(crate) late: Vec<LateFailure>,
     /// Copies from other devices.
@@ -117,7 +120,7 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) fn is_empty(&self) -> bool {
-        let tells = !self.told.is_empty() || !self.late.is_empty() || !self.fetches.is_empty();
+        let tells = !self.late.is_empty() || !self.fetches.is_empty();
         self.landings.is_empty() && !tells && self.timed().next().is_none()
     }
 
@@ -139,6 +142,8 @@ struct Marker {
 #[derive(Default)]
 struct Flight {
     markers: VecDeque<Marker>,
+    /// What launches behind the last marker report into. Here rather than with what else is behind it, so that whoever is told of a fault can look.
+    told: Vec<Told>,
     /// By position, as of the sleepers: there may be tens of thousands behind one long kernel.
     watchers: BTreeMap<Position, SmallVec<[Wake; 1]>>,
     /// Positions that threads wait for, and how many do.
@@ -252,12 +257,31 @@ impl Progress {
             flight.events.push(event);
             return Err(failure);
         }
-        let load = std::mem::take(load);
+        let load = Load { told: std::mem::take(&mut flight.told), ..std::mem::take(load) };
         self.out.fetch_add(load.chunks.iter().map(|chunk| chunk.size).sum(), Ordering::Relaxed);
         flight.markers.push_back(Marker { event, through, load });
         flight.covered = flight.covered.max(through);
         self.earliest.store(flight.earliest(), Ordering::Release);
         Ok(())
+    }
+
+    /// Keeps what a launch reports into, until the next marker takes it.
+    pub(crate) fn tell(&self, told: Told) {
+        self.flight.lock().told.push(told);
+    }
+
+    /// The first violation that a launch has recorded of which nobody has been told, and its kernel. After the end of the device: nothing writes there any more. One that is
+    /// recorded in part, as the launch was ended meanwhile, is none.
+    pub(crate) fn violation(&self) -> Option<(KernelId, Violation)> {
+        let flight = self.flight.lock();
+        let all = flight.markers.iter().flat_map(|marker| &marker.load.told).chain(&flight.told);
+        all.filter_map(|told| {
+            let record = told.record?;
+            // SAFETY: no kernel runs, and the record's chunk is kept until what is told of it here is taken.
+            let found = told.reports.violation(unsafe { record.bytes() })?;
+            (found.location.line > 0).then_some((told.kernel, found))
+        })
+        .next()
     }
 
     /// Records an event with a time, which is part of `load`. On failure `load` is as it was.
@@ -376,6 +400,11 @@ impl Progress {
         // Nobody else may get a turn between a panic here and the end of the device: markers whose loads were taken would count as landed.
         let _ = shared.contain(|| self.end_reached(shared, &calls, reached, &mut due));
         due
+    }
+
+    /// Whether nobody ends markers now. Waits for whoever does until then.
+    pub(crate) fn is_left(&self, deadline: Instant) -> bool {
+        self.ending.try_lock_until(deadline).is_some()
     }
 
     fn end_reached(&self, shared: &Shared, calls: &Inside<'_>, reached: usize, due: &mut Vec<Wake>) {
@@ -512,14 +541,14 @@ impl Progress {
     pub(crate) fn abandon(&self) -> Vec<Wake> {
         let _one = self.ending.lock();
         let mut flight = self.flight.lock();
-        let markers = std::mem::take(&mut flight.markers);
+        let (markers, told) = (std::mem::take(&mut flight.markers), std::mem::take(&mut flight.told));
         self.enqueued.store(Position::MAX, Ordering::Release);
         let mut due = self.reach(&mut flight, Position::MAX);
         due.append(&mut flight.owed);
         flight.events.extend(markers.iter().map(|marker| marker.event));
         flight.timed.extend(markers.iter().flat_map(|marker| marker.load.timed()));
         drop(flight);
-        drop(markers);
+        drop((markers, told));
         due
     }
 

@@ -226,7 +226,7 @@ impl Lane {
         if let Op::Launch(call) = op
             && let Groups::Direct(groups) = call.groups
         {
-            self.launch_direct(submit, &calls, place.at, (call, groups))?;
+            self.launch_direct(submit, &calls, place.at, (call, groups), None)?;
             self.finish(submit, &calls, place)?;
             return Ok(Step::Done);
         }

@@ -113,13 +113,14 @@ impl Playing {
 }
 
 impl Lane {
-    /// A launch whose counts are known.
+    /// A launch whose counts are known; `node`: of a replay.
     pub(crate) fn launch_direct(
         &self,
         submit: &mut Submit,
         calls: &Inside<'_>,
         at: Position,
         (call, groups): (&Call<'_>, [u32; 3]),
+        node: Option<u32>,
     ) -> Result<(), DeviceError> {
         let size = pinned_size(call);
         if size == 0 {
@@ -132,7 +133,7 @@ impl Lane {
         place_inline(&call.inline, slice, &mut arguments)?;
         let told = self.place_reports(submit, at, call, slice, &mut arguments)?;
         self.hand_over(calls, at, (call, groups), &arguments)?;
-        submit.load.told.extend(told);
+        told.into_iter().for_each(|told| self.progress.tell(Told { node, ..told }));
         Ok(())
     }
 
@@ -162,6 +163,7 @@ impl Lane {
     ) -> Result<Option<Told>, DeviceError> {
         let mut told = Told {
             position: at,
+            kernel: call.id,
             node: None,
             record: None,
             reports: Arc::clone(&call.kernel.reports),
@@ -255,10 +257,7 @@ impl Lane {
                 let Groups::Direct(groups) = call.groups else {
                     return Err(DeviceError::Internal("a node whose counts are not known".into()));
                 };
-                let known = submit.load.told.len();
-                self.launch_direct(submit, calls, at, (call, groups))?;
-                submit.load.told.iter_mut().skip(known).for_each(|told| told.node = Some(node));
-                Ok(())
+                self.launch_direct(submit, calls, at, (call, groups), Some(node))
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use compute_hal::kernel::lower::Violation;
 use compute_hal::{KernelId, Position};
 
 use crate::device::Shared;
@@ -58,9 +59,7 @@ pub(crate) fn sentence<'a>(shared: &Shared, whose: &str, queues: impl Iterator<I
         for id in launched {
             let name = match id {
                 GRAPH => "a graph".to_owned(),
-                id => shared
-                    .with_kernel(KernelId(id), |kernel| Ok(format!("`{}`", kernel.name)))
-                    .unwrap_or_else(|_| "a kernel that is gone".into()),
+                id => name(shared, KernelId(id)),
             };
             if !names.contains(&name) {
                 names.push(name);
@@ -79,6 +78,22 @@ pub(crate) fn sentence<'a>(shared: &Shared, whose: &str, queues: impl Iterator<I
         (_, false) => Some(format!("{count} launches of {whose} were not known to be over: {told}")),
         (_, true) => Some(format!("Of the launches of {whose} that were not known to be over the last {count} were of {told}")),
     }
+}
+
+/// An index out of range that a launch of a device has recorded before its end, as a sentence: what others have done with the same index may be what has ended it.
+pub(crate) fn violation<'a>(shared: &Shared, mut queues: impl Iterator<Item = &'a Progress>) -> Option<String> {
+    let (kernel, found) = queues.find_map(Progress::violation)?;
+    let Violation { location, index, length, what, .. } = found;
+    let name = name(shared, kernel);
+    let what = if what.is_empty() { String::new() } else { format!(" into `{what}`") };
+    Some(format!(
+        "Before that, {name} had an index out of range at {}:{}: {index}{what}, of {length}",
+        location.line, location.column
+    ))
+}
+
+fn name(shared: &Shared, id: KernelId) -> String {
+    shared.with_kernel(id, |kernel| Ok(format!("`{}`", kernel.name))).unwrap_or_else(|_| "a kernel that is gone".into())
 }
 
 #[cfg(test)]

@@ -652,6 +652,58 @@ fn t12_what_a_closed_device_has_left_is_not_named_in_the_context_that_comes_afte
 }
 
 #[test]
+fn t12_no_context_is_retained_while_a_call_is_on_its_way_into_the_one_before() {
+    // The plain way, the general one, and a look.
+    for on_its_way in ["launch", "fill_8_async", "event_query"] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let (queue, stray) = (device.create_queue().unwrap(), kernel(&*device, false).unwrap());
+        let regions = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let bindings = regions.map(Binding::Buffer);
+        let launch = Launch { kernel: stray, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 };
+        queue.launch(1, &launch).unwrap();
+        assert_eq!(queue.wait(1, Some(PATIENCE)).unwrap(), Waited::Done);
+        mock.stall(true);
+        queue.launch(2, &launch).unwrap();
+        let [entered, left] = [(); 2].map(|()| Arc::new(Gate::default()));
+        let (inside, go_on) = (Arc::clone(&entered), Arc::clone(&left));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let calls = Arc::clone(&order);
+        mock.hook(move |call| {
+            if call == on_its_way && thread("caller") {
+                inside.open();
+                go_on.wait();
+            }
+            if call == on_its_way && thread("caller") || call == "primary_retain" {
+                calls.lock().push(call);
+            }
+        });
+        let opened = std::thread::scope(|scope| {
+            let work = || match on_its_way {
+                "launch" => queue.launch(3, &launch),
+                "fill_8_async" => queue.fill(3, regions[0], &[1]),
+                _ => queue.wait(2, Some(PATIENCE)).map(drop),
+            };
+            let caller = std::thread::Builder::new().name("caller".into()).spawn_scoped(scope, work).unwrap();
+            entered.wait();
+            mock::reset(0);
+            let opener = scope.spawn(|| mock.driver.open(0, &OpenOptions::default()));
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!opener.is_finished() && order.lock().is_empty(), "{on_its_way}: the next context is there");
+            left.open();
+            let answer = caller.join().unwrap();
+            assert!(matches!(&answer, Err(DeviceError::Lost(cause)) if cause.reopen), "{on_its_way}: {answer:?}");
+            opener.join().unwrap().unwrap()
+        });
+        assert_eq!(order.lock().last(), Some(&"primary_retain"), "{on_its_way}: {:?}", order.lock());
+        mock.hook(|_| {});
+        mock.stall(false);
+        assert!(opened.fault().is_none() && opened.allocate(64).is_ok());
+    }
+}
+
+#[test]
 fn t12_a_device_that_ended_with_its_context_ends_no_device_of_the_next_one() {
     mock::POOLS.store(true, Ordering::Relaxed);
     let mock = mock::Mock::launching();
@@ -700,6 +752,48 @@ fn t12_a_fault_that_comes_while_another_device_is_opened_ends_that_one_with_its_
     // One that is opened later finds the driver well again.
     mock.stall(false);
     assert!(mock.driver.open(1, &OpenOptions::default()).is_ok_and(|again| again.fault().is_none()));
+}
+
+#[test]
+fn t12_l5_what_a_launch_had_recorded_before_a_fault_is_told_with_it() {
+    // Nobody has looked whether it is over; with an event behind it, and with none.
+    for marked in [true, false] {
+        mock::POOLS.store(true, Ordering::Relaxed);
+        let mock = mock::Mock::launching();
+        let device = mock.driver.open(0, &OpenOptions::default()).unwrap();
+        let source = "@group(0) @binding(0) var<storage> a: array<vec4<u32>, 1>;
+            @group(0) @binding(1) var<storage> b: array<vec4<u32>, 1>;
+            @group(0) @binding(2) var<storage, read_write> o: array<vec4<u32>, 2>;
+            @compute @workgroup_size(1) fn careful() {
+                o[a[0].x] = b[0];
+            }";
+        let entry = Module::parse(&Source::wgsl(source)).unwrap().entry_point(None, &[]).unwrap();
+        let careful = CompileRequest {
+            source: CompileSource::Portable(&entry),
+            bounds: Bounds::Validate,
+            cancellable: false,
+            print_room: 0,
+            strict: false,
+            label: "careful",
+        };
+        let (careful, stray) = (device.compile(&careful).unwrap(), kernel(&*device, false).unwrap());
+        let queue = device.create_queue().unwrap();
+        let bindings = [16, 16, 32].map(|size| Region { memory: device.allocate(size).unwrap(), offset: 0, size });
+        let bindings = bindings.map(Binding::Buffer);
+        let launch = |at, kernel| {
+            queue.launch(at, &Launch { kernel, grid: Grid::Direct([1; 3]), bindings: &bindings, immediates: &[], time_limit: 0 })
+        };
+        mock.stall(true);
+        launch(1, careful).unwrap();
+        mock.record_violation(77, 2);
+        if marked {
+            assert_eq!(queue.wait(1, Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
+        }
+        mock.arm("launch", 1, mock::STICKY);
+        let Err(DeviceError::Lost(cause)) = launch(2, stray) else { panic!("it was to find a fault") };
+        assert!(cause.message.contains("`careful`, `stray`"), "{cause:?}");
+        assert!(cause.message.contains("`careful` had an index out of range at 5:17: 77 into `o`, of 2"), "{cause:?}");
+    }
 }
 
 /// A call about somebody else's event.

@@ -107,6 +107,8 @@ pub(crate) struct State {
     fail_named: Option<(&'static str, Status)>,
     /// Workgroups of the last launch on the first axis.
     grid: u32,
+    /// Its arguments.
+    arguments: Vec<u8>,
     /// The head of the last code that was loaded.
     image: Vec<u8>,
     /// Somebody captures a graph, and nobody has spoiled it.
@@ -224,6 +226,19 @@ impl Mock {
     /// Workgroups of the last launch on the first axis.
     pub(crate) fn grid(&self) -> u32 {
         with(|state| state.grid)
+    }
+
+    /// Has the last launch record a violation, at the first of its kernel's sites: the one of its arguments that is pinned memory is its record.
+    pub(crate) fn record_violation(&self, index: u32, length: u32) {
+        with(|state| {
+            let words = state.arguments.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+            let is_pinned = |word: u64| state.pinned.iter().any(|(start, size)| (*start..*start + *size as u64).contains(&word));
+            let record = words.rev().find(|word| is_pinned(*word)).expect("a launch that reports");
+            for (word, value) in [1, 1, index, 0, length].into_iter().enumerate() {
+                // SAFETY: it has that many words and more.
+                unsafe { (record as *mut u32).add(word).write(value) }
+            }
+        });
     }
 
     /// The head of the last code that was loaded.
@@ -723,7 +738,11 @@ mock! {
     launch(state, _f: Handle, x: u32, _y: u32, _z: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32, stream: Handle, _a: *mut *mut c_void, extra: *mut *mut c_void) {
         state.grid = x;
         // SAFETY: the block of arguments is the second of `extra` and begins with three addresses.
-        let arguments = unsafe { (*extra.add(1)).cast::<[u64; 3]>().read_unaligned() };
+        let arguments = unsafe {
+            let (block, size) = ((*extra.add(1)).cast::<u8>(), (*extra.add(3)).cast::<usize>().read());
+            state.arguments = std::slice::from_raw_parts(block, size).to_vec();
+            block.cast::<[u64; 3]>().read_unaligned()
+        };
         state.push(stream, Work::Launch(arguments))
     }
     version(_state, major: *mut c_int, minor: *mut c_int) { give(major, 12); give(minor, 0) }
