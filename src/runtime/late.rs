@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use compute_hal::{self as hal, LateCause, LateFailure};
-use compute_trust::{About, Entry, Error, Failure, Found, Journal, NoMemory, Part, Touch as Touched, Watch};
+use compute_trust::{About, Entry, Error, Failure, Found, Ids, Journal, NoMemory, Part, Touch as Touched, Watch};
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
@@ -34,9 +34,9 @@ static STATE: Lazy<Mutex<State>> = Lazy::new(Mutex::default);
 struct State {
     journal: Journal,
     /// Queues with work in the journal.
-    queues: HashMap<u64, Told>,
+    queues: Ids<Told>,
     /// Buffers that the journal may mention.
-    buffers: HashMap<u64, Weak<Buffer>>,
+    buffers: Ids<Weak<Buffer>>,
     /// Told by devices, not applied yet.
     told: VecDeque<(u64, LateFailure)>,
 }
@@ -291,11 +291,11 @@ pub(crate) fn outlive(device: &Arc<dyn hal::Device>, queue: &Arc<Queue>) {
 }
 
 /// How far each queue has come, and the queues.
-type Heard = (HashMap<u64, u64>, Vec<Arc<Queue>>);
+type Heard = (Ids<u64>, Vec<Arc<Queue>>);
 
 /// Collects late failures, and how far each queue had come before it was asked for them.
 fn hear(state: &mut State) -> Result<Heard, NoMemory> {
-    let (mut completed, mut queues) = (HashMap::new(), Vec::new());
+    let (mut completed, mut queues) = (Ids::default(), Vec::new());
     completed.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
     queues.try_reserve(state.queues.len()).map_err(|_| NoMemory)?;
     for (id, told) in &state.queues {
@@ -338,7 +338,7 @@ fn room_to_apply(state: &State) -> Result<bool, NoMemory> {
     Ok(true)
 }
 
-fn retire(state: &mut State, completed: &HashMap<u64, u64>) -> Vec<Weak<Buffer>> {
+fn retire(state: &mut State, completed: &Ids<u64>) -> Vec<Weak<Buffer>> {
     for (id, told) in &mut state.queues {
         told.until = completed.get(id).copied().unwrap_or(0).max(told.until);
     }

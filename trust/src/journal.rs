@@ -1,9 +1,9 @@
 //! T13: accepted work that can still fail, in one order over streams and devices, and what may derive from it.
 
 use crate::ranges::Bytes;
-use crate::{About, Buffer, Failure, Map, NoMemory, Skip};
+use crate::{About, Buffer, Failure, Ids, Map, NoMemory, Skip};
 use smallvec::SmallVec;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -117,7 +117,7 @@ pub struct Journal {
     slots: VecDeque<Slot>,
     next: u64,
     /// In how many slots a buffer occurs.
-    mentions: HashMap<u64, u32>,
+    mentions: Ids<u32>,
     /// The bytes that a late failure could claim. May hold more for a while after operations retire, never less.
     possible: Bytes,
     /// Number of slots that mattered when they were last looked through.
@@ -429,7 +429,7 @@ impl Journal {
 }
 
 /// A slot is dropped: buffers that occur in no other one are added to `gone`.
-fn unmention(slot: &Slot, mentions: &mut HashMap<u64, u32>, gone: &mut Vec<u64>) {
+fn unmention(slot: &Slot, mentions: &mut Ids<u32>, gone: &mut Vec<u64>) {
     for buffer in slot.buffers() {
         if let Some(count) = mentions.get_mut(&buffer) {
             *count -= 1;

@@ -13,6 +13,7 @@
 mod carried;
 mod error;
 mod failure;
+mod ids;
 mod journal;
 mod map;
 mod mark;
@@ -23,6 +24,7 @@ mod sync;
 
 pub use error::{About, Answers, Diagnostic, DriverCode, Error, Location};
 pub use failure::{Buffer, Failure, KEPT_MEMBERS, KEPT_SKIPS, Skip, codes};
+pub use ids::{Ids, Numbers};
 pub use journal::{Entry, Journal, LateClaim, Part, Touch, Watch};
 pub use map::{MAX_RANGES, Map};
 pub use mark::{Found, Gate, LastUses, MAX_POSITION, MAX_QUEUES, Mark, Refused, Use, Uses};

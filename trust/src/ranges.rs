@@ -1,9 +1,8 @@
 //! Sets of bytes, as the journal's walks need them. Where memory for an exact set cannot be had they become larger, never smaller.
 
-use crate::NoMemory;
 use crate::room::{granted, room};
+use crate::{Ids, NoMemory};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Ranges of one allocation that [`Bytes::add_exactly`] keeps apart: a few tensors of 256 rows.
@@ -64,7 +63,7 @@ impl Ranges {
 /// Bytes of any number of allocations.
 #[derive(Default)]
 pub(crate) struct Bytes {
-    buffers: HashMap<u64, Ranges>,
+    buffers: Ids<Ranges>,
 }
 
 impl Bytes {

@@ -64,7 +64,7 @@ impl Sent {
 
 /// What the host does when a batch is over.
 struct Load {
-    batch: Batch,
+    batch: Box<Batch>,
     uploads: Vec<Arc<AtomicU64>>,
     uniforms: Vec<Arc<AtomicU64>>,
     downloads: Vec<Arc<AtomicU64>>,
@@ -128,7 +128,7 @@ thread_local! {
 }
 
 /// Hands everything to wgpu and asks to be told.
-pub(crate) fn submit(shared: &Shared, batch: Batch) -> Result<Sent, DeviceError> {
+pub(crate) fn submit(shared: &Shared, batch: Box<Batch>) -> Result<Sent, DeviceError> {
     #[cfg(test)]
     {
         shared.submitted.fetch_add(1, Ordering::Relaxed);

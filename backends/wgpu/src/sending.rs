@@ -147,13 +147,13 @@ impl Lane {
     }
 
     /// Takes what is recorded, if there is anything, and the turn to send it. From here on it counts as under way.
-    pub(crate) fn take(&self, recorder: &mut Recorder) -> Option<(Batch, MutexGuard<'_, ()>)> {
+    pub(crate) fn take(&self, recorder: &mut Recorder) -> Option<(Box<Batch>, MutexGuard<'_, ()>)> {
         recorder.opened.take()?;
         // Batches go in the order in which they are taken.
         let turn = self.sending.lock();
         // Without memory for it there are no times to tell.
         let _ = recorder.tell(&self.shared);
-        let batch = std::mem::take(&mut recorder.batch);
+        let batch = Box::new(std::mem::take(&mut recorder.batch));
         recorder.batch.commands = self.shared.staging.list();
         // In the midst of an operation the next batch is not behind this one.
         recorder.batch.last = batch.last;
@@ -162,7 +162,7 @@ impl Lane {
     }
 
     /// To be called by whoever has the turn. A device that has ended is given nothing more: what it had is waited for, and then everything counts as over.
-    pub(crate) fn send(&self, batch: Batch) -> Result<Sent, DeviceError> {
+    pub(crate) fn send(&self, batch: Box<Batch>) -> Result<Sent, DeviceError> {
         self.shared.well()?;
         submit(&self.shared, batch).inspect_err(|_| self.look())
     }

@@ -6,12 +6,10 @@
 //! The edges are bounded: a buffer remembers at most so many pieces, and a piece so many readers. Where there would be more, the node that adds one follows
 //! all of them, and stands for them from then on. That orders more than has to be, never less.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use compute_trust::NoMemory;
+use compute_trust::{Ids, NoMemory};
 use smallvec::SmallVec;
 
 use super::super::buffer::{Buffer, View};
@@ -71,29 +69,10 @@ struct Of {
     all: Ranges,
 }
 
-/// Hashes the numbers of buffers, which are ours and count up, so that nobody can bring about collisions.
-#[derive(Default)]
-struct Numbers(u64);
-
-impl Hasher for Numbers {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(self.0 ^ u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // The golden ratio, turned so that tables which look at either end find bits that differ.
-        self.0 = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
-    }
-}
-
 /// Follows the nodes of a graph as they are added.
 #[derive(Default)]
 pub(crate) struct Tracker {
-    by_id: HashMap<u64, usize, BuildHasherDefault<Numbers>>,
+    by_id: Ids<usize>,
     /// In the order of their first use.
     buffers: Vec<Of>,
 }
