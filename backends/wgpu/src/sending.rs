@@ -195,14 +195,20 @@ impl Lane {
         // With a time limit the queue's thread is inside wgpu, and tells: see `poll`.
         let inside = deadline.is_none().then(|| self.progress.inside());
         if !self.progress.is_under_way(at) {
-            // Whoever has the recorder may be waiting for the device, for longer than this wait may take.
-            let recorder = if deadline.is_none() { Some(self.lock()) } else { self.try_lock() };
+            // Whoever has the recorder may be waiting for the device, for longer than this wait may take; and a driver may keep whoever sends until it is done with what
+            // it was sent before.
+            let recorder = match deadline {
+                None => Some(self.lock()),
+                Some(_) if self.progress.under_way() == 0 => self.try_lock(),
+                Some(_) => None,
+            };
             match recorder {
                 Some(recorder) => _ = self.send_off(recorder),
                 None => self.progress.hand_over(),
             }
         }
-        if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        // Whoever sends has what wgpu wants for a look.
+        if timeout.is_some_and(|timeout| timeout.is_zero()) && self.sending.try_lock().is_some() {
             let _ = poll(&self.shared, None);
         }
         let waited = self.wait_until(at, deadline);
