@@ -168,6 +168,20 @@ static void *read_weights(void *unused)
     return (void *)(uintptr_t)problem;
 }
 
+static void capture_a_reader(compute_stream stream)
+{
+    compute_buffer out = make_buffer(device, READ_BYTES, "out");
+    compute_graph graph = NULL;
+    uint64_t number = 0;
+    OK(compute_stream_prepare_capture(stream, E));
+    OK(compute_stream_begin_capture(stream, NULL, &number, E));
+    OK(launch_io(stream, increment, "", weights, out, 1));
+    OK(compute_stream_end_capture(stream, number, &graph, E));
+    OK(compute_stream_replay(stream, graph, E));
+    compute_graph_release(graph);
+    compute_buffer_release(out);
+}
+
 TEST(l8_s1_who_writes_or_waits_gets_its_turn_among_threads_that_keep_reading)
 {
     enum { READERS = 8, WRITES = 300 };
@@ -192,6 +206,7 @@ TEST(l8_s1_who_writes_or_waits_gets_its_turn_among_threads_that_keep_reading)
         uint64_t waited = now_ns() - written;
         if (written - start > longest_write) longest_write = written - start;
         if (waited > longest_wait) longest_wait = waited;
+        if (writes % 60 == 0) capture_a_reader(stream);
     }
     __atomic_store_n(&enough, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < READERS; i++) {
