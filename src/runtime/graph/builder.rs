@@ -11,7 +11,7 @@ use super::super::device::Device;
 use super::super::error::{Checked, Failed, Result, error, refusal};
 use super::effects::{Touched, Tracker};
 use super::instance::Graph;
-use super::node::{Node, Request, Work};
+use super::node::{Node, Request, Touches, Work};
 
 /// Nodes of one graph.
 pub(crate) const MOST_NODES: usize = 1 << 24;
@@ -231,7 +231,8 @@ impl GraphBuilder {
     pub fn add(&self, request: &Request<'_>, after: &[NodeId]) -> Result<NodeId> {
         self.device.check()?;
         // Compiles, perhaps, so with no lock held.
-        let (work, touches) = Work::new(&self.device, request).map_err(|made| Failed::of(*made))?;
+        let mut touches = Touches::new();
+        let work = Work::new(&self.device, request, &mut touches).map_err(|made| Failed::of(*made))?;
         let node = Node { work, label: request.label() };
         let mut list = self.list.lock();
         let added = given(&list, after).and_then(|given| list.add(node, &touches, &given));

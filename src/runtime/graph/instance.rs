@@ -23,7 +23,7 @@ use super::super::transfer::{NAMES, usable};
 use super::super::{code, log};
 use super::builder::{Edges, GraphOptions, List, NodeId, copied};
 use super::effects::Effect;
-use super::node::{Node, Parts, Request, Work};
+use super::node::{Node, Parts, Request, Touches, Work};
 use super::playback;
 use super::window::watched;
 
@@ -376,10 +376,10 @@ impl Graph {
                     let message = || format!("node {index} launches `{}`; an update keeps the kernel", kernel.name);
                     return refusal(code::INVALID_ARGUMENT, message);
                 }
-                Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }))?.0
+                Work::new(&self.device, &Request::Launch(Launch { kernel: Some(kernel), ..*launch }), &mut Touches::new())?
             }
             (Work::Copy { .. } | Work::CopyRows(_), Request::Copy { .. } | Request::CopyRows { .. })
-            | (Work::Fill { .. }, Request::Fill { .. }) => Work::new(&self.device, request)?.0,
+            | (Work::Fill { .. }, Request::Fill { .. }) => Work::new(&self.device, request, &mut Touches::new())?,
             (_, Request::Launch(_)) => return other("launch"),
             (_, Request::Copy { .. } | Request::CopyRows { .. }) => return other("copy"),
             (_, Request::Fill { .. }) => return other("fill"),

@@ -47,7 +47,8 @@ pub(crate) struct LaunchWork {
     pub(crate) kernel: Arc<Kernel>,
     pub(crate) id: KernelId,
     pub(crate) grid: Counts,
-    slots: Box<[Slot]>,
+    /// Beside the rest, as what a node takes is mostly what it has to ask the heap for.
+    slots: SmallVec<[Slot; 4]>,
     immediates: Box<[u8]>,
 }
 
@@ -149,11 +150,10 @@ impl Request<'_> {
 }
 
 impl Work {
-    /// Checks what is asked for on a device, and compiles the kernel if it is not yet. Also gives what it does to bytes, as [`Self::touches`] would.
-    pub(crate) fn new<'a>(device: &Arc<Device>, request: &Request<'a>) -> Checked<(Self, Touches<'a>)> {
-        let mut touches = Touches::new();
+    /// Checks what is asked for on a device, and compiles the kernel if it is not yet. Also adds what it does to bytes, as [`Self::touches`] would, to a list.
+    pub(crate) fn new<'a>(device: &Arc<Device>, request: &Request<'a>, touches: &mut Touches<'a>) -> Checked<Self> {
         let work = match request {
-            Request::Launch(launch) => Self::Launch(Arc::new(launch_work(device, launch, &mut touches)?)),
+            Request::Launch(launch) => Self::Launch(Arc::new(launch_work(device, launch, touches)?)),
             Request::Copy { from, to, .. } => {
                 let (from, to) = check_copy(device, from, to)?;
                 if to.size > 0 {
@@ -162,9 +162,7 @@ impl Work {
                 }
                 Self::Copy { from: from.view(), to: to.view() }
             }
-            Request::CopyRows { from, to, tensor, .. } => {
-                Self::CopyRows(Arc::new(rows_work(device, from, to, tensor, &mut touches)?))
-            }
+            Request::CopyRows { from, to, tensor, .. } => Self::CopyRows(Arc::new(rows_work(device, from, to, tensor, touches)?)),
             Request::Fill { to, pattern, .. } => {
                 let to = check_fill(device, to, pattern)?;
                 if to.size > 0 {
@@ -177,7 +175,7 @@ impl Work {
         let refused = touches.iter().find(|touch| touch.write != Write::No && touch.span.buffer.read_only);
         match refused.map(|touch| import::read_only(touch.span.buffer, work.name())) {
             Some(refused) => Err(Box::new(refused)),
-            None => Ok((work, touches)),
+            None => Ok(work),
         }
     }
 
@@ -440,7 +438,7 @@ fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touc
         None if bound.indirect.is_some() => kernel.compiled_for_counts()?,
         None => kernel.compiled()?,
     };
-    let mut slots = Vec::new();
+    let mut slots = SmallVec::new();
     if slots.try_reserve_exact(bound.slots.len()).is_err() || touches.try_reserve(bound.slots.len() + 1).is_err() {
         return no_memory();
     }
@@ -472,7 +470,7 @@ fn launch_work<'a>(device: &Arc<Device>, launch: &Launch<'a>, touches: &mut Touc
     if is_nothing(&launch.grid) {
         touches.clear();
     }
-    Ok(LaunchWork { kernel: Arc::clone(kernel), id, grid, slots: slots.into(), immediates: kept(launch.immediates)? })
+    Ok(LaunchWork { kernel: Arc::clone(kernel), id, grid, slots, immediates: kept(launch.immediates)? })
 }
 
 fn no_memory<T>() -> Checked<T> {

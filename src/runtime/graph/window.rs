@@ -23,7 +23,7 @@ use super::super::{code, late, log, trust};
 use super::builder::{GraphOptions, List};
 use super::effects::{Touched, Tracker};
 use super::instance::Graph;
-use super::node::{Node, Request, Work};
+use super::node::{Node, Request, Touches, Work};
 
 const CLOSED: u8 = 0;
 const PREPARED: u8 = 1;
@@ -128,7 +128,8 @@ pub(crate) fn watched<T>(stream: Option<&Stream>, what: impl Fn() -> String, cal
 /// Records a node, if the stream records. `None`: it does not, or not any more.
 pub(crate) fn record(stream: &Stream, request: &Request<'_>) -> Checked<Option<Outcome>> {
     usable(Some(stream))?;
-    let (work, touches) = Work::new(&stream.device, request)?;
+    let mut touches = Touches::new();
+    let work = Work::new(&stream.device, request, &mut touches)?;
     let node = Node { work, label: request.label() };
     for touched in &touches {
         back(touched.span.buffer)?;
