@@ -260,16 +260,18 @@ impl Lower<'_> {
         let mut end = 0u64;
         for member in list {
             let inner = self.stored(&member.ty, &layout.member(member), at)?;
-            let next = end.next_multiple_of(inner.align.max(member.align));
-            let offset = member.offset.unwrap_or(next);
-            if offset < next || offset % inner.align != 0 {
+            let next = end.next_multiple_of(inner.align);
+            let declared = member.offset.unwrap_or(next);
+            if declared < next || declared % inner.align != 0 {
                 let message = format!(
-                    "the offset {offset} of `{}` must be a multiple of {}, and not below {next}",
+                    "the offset {declared} of `{}` must be a multiple of {}, and not below {next}",
                     self.names.get(member.name),
                     inner.align
                 );
                 return Err(Wrong::new(message, at));
             }
+            // `align` moves what stands at a declared offset, too.
+            let offset = declared.next_multiple_of(inner.align.max(member.align));
             members.push(StructMember {
                 name: Some(self.names.get(member.name).to_owned()),
                 ty: inner.ty,
