@@ -88,6 +88,11 @@ enum Part {
         components: Vec<u8>,
         of: Box<Place>,
     },
+    /// One of such components, by a computed index. No pointer leads to it, so it can only be read.
+    Chosen {
+        index: Handle<Expression>,
+        of: Box<Place>,
+    },
 }
 
 /// Something that can be read, and often written.
@@ -337,15 +342,15 @@ impl Lower<'_> {
                 let pointer = self.access(row, column, at);
                 Ok(place.child(pointer, Ty::Scalar(*scalar), place.layout.clone()))
             }
-            (Ty::Vector(..), Part::Swizzle { components, of }) => match index {
+            (Ty::Vector(scalar, _), Part::Swizzle { components, of }) => match index {
                 Index::Known(index) => match components.get(index as usize) {
                     Some(&component) => self.element(&of.clone(), Index::Known(component.into()), at),
                     None => Err(Wrong::new("the index is out of range".to_owned(), at)),
                 },
-                Index::Computed(_) => Err(Wrong::new(
-                    "a computed index into a choice of components cannot be written to; copy the vector first".to_owned(),
-                    at,
-                )),
+                Index::Computed(index) => {
+                    let part = Part::Chosen { index, of: Box::new(place.clone()) };
+                    Ok(Place { ty: Ty::Scalar(*scalar), part, ..place.clone() })
+                }
             },
             _ => Err(Wrong::new(format!("`{}` has no elements", self.spell(&place.ty)), at)),
         }
@@ -384,6 +389,11 @@ impl Lower<'_> {
                 let (components, of) = (components.clone(), of.clone());
                 let whole = self.load(&of, at)?;
                 self.choose_components(&whole, &components, at)
+            }
+            Part::Chosen { index, of } => {
+                let (index, of) = (*index, of.clone());
+                let base = self.load(&of, at)?.handle;
+                Ok(self.value(Expression::Access { base, index }, place.ty.clone(), at))
             }
             Part::Whole => self.load_whole(place, at),
         }
@@ -493,9 +503,16 @@ impl Lower<'_> {
         if let Some(why) = place.rights.no_write {
             return Err(Wrong::new(format!("this is {why} and cannot be written"), at));
         }
-        if let Part::Swizzle { components, of } = &place.part {
-            let (components, of) = (components.clone(), of.clone());
-            return self.assign_components(&of, &components, value, at);
+        match &place.part {
+            Part::Swizzle { components, of } => {
+                let (components, of) = (components.clone(), of.clone());
+                return self.assign_components(&of, &components, value, at);
+            }
+            Part::Chosen { .. } => {
+                let message = "a computed index into a choice of components cannot be written to; copy the vector first";
+                return Err(Wrong::new(message.to_owned(), at));
+            }
+            Part::Whole | Part::Column { .. } => {}
         }
         let whole = matches!(place.part, Part::Whole);
         if whole && (self.is_plain(place, at)? || place.is_atomic() || (!place.layout.by_rows() && self.same_matrix(place))) {
