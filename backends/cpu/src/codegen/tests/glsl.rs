@@ -184,6 +184,33 @@ fn a_computed_index_into_chosen_components_reads_one_of_them() {
 }
 
 #[test]
+fn kt_24_folded_minima_and_maxima_give_the_zero_of_run_time() {
+    let of = ["0.0", "-0.0"];
+    let mut calls = Vec::new();
+    for a in of {
+        for b in of {
+            calls.extend([vec!["min", a, b], vec!["max", a, b]]);
+            calls.extend(of.map(|c| vec!["clamp", a, b, c]));
+        }
+    }
+    let (mut known, mut asked) = (String::new(), String::new());
+    for (at, call) in calls.iter().enumerate() {
+        let given =
+            call[1..].iter().map(|value| if value.starts_with('-') { "uintBitsToFloat(I[1])" } else { "uintBitsToFloat(I[0])" });
+        let given: Vec<_> = given.collect();
+        known += &format!("const float c{at} = {}({}); O[{}] = floatBitsToUint(c{at});", call[0], call[1..].join(", "), 2 * at);
+        asked += &format!("O[{}] = floatBitsToUint({}({}));", 2 * at + 1, call[0], given.join(", "));
+    }
+    let body = format!("void main() {{ {known} {asked} }}");
+    let output = run(1, &body, &[0.0f32, -0.0].map(f32::to_bits), 2 * calls.len());
+    for (pair, call) in output.chunks(2).zip(&calls) {
+        assert_eq!(pair[0], pair[1], "{call:?}");
+    }
+    let zeros = output.iter().filter(|word| **word == 0).count();
+    assert!((1..output.len()).contains(&zeros), "zeros of one sign only");
+}
+
+#[test]
 fn kt_01_kt_02_constants_that_divide_by_zero_or_shift_too_far_have_their_answers() {
     let body = "layout(constant_id = 0) const int zero = 0; layout(constant_id = 1) const uint far = 33u; const ivec2 some = ivec2(0, 2);
         void main() {
