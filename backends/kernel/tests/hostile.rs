@@ -117,6 +117,40 @@ fn long_chains_of_declarations_are_answered() {
     answer(&in_main(&format!("switch x {{ {cases} default: {{}} }} o[0] = x;"))).expect("many cases are fine");
 }
 
+/// Where a language has no fall-through what follows is written out again, twice as much with each switch inside.
+#[test]
+fn groups_that_fall_through_inside_each_other_are_bounded() {
+    let nested = |n: usize| {
+        let (heads, ends) = ("switch (x) { case 0: y++; case 1: y += x; ".repeat(n), "break; }".repeat(n));
+        format!("{heads} y++; {ends}")
+    };
+    let in_a_row: String = (0..300).map(|i| format!("case {i}: y++;")).collect();
+    let apart: String = (0..3000).map(|i| format!("case {i}: y++; break;")).collect();
+    let empty: String = (0..4000).map(|i| format!("case {i}:")).collect();
+    let source = |body: &str| {
+        format!(
+            "#version 450\nlayout(local_size_x = 1) in; layout(binding = 0) buffer Out {{ uint O[]; }};
+             void main() {{ int x = int(O[0]); int y = x;\n{body}\nO[1] = uint(y); }}"
+        )
+    };
+    for (body, fits) in [
+        (nested(10), true),
+        (nested(20), false),
+        (nested(90), false),
+        (format!("switch (x) {{ {in_a_row} }}"), true),
+        (format!("switch (x) {{ {apart} }}"), true),
+        (format!("switch (x) {{ {empty} y++; }}"), true),
+    ] {
+        match Module::parse(&Source::glsl(&source(&body))) {
+            Ok(_) => assert!(fits, "{}", &body[..body.len().min(300)]),
+            Err(wrong) => {
+                let told = wrong.list.iter().filter(|told| told.message.contains("too much is fallen into")).count();
+                assert!(!fits && wrong.refusal && (told, wrong.list.len(), common::place(&wrong).0) == (1, 1, 4), "{wrong}");
+            }
+        }
+    }
+}
+
 /// Whoever looks at the operands of a condition must not look at those of a shared one again and again.
 #[test]
 fn conditions_that_double_are_answered() {

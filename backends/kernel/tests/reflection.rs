@@ -53,6 +53,42 @@ fn l10_sizes_alignments_and_tails_are_those_of_the_language() {
 }
 
 #[test]
+fn l10_align_moves_members_of_glsl_also_from_declared_offsets() {
+    let parse = |block: &str| {
+        Module::parse(&Source::glsl(&format!(
+            "#version 450\nlayout(local_size_x = 1) in;\nlayout(std430, binding = 0{block}\nvoid main() {{ first = last; }}"
+        )))
+    };
+    // Where the last member lies follows from how large the block is.
+    for (block, size) in [
+        (") buffer B { float first; layout(offset = 20, align = 16) float last; };", 36),
+        (") buffer B { float first; layout(align = 16, offset = 4) float last; };", 20),
+        (") buffer B { float first; layout(offset = 32, align = 16) float last; };", 36),
+        (") buffer B { float first; layout(align = 16) float last; };", 20),
+        (") buffer B { float first; layout(offset = 20, align = 2) float last; };", 24),
+        (") buffer B { float first; layout(offset = 4) float last; };", 8),
+        (", align = 32) buffer B { float first; float last; };", 36),
+        (", align = 32) buffer B { float first; layout(offset = 8) float last; };", 36),
+        (", align = 32) buffer B { float first; layout(align = 16) float last; };", 20),
+        (", align = 4) buffer B { vec4 first; vec4 last; };", 32),
+    ] {
+        let module = parse(block).unwrap_or_else(|wrong| panic!("{block}: {wrong}"));
+        let k = module.entry_point(None, &[]).unwrap_or_else(|wrong| panic!("{block}: {wrong}"));
+        assert_eq!(k.reflection().bindings[0].min_size, size, "{block}");
+    }
+    for (block, message) in [
+        (") buffer B { vec4 first; layout(offset = 12, align = 16) float last; };", "not below 16"),
+        (") buffer B { float first; layout(offset = 6, align = 16) float last; };", "multiple of 4"),
+        (") buffer B { float first; layout(offset = 9223372036854775804l, align = 16) float last; };", "too large"),
+        (", align = 3) buffer B { float first; float last; };", "no align in bytes"),
+        (", offset = 16) buffer B { float first; float last; };", "no layout of a block"),
+    ] {
+        let wrong = parse(block).err().unwrap_or_else(|| panic!("accepted: {block}"));
+        assert!(wrong.refusal && wrong.text.contains(message), "{block}: {wrong}");
+    }
+}
+
+#[test]
 fn l10_workgroup_memory_and_immediates_count_only_what_is_used() {
     let k = kernel(
         "var<workgroup> w: array<u32, 64>; var<immediate> i: u32;

@@ -212,6 +212,100 @@ fn numbers_are_those_of_the_cpu_device() {
 }
 
 #[test]
+fn nan_is_told_apart_as_on_the_cpu_device() {
+    let numbers = [0.0, 1.0, -1.0, 0.5, 3.7, -2.5, 1e9, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    let input: Vec<u32> = numbers.iter().map(|number| number.to_bits()).collect();
+    // Whatever NaN, and whatever zero.
+    let declarations = "var<private> next: u32 = 1u;
+        fn word(x: u32) { O[next] = x; next += 1u; }
+        fn tell(x: f32) { let b = bitcast<u32>(x) & 0x7fffffffu; word(select(select(bitcast<u32>(x), 0x7fc00000u, b > 0x7f800000u), 0u, b == 0u)); }";
+    let single = "for (var i = 0u; i < 10u; i++) { let x = f(i); word(u32(x != x)); tell(saturate(x)); tell(sign(x)); word(bitcast<u32>(i32(x))); word(u32(x));
+        tell(max(x, 0.0)); tell(max(0.0, x)); tell(min(x, 2.0)); tell(clamp(x, -1.0, 1.0)); tell(clamp(0.5, x, 1.0)); }";
+    let pairs = "for (var i = 0u; i < 10u; i++) { for (var j = 0u; j < 10u; j++) { let x = f(i); let y = f(j);
+        word(u32(x != y)); tell(min(x, y)); tell(max(x, y)); tell(step(x, y)); tell(max(vec2(x, y), vec2(y, 1.0)).y); } }";
+    let triples = "for (var i = 0u; i < 10u; i++) { for (var j = 0u; j < 10u; j++) { for (var k = 0u; k < 10u; k++) { tell(clamp(f(i), f(j), f(k))); } } }";
+    same_everywhere(&[single, pairs, triples].map(|body| Kernel {
+        declarations,
+        body,
+        size: 1,
+        bounds: Bounds::Checked,
+        input: &input,
+        output: 1002,
+    }));
+}
+
+#[test]
+fn functions_on_the_bits_of_other_integers_are_those_of_the_cpu_device() {
+    let input = floats();
+    let calls = [
+        "countOneBits(a)",
+        "countLeadingZeros(b)",
+        "countTrailingZeros(b)",
+        "reverseBits(a)",
+        "firstLeadingBit(a)",
+        "firstLeadingBit(b)",
+        "firstTrailingBit(b)",
+        "extractBits(a, I[i] & 63u, I[i + 1u] & 127u)",
+        "insertBits(b, a, I[i + 2u] & 63u, I[i] & 127u)",
+        "firstLeadingBit(vec3(a, b, a ^ b)).z ^ countOneBits(vec2(b, a)).x ^ insertBits(vec2(a, b), vec2(b), 5u, 9u).y",
+    ];
+    let mut bodies = Vec::new();
+    for scalar in ["u64", "i64", "u16", "i16"] {
+        let wide = scalar.ends_with("64");
+        let (a, high) = if wide {
+            (format!("{scalar}(u64(I[i]) << 32u | u64(I[i + 3u]))"), "O[65u + i] = u32(x >> 32u);")
+        } else {
+            (format!("{scalar}(I[i] >> 7u)"), "")
+        };
+        for call in calls {
+            let body = format!(
+                "for (var i = 0u; i < 60u; i++) {{ let a = {a}; let b = {scalar}(I[i + 1u]) << (I[i] & 63u); let x = {call}; O[1u + i] = u32(x); {high} }}"
+            );
+            bodies.push((if wide { "" } else { "enable wgpu_int16;" }, body));
+        }
+    }
+    let kernels: Vec<Kernel<'_>> = bodies
+        .iter()
+        .map(|(declarations, body)| Kernel { declarations, body, size: 1, bounds: Bounds::Checked, input: &input, output: 200 })
+        .collect();
+    same_everywhere(&kernels);
+}
+
+#[test]
+fn integers_are_widened_by_their_own_sign_as_on_the_cpu_device() {
+    let input = [5, 0x8000_0000, 0xffff_8001, u32::MAX];
+    let wide = "for (var i = 0u; i < 4u; i++) { let u = I[i]; let s = bitcast<i32>(u); let a = bitcast<u64>(i64(u)); let b = u64(s); let c = bitcast<vec2<u64>>(vec2<i64>(vec2(u, 1u)));
+        O[1u + i] = u32(a) ^ u32(c.x); O[5u + i] = u32(a >> 32u); O[9u + i] = u32(b); O[13u + i] = u32(b >> 32u); O[17u + i] = u32(c.x >> 32u); }";
+    let short = "for (var i = 0u; i < 4u; i++) { let h = u16(I[i]); let g = i16(bitcast<i32>(I[i])); O[1u + i] = bitcast<u32>(i32(h)); O[5u + i] = u32(g); }";
+    same_everywhere(&[("", wide), ("enable wgpu_int16;", short)].map(|(declarations, body)| Kernel {
+        declarations,
+        body,
+        size: 1,
+        bounds: Bounds::Checked,
+        input: &input,
+        output: 24,
+    }));
+}
+
+#[test]
+fn kt_02_counts_past_the_width_are_taken_modulo_the_width() {
+    let body = "let far = 71u; let v = vec2(I[0], I[3]); for (var i = 0u; i < 8u; i++) { let s = bitcast<i32>(I[0]);
+        O[1u + i] = I[0] << I[i]; O[9u + i] = I[0] >> I[i]; O[17u + i] = bitcast<u32>(s >> I[i]); O[25u + i] = (I[0] << far) ^ (v >> vec2(far, I[i])).y;
+        var x = I[0]; x <<= I[i] + far; O[33u + i] = x; }";
+    let wide = "for (var i = 0u; i < 8u; i++) { let a = u64(I[0]) | u64(I[1]) << 32u; let x = (a << I[i]) ^ (a >> I[7u - i]) ^ bitcast<u64>(bitcast<i64>(a) >> I[i]);
+        O[1u + i] = u32(x); O[9u + i] = u32(x >> 32u); }";
+    let input = [0xfedc_ba98, 1, 31, 32, 40, 64, 95, u32::MAX];
+    same_everywhere(&[body, wide].map(|body| Kernel {
+        declarations: "",
+        body,
+        size: 1,
+        bounds: Bounds::Checked,
+        input: &input,
+        output: 48,
+    }));
+}
+
+#[test]
 fn numbers_of_other_sizes_are_those_of_the_cpu_device() {
     let input = floats();
     let wide = "for (var i = 0u; i < 60u; i++) { let a = u64(I[i]) << 32u | u64(I[i + 1u]); let b = u64(I[i + 2u]) << 17u; let s = bitcast<i64>(a);

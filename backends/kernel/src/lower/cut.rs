@@ -14,7 +14,7 @@ use naga::{
 
 use super::build::Writer;
 use super::check::{Chain, View, in_range};
-use super::{Lowered, lanes, parameter};
+use super::{Lowered, lanes, parameter, spell};
 use crate::diagnostics::{self, Diagnostics};
 use crate::parse;
 use crate::range::ModuleRanges;
@@ -40,6 +40,7 @@ pub(super) fn run(lowered: Lowered, indices: bool) -> Result<Lowered, Diagnostic
         lanes::store_own(&mut out, &mut entry.function, lane);
     }
     out.entry_points = vec![entry];
+    spell::run(&mut out);
     let info = parse::validator().validate(&out).map_err(|error| {
         diagnostics::internal(format!("a kernel that was cut off is not valid: {}", error.emit_to_string("")))
     })?;

@@ -12,6 +12,7 @@ mod lanes;
 pub mod names;
 mod record;
 mod report;
+mod spell;
 #[cfg(test)]
 mod tests;
 
@@ -171,7 +172,8 @@ impl EntryPoint {
 
 impl Lowered {
     /// Makes code of the kernel of what targets leave open: what a subgroup operation takes from a lane that is not there is zero and, if
-    /// `indices`, no index is out of range where something is accessed. Works on a thread of its own.
+    /// `indices`, no index is out of range where something is accessed; shift counts are taken modulo the width, NaN is told apart, and functions on bits are of
+    /// words only. Works on a thread of its own.
     ///
     /// # Errors
     /// Only for a bug of ours: the result is validated.

@@ -158,6 +158,59 @@ fn a_block_of_nothing_but_structures_without_number_holds_them() {
 }
 
 #[test]
+fn a_computed_index_into_chosen_components_reads_one_of_them() {
+    let body = "layout(std430, binding = 2) buffer Also { vec4 b; mat4 m; };
+        struct S { vec3 v; };
+        shared vec4 s;
+        float f(inout vec4 v, uint i) { v.w += 1.0; return v.wzyx[i]; }
+        void main() {
+            vec4 v = vec4(1.0, 2.0, 3.0, 4.0); v.y += float(I[5]); b = v; s = v; m = mat4(v, v, v, v); S t; t.v = v.xyz;
+            for (uint i = 0u; i < 5u; i++) {
+                O[i] = uint(v.zyx[I[i]]) + 16u * uint(b.wz[I[i]]) + 256u * uint(s.xxyy[i]) + 4096u * uint(m[1].yx[int(i)]) + 65536u * uint(t.v.zx[i]);
+            }
+            O[5] = uint(f(v, 0u)) + 16u * uint(v.wzyx.yx[I[0]]);
+        }";
+    let source = glsl(1, body);
+    let kernel = Kernel::new(&source, Bounds::Checked);
+    let (mut input, mut output, mut also) = ([0, 1, 2, 3, 4, 0], [0; 6], [0; 20]);
+    kernel.run([1, 1, 1], &mut [&mut input, &mut output, &mut also]);
+    // What lies past the last component is zero.
+    assert_eq!(output, [0x3_2143, 0x1_1132, 0x0_0201, 0x0_0200, 0, 0x35]);
+    for write in ["v.zyx[i] = 1.0;", "v.zyx[i]++;", "f(v.zyx[i]);"] {
+        let source =
+            glsl(1, &format!("void f(inout float x) {{ x = 1.0; }} void main() {{ vec4 v = vec4(1); uint i = I[0]; {write} }}"));
+        assert!(refusal(&source).contains("computed index into a choice of components cannot be written"), "{write}");
+    }
+}
+
+#[test]
+fn kt_24_folded_minima_and_maxima_give_the_zero_of_run_time() {
+    let of = ["0.0", "-0.0"];
+    let mut calls = Vec::new();
+    for a in of {
+        for b in of {
+            calls.extend([vec!["min", a, b], vec!["max", a, b]]);
+            calls.extend(of.map(|c| vec!["clamp", a, b, c]));
+        }
+    }
+    let (mut known, mut asked) = (String::new(), String::new());
+    for (at, call) in calls.iter().enumerate() {
+        let given =
+            call[1..].iter().map(|value| if value.starts_with('-') { "uintBitsToFloat(I[1])" } else { "uintBitsToFloat(I[0])" });
+        let given: Vec<_> = given.collect();
+        known += &format!("const float c{at} = {}({}); O[{}] = floatBitsToUint(c{at});", call[0], call[1..].join(", "), 2 * at);
+        asked += &format!("O[{}] = floatBitsToUint({}({}));", 2 * at + 1, call[0], given.join(", "));
+    }
+    let body = format!("void main() {{ {known} {asked} }}");
+    let output = run(1, &body, &[0.0f32, -0.0].map(f32::to_bits), 2 * calls.len());
+    for (pair, call) in output.chunks(2).zip(&calls) {
+        assert_eq!(pair[0], pair[1], "{call:?}");
+    }
+    let zeros = output.iter().filter(|word| **word == 0).count();
+    assert!((1..output.len()).contains(&zeros), "zeros of one sign only");
+}
+
+#[test]
 fn kt_01_kt_02_constants_that_divide_by_zero_or_shift_too_far_have_their_answers() {
     let body = "layout(constant_id = 0) const int zero = 0; layout(constant_id = 1) const uint far = 33u; const ivec2 some = ivec2(0, 2);
         void main() {

@@ -27,8 +27,20 @@ pub(super) struct Func {
     pub(super) breakable: u32,
     /// Directly in a switch, where a declaration may be jumped over.
     pub(super) in_switch: bool,
+    /// Statements that were translated.
+    pub(super) statements: usize,
+    /// How often what is translated is written out again where nothing falls through, and what that makes in all.
+    pub(super) copies: usize,
+    pub(super) copied: usize,
     /// A bound was hit: the rest of it is not looked at.
     pub(super) ended: bool,
+}
+
+impl Func {
+    /// What has been made so far.
+    pub(super) fn size(&self) -> usize {
+        self.statements + self.function.expressions.len()
+    }
 }
 
 impl Lower<'_> {

@@ -309,12 +309,13 @@ fn builtin(name: &str, list: &[Const]) -> Option<Const> {
             value.ty.width()?;
             Some(Const { ty: value.ty.clone(), parts: value.parts.iter().map(one).collect::<Option<_>>()? })
         }
+        // The second where it is less (greater), else the first: that decides between zeros of both signs.
         ("min" | "max", [a, b]) => {
-            let holds = binary(if name == "min" { Binary::Less } else { Binary::Greater }, a, b)?;
+            let holds = binary(if name == "min" { Binary::Less } else { Binary::Greater }, b, a)?;
             let common = a.ty.scalar()?.common(b.ty.scalar()?)?;
             let (a, b) = (a.convert(common)?, b.convert(common)?);
             let pick = |c: &Const, i: usize| c.parts.get(i).or(c.parts.first()).copied();
-            let parts = holds.parts.iter().enumerate().map(|(i, h)| pick(if *h == Part::Bool(true) { &a } else { &b }, i));
+            let parts = holds.parts.iter().enumerate().map(|(i, h)| pick(if *h == Part::Bool(true) { &b } else { &a }, i));
             let width = u8::try_from(holds.parts.len()).ok()?;
             Some(Const { ty: Ty::of(common, width), parts: parts.collect::<Option<_>>()? })
         }

@@ -456,7 +456,7 @@ impl Lower<'_> {
             None => return Err(Wrong::new("a block is `uniform` or `buffer`".to_owned(), at)),
         };
         let mut words = if uniform { self.defaults.uniform } else { self.defaults.buffer };
-        let (mut group, mut slot, mut immediate) = (0, None, false);
+        let (mut group, mut slot, mut immediate, mut align) = (0, None, false, 1);
         for (name, value, at) in &block.qualifiers.layout {
             if value.is_none() && self.layout_word(*name, &mut words, *at)? {
                 continue;
@@ -471,6 +471,7 @@ impl Lower<'_> {
                     };
                     if text == "set" { group = number } else { slot = Some(number) }
                 }
+                ("align", Some(value)) => align = self.bytes(value, &text, *at)?,
                 _ => return Err(Wrong::new(format!("`{text}` is no layout of a block"), *at)),
             }
         }
@@ -498,7 +499,7 @@ impl Lower<'_> {
         if block.broken {
             return Err(Wrong::told());
         }
-        let members = self.block_members(block, uniform)?;
+        let members = self.block_members(block, uniform, align)?;
         let marks = block.instance.as_ref().and_then(|(name, _)| self.marks.get(name).cloned());
         let layout = Layout { marks: if block.instance.is_some() { marks } else { self.loose_marks(&members) }, ..layout };
         let name = self.name(block.name);
@@ -529,7 +530,15 @@ impl Lower<'_> {
         Marks::of_members(found.collect())
     }
 
-    fn block_members(&mut self, block: &Block, uniform: bool) -> Lowered<Vec<MemberInfo>> {
+    /// An `offset` or `align`.
+    fn bytes(&mut self, value: &Expr, word: &str, at: At) -> Lowered<u64> {
+        let number = self.known_integer(value, &format!("`{word}`"))?;
+        let number = u64::try_from(number).ok().filter(|n| word == "offset" || n.is_power_of_two());
+        number.ok_or_else(|| Wrong::new(format!("this is no {word} in bytes"), at))
+    }
+
+    /// The members of a block, each with that alignment at least unless it has one of its own.
+    fn block_members(&mut self, block: &Block, uniform: bool, align: u64) -> Lowered<Vec<MemberInfo>> {
         let mut members: Vec<MemberInfo> = Vec::new();
         let count = block.members.len();
         for (index, member) in block.members.iter().enumerate() {
@@ -542,18 +551,13 @@ impl Lower<'_> {
             if members.iter().any(|m| m.name == member.name) {
                 return Err(Wrong::new(format!("`{}` is declared twice", self.names.get(member.name)), member.at));
             }
-            let mut info = plain_member(member.name, ty);
-            info.rights = rights(&member.qualifiers);
+            let mut info = MemberInfo { align, rights: rights(&member.qualifiers), ..plain_member(member.name, ty) };
             let mut words = LayoutWords::default();
             for (name, value, at) in &member.qualifiers.layout {
                 let text = self.names.get(*name).to_owned();
                 match (text.as_str(), value) {
-                    ("offset" | "align", Some(value)) => {
-                        let number = self.known_integer(value, &format!("`{text}`"))?;
-                        let number = u64::try_from(number).ok().filter(|n| text == "offset" || n.is_power_of_two());
-                        let Some(number) = number else { return Err(Wrong::new(format!("this is no {text} in bytes"), *at)) };
-                        if text == "offset" { info.offset = Some(number) } else { info.align = number }
-                    }
+                    ("offset", Some(value)) => info.offset = Some(self.bytes(value, &text, *at)?),
+                    ("align", Some(value)) => info.align = self.bytes(value, &text, *at)?,
                     (_, None) if self.layout_word(*name, &mut words, *at)? && words.packing.is_none() => {}
                     _ => return Err(Wrong::new(format!("`{text}` is no layout of a member"), *at)),
                 }

@@ -8,8 +8,11 @@ use crate::front::glsl::ast::*;
 use crate::front::glsl::lexer::At;
 use crate::front::glsl::types::{Scalar, Ty, UINT};
 
-/// Statements of a switch with the groups that fall through written out again; those are few in any kernel.
+/// Labels of a switch.
 const MAX_LABELS: usize = 4096;
+/// Statements and expressions of a function that are written out again where a language has no fall-through (HLSL): what follows a group that falls into it, and
+/// so twice as much with each switch inside such a group.
+const MAX_COPIED: usize = 1 << 20;
 
 /// Whether control leaves for good.
 type Ends = bool;
@@ -40,6 +43,7 @@ impl Lower<'_> {
 
     fn statement(&mut self, statement: &Statement) -> Lowered<Ends> {
         let at = statement.at;
+        self.func.statements += 1;
         let switch = std::mem::take(&mut self.func.in_switch);
         let ends = match &statement.kind {
             StatementKind::Block(list) => self.scoped(|lower| lower.statements(list))?,
@@ -266,6 +270,8 @@ impl Lower<'_> {
         let value = self.attempt(value);
         let unsigned = value.as_ref().is_none_or(|value| value.ty == UINT);
         let mut cases: Vec<SwitchCase> = Vec::new();
+        // Groups that fall into this one.
+        let mut falling = 0;
         let mut rest = body;
         while let Some((label, after)) = rest.split_first() {
             let StatementKind::Case(number) = &label.kind else {
@@ -281,7 +287,8 @@ impl Lower<'_> {
             }
             let count = after.iter().position(|s| matches!(s.kind, StatementKind::Case(_))).unwrap_or(after.len());
             let (group, next) = after.split_at(count);
-            let (block, ends) = self.block(|lower| lower.group(group))?;
+            let (block, ends) = self.block(|lower| lower.copied_group(group, falling, label.at))?;
+            falling = if ends { 0 } else { falling + usize::from(!block.is_empty()) };
             cases.extend(value.map(|value| SwitchCase { value, body: block, fall_through: !ends }));
             rest = next;
         }
@@ -303,6 +310,25 @@ impl Lower<'_> {
             Ty::Scalar(Scalar::Int | Scalar::Uint) => Ok(value),
             ty => Err(Wrong::new(format!("a `switch` chooses by an integer; this is `{}`", self.spell(&ty)), selector.at)),
         }
+    }
+
+    /// A group with the groups before it that fall into it.
+    fn copied_group(&mut self, list: &[Statement], falling: usize, at: At) -> Lowered<Ends> {
+        let (before, outer) = (self.func.size(), self.func.copies);
+        let copies = outer.saturating_add(1).saturating_mul(falling);
+        self.func.copies = outer.saturating_add(copies);
+        let ends = self.group(list)?;
+        self.func.copies = outer;
+        let more = (self.func.size() - before).saturating_mul(copies);
+        self.func.copied = self.func.copied.saturating_add(more);
+        if self.func.copied > MAX_COPIED {
+            let message = format!(
+                "too much is fallen into: with the groups of a `switch` written out again where one before them falls through, a function has at most {MAX_COPIED} \
+                 operations more"
+            );
+            return Err(Wrong::new(message, at).ending());
+        }
+        Ok(ends)
     }
 
     /// The statements below a label. A variable declared here may be jumped over, so none is only a name for a value.

@@ -88,6 +88,11 @@ enum Part {
         components: Vec<u8>,
         of: Box<Place>,
     },
+    /// One of such components, by a computed index. No pointer leads to it, so it can only be read.
+    Chosen {
+        index: Handle<Expression>,
+        of: Box<Place>,
+    },
 }
 
 /// Something that can be read, and often written.
@@ -260,16 +265,18 @@ impl Lower<'_> {
         let mut end = 0u64;
         for member in list {
             let inner = self.stored(&member.ty, &layout.member(member), at)?;
-            let next = end.next_multiple_of(inner.align.max(member.align));
-            let offset = member.offset.unwrap_or(next);
-            if offset < next || offset % inner.align != 0 {
+            let next = end.next_multiple_of(inner.align);
+            let declared = member.offset.unwrap_or(next);
+            if declared < next || declared % inner.align != 0 {
                 let message = format!(
-                    "the offset {offset} of `{}` must be a multiple of {}, and not below {next}",
+                    "the offset {declared} of `{}` must be a multiple of {}, and not below {next}",
                     self.names.get(member.name),
                     inner.align
                 );
                 return Err(Wrong::new(message, at));
             }
+            // `align` moves what stands at a declared offset, too.
+            let offset = declared.next_multiple_of(inner.align.max(member.align));
             members.push(StructMember {
                 name: Some(self.names.get(member.name).to_owned()),
                 ty: inner.ty,
@@ -335,15 +342,15 @@ impl Lower<'_> {
                 let pointer = self.access(row, column, at);
                 Ok(place.child(pointer, Ty::Scalar(*scalar), place.layout.clone()))
             }
-            (Ty::Vector(..), Part::Swizzle { components, of }) => match index {
+            (Ty::Vector(scalar, _), Part::Swizzle { components, of }) => match index {
                 Index::Known(index) => match components.get(index as usize) {
                     Some(&component) => self.element(&of.clone(), Index::Known(component.into()), at),
                     None => Err(Wrong::new("the index is out of range".to_owned(), at)),
                 },
-                Index::Computed(_) => Err(Wrong::new(
-                    "a computed index into a choice of components cannot be written to; copy the vector first".to_owned(),
-                    at,
-                )),
+                Index::Computed(index) => {
+                    let part = Part::Chosen { index, of: Box::new(place.clone()) };
+                    Ok(Place { ty: Ty::Scalar(*scalar), part, ..place.clone() })
+                }
             },
             _ => Err(Wrong::new(format!("`{}` has no elements", self.spell(&place.ty)), at)),
         }
@@ -382,6 +389,11 @@ impl Lower<'_> {
                 let (components, of) = (components.clone(), of.clone());
                 let whole = self.load(&of, at)?;
                 self.choose_components(&whole, &components, at)
+            }
+            Part::Chosen { index, of } => {
+                let (index, of) = (*index, of.clone());
+                let base = self.load(&of, at)?.handle;
+                Ok(self.value(Expression::Access { base, index }, place.ty.clone(), at))
             }
             Part::Whole => self.load_whole(place, at),
         }
@@ -491,9 +503,16 @@ impl Lower<'_> {
         if let Some(why) = place.rights.no_write {
             return Err(Wrong::new(format!("this is {why} and cannot be written"), at));
         }
-        if let Part::Swizzle { components, of } = &place.part {
-            let (components, of) = (components.clone(), of.clone());
-            return self.assign_components(&of, &components, value, at);
+        match &place.part {
+            Part::Swizzle { components, of } => {
+                let (components, of) = (components.clone(), of.clone());
+                return self.assign_components(&of, &components, value, at);
+            }
+            Part::Chosen { .. } => {
+                let message = "a computed index into a choice of components cannot be written to; copy the vector first";
+                return Err(Wrong::new(message.to_owned(), at));
+            }
+            Part::Whole | Part::Column { .. } => {}
         }
         let whole = matches!(place.part, Part::Whole);
         if whole && (self.is_plain(place, at)? || place.is_atomic() || (!place.layout.by_rows() && self.same_matrix(place))) {
