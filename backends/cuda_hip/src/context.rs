@@ -103,8 +103,8 @@ impl Context {
         self.for_each_device(|device| drop(device.end_by(cause.clone())));
     }
 
-    /// Whether the calls have returned that were on their way into it when it was found to be gone: in the next one they would be about things that are not there. Waits for them. Called
-    /// with no lock of a queue held.
+    /// Whether the calls about queues of open devices have returned that were on their way into it when it was found to be gone, and those that end what these devices had: in the next
+    /// one they would be about things that are not there. Waits for them. Called with no lock of a queue held.
     fn is_left(&self) -> bool {
         let (deadline, mut left) = (Instant::now() + PATIENCE, true);
         self.for_each_device(|device| left &= device.is_left(deadline));

@@ -159,13 +159,13 @@ impl Shared {
     }
 
     /// Whether no call about a queue is under way that was begun before the device's end, and none that ends what was thrown away: whoever enqueues or looks has a lock of
-    /// the queue's, and asks behind it whether the device is well. Waits for those who have one until then.
+    /// the queue's, and asks behind it whether the device is well. Waits for those who have one until then. Of calls that are about no queue (an allocation that waits for
+    /// memory, a kernel that is loaded, a graph that is made) nothing is known.
     pub(crate) fn is_left(&self, deadline: Instant) -> bool {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
         let left = lanes.iter().all(|lane| lane.submit.try_lock_until(deadline).is_some() && lane.progress.is_left(deadline));
         self.attendant.let_go(lanes);
-        self.reclaim.flush(deadline.saturating_duration_since(Instant::now()));
-        left
+        self.reclaim.flush(deadline.saturating_duration_since(Instant::now())) && left
     }
 
     /// The driver has no pinned memory: gives it what nobody uses, which may be of a wrong size, and has queues let go of what they can. Whether some will come back:
@@ -331,6 +331,7 @@ impl Shared {
             return cause;
         }
         let mut told = self.suspects("this device");
+        told.extend(self.recorded());
         // Of one that has ended by something else nobody knows.
         if told.is_empty() && !over {
             told.push("All launches of this device were known to be over".into());
@@ -348,15 +349,22 @@ impl Shared {
         FaultCause { message: format!("{}. {}", cause.message, told.join(". ")).into(), ..cause }
     }
 
-    /// The launches of the device that are not known to be over, and what they have recorded, as sentences.
+    /// The launches of the device that are not known to be over, as a sentence.
     fn suspects(&self, whose: &str) -> Vec<String> {
+        self.of_queues(|lanes| suspects::sentence(self, whose, lanes.iter().map(|lane| &lane.progress))).into_iter().collect()
+    }
+
+    /// What they have recorded, as a sentence. Of the device that was told of a fault alone: its kernels run no more, those of others may.
+    fn recorded(&self) -> Option<String> {
+        self.of_queues(|lanes| suspects::violation(self, lanes.iter().map(|lane| &lane.progress)))
+    }
+
+    fn of_queues<T>(&self, tell: impl FnOnce(&[Arc<Lane>]) -> T) -> T {
         let lanes: Vec<Arc<Lane>> = self.lanes.lock().values().filter_map(Weak::upgrade).collect();
-        let queues = || lanes.iter().map(|lane| &lane.progress);
-        let sentences =
-            suspects::sentence(self, whose, queues()).into_iter().chain(suspects::violation(self, queues())).collect();
+        let told = tell(&lanes);
         // The caller may hold locks, and this may be the last user of a queue, whose end takes some and calls the driver.
         self.attendant.let_go(lanes);
-        sentences
+        told
     }
 
     /// As [`Self::fail`] where nothing can go on after any failure.

@@ -270,14 +270,14 @@ impl Progress {
         self.flight.lock().told.push(told);
     }
 
-    /// The first violation that a launch has recorded of which nobody has been told, and its kernel. After the end of the device: nothing writes there any more. One that is
-    /// recorded in part, as the launch was ended meanwhile, is none.
+    /// The first violation that a launch has recorded of which nobody has been told, and its kernel. After a fault of the device's own, when nothing writes there any more. The place is
+    /// written first: the numbers may not have been, as the launch was ended meanwhile.
     pub(crate) fn violation(&self) -> Option<(KernelId, Violation)> {
         let flight = self.flight.lock();
         let all = flight.markers.iter().flat_map(|marker| &marker.load.told).chain(&flight.told);
         all.filter_map(|told| {
             let record = told.record?;
-            // SAFETY: no kernel runs, and the record's chunk is kept until what is told of it here is taken.
+            // SAFETY: no kernel of this device's runs after its fault, and the record's chunk is kept until what is told of it here is taken.
             let found = told.reports.violation(unsafe { record.bytes() })?;
             (found.location.line > 0).then_some((told.kernel, found))
         })

@@ -80,8 +80,8 @@ impl Reclaim {
         self.work.notify_one();
     }
 
-    /// Waits until all that was thrown so far has been ended, for that long at most; not at all where somebody else has just waited so long in vain.
-    pub(crate) fn flush(&self, most: Duration) {
+    /// Waits until all that was thrown so far has been ended, for that long at most; not at all where somebody else has just waited so long in vain. Whether it has.
+    pub(crate) fn flush(&self, most: Duration) -> bool {
         let deadline = Instant::now() + most;
         let mut state = self.state.lock();
         while (state.busy || !state.queue.is_empty()) && state.in_vain < most {
@@ -89,6 +89,7 @@ impl Reclaim {
                 state.in_vain = state.in_vain.max(most);
             }
         }
+        !state.busy && state.queue.is_empty()
     }
 
     fn live(&self, context: Arc<Context>) {
@@ -101,7 +102,7 @@ impl Reclaim {
                         self.room.notify_all();
                         break garbage;
                     }
-                    state.busy = false;
+                    (state.busy, state.in_vain) = (false, Duration::ZERO);
                     self.empty.notify_all();
                     if state.closing {
                         drop(state);

@@ -83,13 +83,10 @@ pub(crate) fn sentence<'a>(shared: &Shared, whose: &str, queues: impl Iterator<I
 /// An index out of range that a launch of a device has recorded before its end, as a sentence: what others have done with the same index may be what has ended it.
 pub(crate) fn violation<'a>(shared: &Shared, mut queues: impl Iterator<Item = &'a Progress>) -> Option<String> {
     let (kernel, found) = queues.find_map(Progress::violation)?;
-    let Violation { location, index, length, what, .. } = found;
+    let Violation { location, what, .. } = found;
     let name = name(shared, kernel);
     let what = if what.is_empty() { String::new() } else { format!(" into `{what}`") };
-    Some(format!(
-        "Before that, {name} had an index out of range at {}:{}: {index}{what}, of {length}",
-        location.line, location.column
-    ))
+    Some(format!("Before that, {name} had an index{what} out of range at {}:{}", location.line, location.column))
 }
 
 fn name(shared: &Shared, id: KernelId) -> String {
