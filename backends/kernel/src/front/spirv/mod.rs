@@ -73,7 +73,8 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
         Err(_) => return Err(refuse((format!("the module is not valid: the {CRASHED} on it"), 0))),
     };
     repair::repair(&mut result);
-    let origins: Vec<_> = made.origins.iter().map(|(to, from)| (*to, written(*from))).collect();
+    let counted = |to: &usize| to.saturating_sub(made.uncounted);
+    let origins: Vec<_> = made.origins.iter().map(|(to, from)| (counted(to), written(*from))).collect();
     let location = |at: usize| text.place(at * 4).location;
     let prints = prints.into_iter().map(|(at, format)| Print { location: location(at), format }).collect();
     let text = words.rewritten_text(&origins);

@@ -14,6 +14,8 @@ pub(super) struct Rewritten {
     pub(super) words: Vec<u32>,
     /// For each instruction its first word, and that of the one it came from.
     pub(super) origins: Vec<(usize, usize)>,
+    /// Words before the functions that naga does not count when it says where something stands.
+    pub(super) uncounted: usize,
 }
 
 struct Rewriter<'a> {
@@ -35,7 +37,7 @@ pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Re
     let mut rewriter = Rewriter {
         types,
         constants,
-        out: Rewritten { words: words.header().to_vec(), origins: Vec::new() },
+        out: Rewritten { words: words.header().to_vec(), origins: Vec::new(), uncounted: 0 },
         debug_sets: sets.filter_map(|i| i.operand(0)).collect(),
         values: HashMap::new(),
         names: HashSet::new(),
@@ -59,6 +61,16 @@ impl Rewriter<'_> {
         self.out.origins.push((self.out.words.len(), from));
         self.out.words.push(first_word(opcode, operands.len() + 1));
         self.out.words.extend_from_slice(operands);
+        self.out.uncounted += match (opcode, operands) {
+            // OpEntryPoint: the variables behind its name.
+            (15, [_, _, rest @ ..]) => {
+                let name = rest.iter().position(|word| word.to_le_bytes().contains(&0));
+                rest.len() - name.map_or(rest.len(), |last| last + 1)
+            }
+            // OpExecutionMode, OpTypeFunction: behind what they are about.
+            (16 | 33, [_, _, rest @ ..]) => rest.len(),
+            _ => 0,
+        };
     }
 
     fn copy(&mut self, instruction: &Instruction<'_>) {
