@@ -1,6 +1,6 @@
 //! SPIR-V modules, through naga's front end, which is given only what it translates rightly.
 //!
-//! The way: words (`module.rs`: endianness, lengths, ids) → what naga does not translate rightly, spelled in what it does (`matrices.rs`, `switches.rs`, `prints.rs`, over
+//! The way: words (`module.rs`: endianness, lengths, ids) → what naga does not translate rightly, spelled in what it does (`matrices.rs`, `switches.rs`, `numbers.rs`, `prints.rs`, over
 //! `facts.rs` and `sections.rs`) → checks of structure (`types.rs`, `flow.rs`: sizes, and control flow that the IR can express) →
 //! rewriting (`rewrite.rs`: without debugging information, specialization constants replaced by their values) → naga → repairs of the IR (`repair.rs`).
 //! Debugging information is kept beside the words and never changes what is accepted.
@@ -10,6 +10,7 @@ mod facts;
 mod flow;
 mod matrices;
 mod module;
+mod numbers;
 mod prints;
 mod repair;
 mod rewrite;
@@ -89,7 +90,7 @@ fn is_precise(words: &Words) -> bool {
 /// The module in what naga translates rightly, when it is not already, and what it prints.
 fn plain(words: &Words) -> Result<(Option<sections::Made>, Vec<prints::Print>), Wrong> {
     let mut made: Option<sections::Made> = None;
-    for pass in [matrices::run, switches::run] {
+    for pass in [matrices::run, switches::run, numbers::run] {
         let before = made.as_ref();
         let found = pass(before.map_or(words, |made| &made.words));
         let found = found.map_err(|(message, at)| (message, before.map_or(at, |made| made.origin(at))))?;

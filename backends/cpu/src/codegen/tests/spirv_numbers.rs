@@ -1,0 +1,215 @@
+//! Instructions on numbers of SPIR-V, of which each says what it does whatever the types of its operands: written by hand, one at a time.
+
+use std::collections::HashMap;
+
+use compute_kernel::reflection::Bounds;
+
+use super::Kernel;
+use super::spirv::{Assembler, entry};
+
+/// A type of numbers by its bits.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Number {
+    Truth,
+    Signed(u32),
+    Unsigned(u32),
+    Float(u32),
+}
+
+use Number::{Float, Signed, Truth, Unsigned};
+
+/// A scalar, or a vector of several.
+type Type = (Number, u32);
+
+/// An instruction by its number, or one of GLSL.std.450.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Core(u32),
+    Extended(u32),
+}
+
+use What::{Core, Extended};
+
+fn bits((number, _): Type) -> u32 {
+    match number {
+        Truth => 32,
+        Signed(bits) | Unsigned(bits) | Float(bits) => bits,
+    }
+}
+
+/// Bytes from one to the next in an array.
+fn stride(ty: Type) -> u32 {
+    bits(ty) / 8 * ty.1.next_power_of_two()
+}
+
+#[derive(Default)]
+struct Writer {
+    notes: Assembler,
+    types: Assembler,
+    code: Assembler,
+    known: HashMap<(u32, Vec<u32>), u32>,
+    next: u32,
+}
+
+impl Writer {
+    fn fresh(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    fn declared(&mut self, opcode: u32, operands: &[u32]) -> u32 {
+        if let Some(known) = self.known.get(&(opcode, operands.to_vec())) {
+            return *known;
+        }
+        let id = self.fresh();
+        if matches!(opcode, 43 | 44) {
+            self.types.op(opcode, &[&operands[..1], &[id], &operands[1..]].concat());
+        } else {
+            self.types.op(opcode, &[&[id], operands].concat());
+        }
+        self.known.insert((opcode, operands.to_vec()), id);
+        id
+    }
+
+    fn ty(&mut self, (number, count): Type) -> u32 {
+        let scalar = match number {
+            Truth => self.declared(20, &[]),
+            Signed(bits) => self.declared(21, &[bits, 1]),
+            Unsigned(bits) => self.declared(21, &[bits, 0]),
+            Float(bits) => self.declared(22, &[bits]),
+        };
+        if count == 1 { scalar } else { self.declared(23, &[scalar, count]) }
+    }
+
+    fn constant(&mut self, value: u32, count: u32) -> u32 {
+        let word = self.ty((Unsigned(32), 1));
+        let one = self.declared(43, &[word, value]);
+        if count == 1 {
+            return one;
+        }
+        let ty = self.ty((Unsigned(32), count));
+        self.declared(44, &[&[ty], vec![one; count as usize].as_slice()].concat())
+    }
+
+    /// The address of the only element of a buffer.
+    fn buffer(&mut self, ty: Type, binding: u32) -> u32 {
+        let element = self.ty(ty);
+        let (array, block) = (self.fresh(), self.fresh());
+        self.types.op(29, &[array, element]).op(30, &[block, array]);
+        self.notes.op(71, &[array, 6, stride(ty)]).op(72, &[block, 0, 35, 0]).op(71, &[block, 2]);
+        let (pointer, variable) = (self.declared(32, &[12, block]), self.fresh());
+        self.types.op(59, &[pointer, variable, 12]);
+        self.notes.op(71, &[variable, 34, 0]).op(71, &[variable, 33, binding]);
+        let (pointer, zero, place) = (self.declared(32, &[12, element]), self.constant(0, 1), self.fresh());
+        self.code.op(65, &[pointer, place, variable, zero, zero]);
+        place
+    }
+}
+
+/// A kernel that stores what an instruction makes of one number of each buffer to the last buffer, and truths as words.
+fn written(what: What, from: &[Type], to: Type) -> Vec<u32> {
+    const GLSL: u32 = 1;
+    const MAIN: u32 = 2;
+    let mut w = Writer { next: MAIN, ..Writer::default() };
+    let void = w.declared(19, &[]);
+    let function = w.declared(33, &[void]);
+    w.code.op(54, &[void, MAIN, 0, function]);
+    let label = w.fresh();
+    w.code.op(248, &[label]);
+    let mut values = Vec::new();
+    for (binding, ty) in (0..).zip(from) {
+        let place = w.buffer(*ty, binding);
+        let (ty, value) = (w.ty(*ty), w.fresh());
+        w.code.op(61, &[ty, value, place]);
+        values.push(value);
+    }
+    let stored = if to.0 == Truth { (Unsigned(32), to.1) } else { to };
+    let place = w.buffer(stored, from.len() as u32);
+    let (ty, mut made) = (w.ty(to), w.fresh());
+    match what {
+        Core(opcode) => w.code.op(opcode, &[&[ty, made], values.as_slice()].concat()),
+        Extended(number) => w.code.op(12, &[&[ty, made, GLSL, number], values.as_slice()].concat()),
+    };
+    if to.0 == Truth {
+        let (ty, one, zero, word) = (w.ty(stored), w.constant(1, to.1), w.constant(0, to.1), w.fresh());
+        w.code.op(169, &[ty, word, made, one, zero]);
+        made = word;
+    }
+    w.code.op(62, &[place, made]).op(253, &[]).op(56, &[]);
+    let mut all = Assembler::default();
+    // Shader, Float16, Float64, Int64, Int16, StorageBuffer16BitAccess.
+    for capability in [1, 9, 10, 11, 22, 4433] {
+        all.op(17, &[capability]);
+    }
+    all.op(11, &[&[GLSL], Assembler::text("GLSL.std.450").as_slice()].concat()).op(14, &[0, 1]);
+    all.op(15, &[&[5, MAIN], Assembler::text("main").as_slice()].concat()).op(16, &[MAIN, 17, 1, 1, 1]);
+    for part in [&w.notes, &w.types, &w.code] {
+        all.0.extend(&part.0);
+    }
+    all.finish(w.next + 1)
+}
+
+fn packed(ty: Type, numbers: &[u64]) -> Vec<u32> {
+    assert_eq!(numbers.len(), ty.1 as usize);
+    let mut bytes: Vec<u8> = Vec::new();
+    for number in numbers {
+        bytes.extend(&number.to_le_bytes()[..bits(ty) as usize / 8]);
+    }
+    bytes.resize(stride(ty).next_multiple_of(4) as usize, 0);
+    bytes.chunks(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}
+
+/// What an instruction makes of numbers, without their signs.
+fn result(what: What, from: &[(Type, &[u64])], to: Type) -> Vec<u64> {
+    let types: Vec<Type> = from.iter().map(|(ty, _)| *ty).collect();
+    let entry = entry(&written(what, &types, to), &[]).unwrap_or_else(|e| panic!("{what:?} {from:?} {to:?}: {e}"));
+    let mut buffers: Vec<Vec<u32>> = from.iter().map(|(ty, numbers)| packed(*ty, numbers)).collect();
+    buffers.push(packed(to, &vec![0; to.1 as usize]));
+    let mut all: Vec<&mut [u32]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+    Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut all);
+    let bytes: Vec<u8> = buffers.iter().next_back().unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    bytes.chunks(bits(to) as usize / 8).take(to.1 as usize).map(number).collect()
+}
+
+fn cut(numbers: &[i64], bits: u32) -> Vec<u64> {
+    numbers.iter().map(|number| number.cast_unsigned() & (u64::MAX >> (64 - bits))).collect()
+}
+
+/// The same of numbers with their signs.
+fn makes(what: What, from: &[(Type, &[i64])], to: Type, expected: &[i64]) {
+    let cuts: Vec<(Type, Vec<u64>)> = from.iter().map(|(ty, numbers)| (*ty, cut(numbers, bits(*ty)))).collect();
+    let given: Vec<(Type, &[u64])> = cuts.iter().map(|(ty, numbers)| (*ty, numbers.as_slice())).collect();
+    assert_eq!(result(what, &given, to), cut(expected, bits(to)), "{what:?} {from:?} {to:?}");
+}
+
+const S: Type = (Signed(32), 1);
+const U: Type = (Unsigned(32), 1);
+
+#[test]
+fn kt_17_the_remainder_with_the_sign_of_the_divisor_is_exact_in_every_type() {
+    for bits in [16, 32, 64] {
+        let (least, most) = (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
+        let a = [-7, 7, -7, 7, least, most, most - 5, -6, 0, least, most, least + 1];
+        let b = [3, -3, -3, 3, -1, 10, 10, 3, -5, most, least, 16];
+        let remainder = |(a, b): (&i64, &i64)| {
+            let rest = a.wrapping_rem(*b);
+            if rest != 0 && (rest ^ b) < 0 { rest + b } else { rest }
+        };
+        let expected: Vec<i64> = a.iter().zip(&b).map(remainder).collect();
+        assert_eq!(expected[..4], [2, -2, -1, 1]);
+        for count in 1..=4 {
+            for (at, expected) in expected.chunks_exact(count).enumerate() {
+                let (a, b) = (&a[at * count..][..count], &b[at * count..][..count]);
+                let [signed, unsigned] = [(Signed(bits), count as u32), (Unsigned(bits), count as u32)];
+                makes(Core(139), &[(signed, a), (signed, b)], signed, expected);
+                makes(Core(139), &[(unsigned, a), (signed, b)], unsigned, expected);
+                makes(Core(139), &[(signed, a), (unsigned, b)], signed, expected);
+            }
+        }
+    }
+    makes(Core(139), &[(S, &[123_456_789]), (S, &[10])], S, &[9]);
+    makes(Core(139), &[(S, &[33_554_435]), (S, &[4])], S, &[3]);
+    // By zero as everywhere.
+    makes(Core(139), &[(S, &[-7]), (S, &[0])], S, &[0]);
+}
