@@ -213,3 +213,87 @@ fn kt_17_the_remainder_with_the_sign_of_the_divisor_is_exact_in_every_type() {
     // By zero as everywhere.
     makes(Core(139), &[(S, &[-7]), (S, &[0])], S, &[0]);
 }
+
+type Comparison = fn(f64, f64) -> bool;
+type Choice = fn(f64, f64) -> f64;
+
+/// Numbers of which some are not, as bits of a type.
+fn floats(bits: u32) -> [u64; 6] {
+    [f64::NAN, 1.0, 2.0, -0.0, 0.0, f64::NEG_INFINITY].map(|x| match bits {
+        16 => half::f16::from_f64(x).to_bits().into(),
+        32 => (x as f32).to_bits().into(),
+        _ => x.to_bits(),
+    })
+}
+
+fn value(bits: u32, number: u64) -> f64 {
+    match bits {
+        16 => half::f16::from_bits(number as u16).to_f64(),
+        32 => f32::from_bits(number as u32).into(),
+        _ => f64::from_bits(number),
+    }
+}
+
+#[test]
+fn kt_24_ordered_and_unordered_comparisons_differ_on_nan() {
+    let compare: [(u32, Comparison); 6] = [
+        (180, |a, b| a == b),
+        (182, |a, b| a != b && !a.is_nan() && !b.is_nan()),
+        (184, |a, b| a < b),
+        (186, |a, b| a > b),
+        (188, |a, b| a <= b),
+        (190, |a, b| a >= b),
+    ];
+    for (ordered, is) in compare {
+        for bits in [16, 32, 64] {
+            for a in floats(bits) {
+                let (a, all) = ([a; 6], floats(bits));
+                // A scalar, two, and the three others.
+                for (from, to) in [(0, 1), (1, 3), (3, 6)] {
+                    let ty = (Float(bits), (to - from) as u32);
+                    for unordered in [0, 1] {
+                        let is = |(a, b): (&u64, &u64)| {
+                            let (a, b) = (value(bits, *a), value(bits, *b));
+                            u64::from(is(a, b) || unordered == 1 && (a.is_nan() || b.is_nan()))
+                        };
+                        let (a, b) = (&a[from..to], &all[from..to]);
+                        let expected: Vec<u64> = a.iter().zip(b).map(is).collect();
+                        let got = result(Core(ordered + unordered), &[(ty, a), (ty, b)], (Truth, ty.1));
+                        assert_eq!(got, expected, "{} {a:?} {b:?}", ordered + unordered);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kt_24_minima_and_maxima_of_numbers_are_no_nan() {
+    for bits in [16, 32, 64] {
+        let all = floats(bits);
+        for a in all {
+            for count in [1, 2, 3] {
+                let ty = (Float(bits), count as u32);
+                for b in all.chunks_exact(count) {
+                    let a = vec![a; count];
+                    // NMin, NMax. The sign of a zero is open.
+                    let pick: [(u32, Choice); 2] = [(79, f64::min), (80, f64::max)];
+                    for (number, pick) in pick {
+                        let got = result(Extended(number), &[(ty, &a), (ty, b)], ty);
+                        for ((a, b), got) in a.iter().zip(b).zip(got) {
+                            let (expected, got) = (pick(value(bits, *a), value(bits, *b)), value(bits, got));
+                            assert!(got == expected || got.is_nan() && expected.is_nan(), "{number} {a} {b}: {got}");
+                        }
+                    }
+                    // NClamp(a, b, 2).
+                    let high = vec![all[2]; count];
+                    let got = result(Extended(81), &[(ty, &a), (ty, b), (ty, &high)], ty);
+                    for ((a, b), got) in a.iter().zip(b).zip(got) {
+                        let (expected, got) = (value(bits, *a).max(value(bits, *b)).min(2.0), value(bits, got));
+                        assert_eq!(got, expected, "{a} {b}");
+                    }
+                }
+            }
+        }
+    }
+}
