@@ -214,6 +214,73 @@ fn kt_17_the_remainder_with_the_sign_of_the_divisor_is_exact_in_every_type() {
     makes(Core(139), &[(S, &[-7]), (S, &[0])], S, &[0]);
 }
 
+#[test]
+fn kt_17_shifts_divisions_and_bit_fields_go_by_the_instruction_whatever_the_types_say() {
+    for (bits, count) in [(32, 1), (32, 3), (64, 1), (64, 2), (16, 4)] {
+        let all = |n: i64| vec![n; count as usize];
+        let high = |shift: u32| (u64::MAX >> (64 - bits) >> shift).cast_signed();
+        for number in [Signed, Unsigned] {
+            let ty = (number(bits), count);
+            let counts = (Unsigned(32), count);
+            let of = |opcode, a: i64, b: i64, to: i64| {
+                let (a, b, to) = (all(a), all(b), all(to));
+                for result in [Signed, Unsigned] {
+                    makes(Core(opcode), &[(ty, &a), (ty, &b)], (result(bits), count), &to);
+                }
+            };
+            // OpUDiv, OpSDiv, OpUMod, OpSRem.
+            of(134, -5, 3, ((high(0).cast_unsigned() - 4) / 3).cast_signed());
+            of(135, -5, 3, -1);
+            of(137, -5, 3, ((high(0).cast_unsigned() - 4) % 3).cast_signed());
+            of(138, -5, 3, -2);
+            // OpShiftRightLogical, OpShiftRightArithmetic, OpShiftLeftLogical, OpSNegate.
+            for result in [Signed, Unsigned] {
+                let to = (result(bits), count);
+                makes(Core(194), &[(ty, &all(-5)), (counts, &all(1))], to, &all(high(1) - 2));
+                makes(Core(195), &[(ty, &all(-5)), (counts, &all(1))], to, &all(-3));
+                makes(Core(196), &[(ty, &all(-5)), (counts, &all(1))], to, &all(-10));
+                makes(Core(126), &[(ty, &all(-5))], to, &all(5));
+            }
+        }
+    }
+    // OpBitFieldSExtract, OpBitFieldUExtract.
+    for count in 1..=4 {
+        for (ty, at) in [(Signed(32), S), (Unsigned(32), U), (Signed(32), U), (Unsigned(32), S)] {
+            let (ty, base) = ((ty, count), vec![0x75; count as usize]);
+            makes(Core(202), &[(ty, &base), (at, &[4]), (at, &[3])], ty, &vec![-1; count as usize]);
+            makes(Core(203), &[(ty, &base), (at, &[4]), (at, &[3])], ty, &vec![7; count as usize]);
+        }
+    }
+}
+
+/// Whether all counts of shifts have 32 bits, as in every language where shifts are the IR's.
+fn counts_are_words(entry: &compute_kernel::EntryPoint) -> bool {
+    let (module, info) = (entry.module(), entry.info().get_entry_point(entry.index()));
+    let width = |handle: naga::Handle<naga::Expression>| info[handle].ty.inner_with(&module.types).scalar_width();
+    entry.function().function.expressions.iter().all(|(_, expression)| match expression {
+        naga::Expression::Binary { op: naga::BinaryOperator::ShiftLeft | naga::BinaryOperator::ShiftRight, right, .. } => {
+            width(*right) == Some(4)
+        }
+        _ => true,
+    })
+}
+
+#[test]
+fn kt_17_counts_of_shifts_may_be_of_any_integers() {
+    for count in [Signed(16), Unsigned(16), Signed(32), Signed(64), Unsigned(64)] {
+        for n in [1, 3] {
+            let all = |value: i64| vec![value; n as usize];
+            for bits in [16, 32, 64] {
+                let (ty, count) = ((Signed(bits), n), (count, n));
+                makes(Core(195), &[(ty, &all(-80)), (count, &all(3))], ty, &all(-10));
+                makes(Core(196), &[(ty, &all(-80)), (count, &all(3))], ty, &all(-640));
+                let entry = entry(&written(Core(194), &[ty, count], ty), &[]).unwrap_or_else(|e| panic!("{e}"));
+                assert!(counts_are_words(&entry), "{count:?}");
+            }
+        }
+    }
+}
+
 type Comparison = fn(f64, f64) -> bool;
 type Choice = fn(f64, f64) -> f64;
 

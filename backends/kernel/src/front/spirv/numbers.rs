@@ -1,5 +1,5 @@
 //! Instructions on numbers that naga translates to something else, spelled in others: OpSMod, which it computes in floats; comparisons, minima and maxima that
-//! say what NaN gives, which it takes for those that do not.
+//! say what NaN gives, which it takes for those that do not; and counts of shifts of other sizes than 32 bits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -91,6 +91,11 @@ impl Pass {
                 let Some(raised) = self.nearest((*ty, None), GREATER, (*value, *low), at) else { return Ok(None) };
                 Ok(self.nearest((*ty, Some(*id)), LESS, (raised, *high), at).map(|_| ()))
             }
+            (opcode @ 194..=196, [ty, id, base, count]) => {
+                let Some(count) = self.count(*count, at) else { return Ok(None) };
+                self.last(at, opcode, &[*ty, *id, *base, count]);
+                Ok(Some(()))
+            }
             _ => Ok(None),
         }
     }
@@ -134,6 +139,14 @@ impl Pass {
         let id = id.unwrap_or_else(|| self.out.fresh());
         self.last(at, SELECT, &[ty, id, other, b, a]);
         Some(id)
+    }
+
+    /// A count of a shift in 32 bits; `None` where it has them.
+    fn count(&mut self, count: u32, at: usize) -> Option<u32> {
+        let (Type::Int(16 | 64, _), components) = self.shape(*self.facts.values.get(&count)?)? else { return None };
+        let word = self.declared(&Type::Int(32, false), 21, &[32, 0]);
+        let ty = self.vector(word, components);
+        Some(self.out.value(at, 113, ty, &[count]))
     }
 
     fn truths(&mut self, count: u32) -> u32 {

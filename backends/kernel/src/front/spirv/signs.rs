@@ -32,6 +32,9 @@ fn given(instruction: &Instruction<'_>) -> Option<(Option<bool>, Option<bool>)> 
         // OpConvertSToF, OpSConvert; OpConvertUToF, OpUConvert.
         (111 | 114, _) => Some((Some(true), None)),
         (112 | 113, _) => Some((Some(false), None)),
+        // OpSNegate, OpSDiv, OpSRem, OpShiftRightArithmetic, OpBitFieldSExtract; OpUDiv, OpUMod, OpShiftRightLogical, OpBitFieldUExtract.
+        (126 | 135 | 138 | 195 | 202, _) => Some((Some(true), Some(true))),
+        (134 | 137 | 194 | 203, _) => Some((Some(false), Some(false))),
         // SAbs, SSign, SMin, SMax, SClamp, FindSMsb; UMin, UMax, UClamp, FindUMsb.
         (12, Some(5 | 7 | 39 | 42 | 45 | 74)) => Some((Some(true), Some(true))),
         (12, Some(38 | 41 | 44 | 75)) => Some((Some(false), Some(false))),
@@ -39,9 +42,11 @@ fn given(instruction: &Instruction<'_>) -> Option<(Option<bool>, Option<bool>)> 
     }
 }
 
-/// Where the values begin among the operands.
-fn first_value(instruction: &Instruction<'_>) -> usize {
-    if instruction.opcode == 12 { 4 } else { 2 }
+/// The operands that signs are given to: of shifts and of fields of bits, not what counts bits.
+fn values(instruction: &Instruction<'_>) -> std::ops::Range<usize> {
+    let first = if instruction.opcode == 12 { 4 } else { 2 };
+    let end = if matches!(instruction.opcode, 194..=203) { 3 } else { instruction.operands().len() };
+    first..end.max(first)
 }
 
 impl<'a> Signs<'a> {
@@ -106,7 +111,7 @@ impl<'a> Signs<'a> {
     /// The types of an instruction that have the other sign.
     fn others(&self, instruction: &Instruction<'_>) -> Vec<u32> {
         let Some((operands, result)) = given(instruction) else { return Vec::new() };
-        let values = instruction.operands().get(first_value(instruction)..).unwrap_or_default();
+        let values = instruction.operands().get(values(instruction)).unwrap_or_default();
         let of_values = values.iter().filter_map(|id| self.differs(self.values.get(id).copied(), operands));
         of_values.chain(self.differs(instruction.operand(0), result)).collect()
     }
@@ -144,7 +149,7 @@ impl<'a> Signs<'a> {
         }
         let mut list = Vec::new();
         let mut operands = instruction.operands().to_vec();
-        for at in first_value(instruction)..operands.len() {
+        for at in values(instruction) {
             let Some(id) = operands.get(at).copied() else { continue };
             let ty = self.differs(self.values.get(&id).copied(), wanted);
             if let Some(twin) = ty.and_then(|ty| self.twins.get(&ty).copied()) {
