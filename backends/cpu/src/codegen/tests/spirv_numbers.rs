@@ -281,6 +281,23 @@ fn kt_17_counts_of_shifts_may_be_of_any_integers() {
     }
 }
 
+#[test]
+fn kt_17_bits_are_counted_and_found_with_a_result_of_any_integers() {
+    for n in [1, 2, 4] {
+        let all = |value: i64| vec![value; n as usize];
+        for number in [Signed, Unsigned] {
+            for result in [Signed(32), Unsigned(32)] {
+                // OpBitCount, FindILsb.
+                for bits in [16, 32, 64] {
+                    makes(Core(205), &[((number(bits), n), &all(-8))], (result, n), &all(i64::from(bits) - 3));
+                }
+                makes(Extended(73), &[((number(32), n), &all(-8))], (result, n), &all(3));
+                makes(Extended(73), &[((number(32), n), &all(0))], (result, n), &all(-1));
+            }
+        }
+    }
+}
+
 type Comparison = fn(f64, f64) -> bool;
 type Choice = fn(f64, f64) -> f64;
 
@@ -363,4 +380,34 @@ fn kt_24_minima_and_maxima_of_numbers_are_no_nan() {
             }
         }
     }
+}
+
+#[test]
+fn kt_17_casts_between_numbers_of_other_components_keep_all_bits() {
+    let shapes = [
+        [(Unsigned(64), 1), (Signed(64), 1), (Float(64), 1)].as_slice(),
+        &[(Unsigned(32), 2), (Signed(32), 2), (Float(32), 2)],
+        &[(Unsigned(16), 4), (Signed(16), 4), (Float(16), 4)],
+    ];
+    let bits_of = |ty: Type| -> Vec<u64> {
+        let whole = 0x4123_1234_4567_3801u64;
+        (0..ty.1).map(|at| whole >> (at * bits(ty)) & (u64::MAX >> (64 - bits(ty)))).collect()
+    };
+    for from in shapes.iter().copied().flatten() {
+        for to in shapes.iter().copied().flatten().filter(|to| *to != from) {
+            assert_eq!(result(Core(124), &[(*from, &bits_of(*from))], *to), bits_of(*to), "{from:?} {to:?}");
+        }
+    }
+    let (words, pair) = ((Unsigned(32), 1), (Float(16), 2));
+    assert_eq!(result(Core(124), &[(words, &[0x4567_3801])], pair), [0x3801, 0x4567]);
+    assert_eq!(result(Core(124), &[(pair, &[0x3801, 0x4567])], words), [0x4567_3801]);
+    let (four, two) = ((Unsigned(32), 4), (Float(64), 2));
+    assert_eq!(result(Core(124), &[(four, &[1, 2, 3, 4])], two), [0x2_0000_0001, 0x4_0000_0003]);
+    assert_eq!(result(Core(124), &[(two, &[0x2_0000_0001, 0x4_0000_0003])], four), [1, 2, 3, 4]);
+    // PackDouble2x32, UnpackDouble2x32.
+    let (double, words) = ((Float(64), 1), (Unsigned(32), 2));
+    assert_eq!(result(Extended(59), &[(words, &[1, 2])], double), [0x2_0000_0001]);
+    assert_eq!(result(Extended(65), &[(double, &[0x2_0000_0001])], words), [1, 2]);
+    let found = entry(&written(Core(124), &[(Unsigned(32), 1)], (Unsigned(32), 2)), &[]).map(|_| ()).unwrap_err();
+    assert!(found.text.contains("OpBitcast: it is of 4 bytes to 8"), "{found}");
 }

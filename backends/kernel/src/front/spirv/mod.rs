@@ -73,7 +73,7 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
         Ok(Err(error)) => return Err(refuse(naga_error(module, &error))),
         Err(_) => return Err(refuse((format!("the module is not valid: the {CRASHED} on it"), 0))),
     };
-    repair::repair(&mut result);
+    repair::repair(&mut result, &made.casts);
     let counted = |to: &usize| to.saturating_sub(made.uncounted);
     let origins: Vec<_> = made.origins.iter().map(|(to, from)| (counted(to), written(*from))).collect();
     let location = |at: usize| text.place(at * 4).location;
@@ -136,8 +136,6 @@ fn extended(number: u32) -> String {
         36 => "ModfStruct",
         51 => "Frexp",
         52 => "FrexpStruct",
-        59 => "PackDouble2x32",
-        65 => "UnpackDouble2x32",
         76 => "InterpolateAtCentroid",
         77 => "InterpolateAtSample",
         78 => "InterpolateAtOffset",

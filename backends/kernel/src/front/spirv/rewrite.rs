@@ -3,11 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use naga::{Scalar, ScalarKind};
+
 use super::Wrong;
 use super::constants::Constants;
 use super::module::{Instruction, Words};
 use super::signs::Signs;
 use super::types::{Kind, Types};
+use crate::bitcast::{Casts, Shape};
 
 /// A rewritten module.
 pub(super) struct Rewritten {
@@ -16,6 +19,8 @@ pub(super) struct Rewritten {
     pub(super) origins: Vec<(usize, usize)>,
     /// Words before the functions that naga does not count when it says where something stands.
     pub(super) uncounted: usize,
+    /// Casts between types of other components, which naga takes for casts of each component, by their first words as naga counts.
+    pub(super) casts: Casts,
 }
 
 struct Rewriter<'a> {
@@ -37,7 +42,7 @@ pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Re
     let mut rewriter = Rewriter {
         types,
         constants,
-        out: Rewritten { words: words.header().to_vec(), origins: Vec::new(), uncounted: 0 },
+        out: Rewritten { words: words.header().to_vec(), origins: Vec::new(), uncounted: 0, casts: Casts::new() },
         debug_sets: sets.filter_map(|i| i.operand(0)).collect(),
         values: HashMap::new(),
         names: HashSet::new(),
@@ -124,6 +129,8 @@ impl Rewriter<'_> {
             (166 | 167, [ty, ..]) if matches!(self.types.kind(*ty), Some(Kind::Vector(..))) => {
                 self.emit(at, if instruction.opcode == 166 { 197 } else { 199 }, operands);
             }
+            // OpBitcast; PackDouble2x32 and UnpackDouble2x32, which are casts as well.
+            (124, [ty, id, value]) | (12, [ty, id, _, 59 | 65, value]) => self.cast((*ty, *id), *value, at)?,
             (224, [execution, ..]) if self.constants.word(*execution) != Some(2) => {
                 return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
             }
@@ -152,6 +159,34 @@ impl Rewriter<'_> {
         {
             self.values.insert(*id, *ty);
         }
+        Ok(())
+    }
+
+    /// Components and their type.
+    fn shape(&self, ty: u32) -> Option<Shape> {
+        Some(match self.types.kind(ty)? {
+            Kind::Int(width @ (16 | 32 | 64), sign) => {
+                let kind = if sign { ScalarKind::Sint } else { ScalarKind::Uint };
+                (1, Scalar { kind, width: u8::try_from(width / 8).ok()? })
+            }
+            Kind::Float(width) => (1, Scalar { kind: ScalarKind::Float, width: u8::try_from(width / 8).ok()? }),
+            Kind::Vector(of, count) => (count, self.shape(of)?.1),
+            Kind::Int(..) | Kind::Bool | Kind::Other => return None,
+        })
+    }
+
+    fn cast(&mut self, (ty, id): (u32, u32), value: u32, at: usize) -> Result<(), Wrong> {
+        let from = self.values.get(&value).and_then(|from| self.shape(*from));
+        if let (Some(from), Some(to)) = (from, self.shape(ty)) {
+            let size = |(count, scalar): Shape| count * u32::from(scalar.width);
+            if size(from) != size(to) {
+                return Err((format!("OpBitcast: it is of {} bytes to {}", size(from), size(to)), at));
+            }
+            if from.0 != to.0 {
+                self.out.casts.insert(self.out.words.len() - self.out.uncounted, (from, to));
+            }
+        }
+        self.emit(at, 124, &[ty, id, value]);
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! Instructions that say by themselves whether integers have a sign, whatever their types say: naga goes by the types. Where the two differ, the bits are
-//! handed over as the other type, and the result back again.
+//! handed over as the other type, and the result back again. The same where the type of a result is its own and naga gives it that of the operand.
 
 use std::collections::HashMap;
 
@@ -7,6 +7,7 @@ use super::module::{Instruction, Words};
 use super::types::{Kind, Types};
 
 const BITCAST: u16 = 124;
+const UNSIGNED: u16 = 113;
 
 /// What instructions with another sign need.
 pub(super) struct Signs<'a> {
@@ -140,8 +141,40 @@ impl<'a> Signs<'a> {
         Some(twin)
     }
 
+    /// The bits of integers, or of each integer of a vector.
+    fn width(&self, ty: u32) -> Option<u32> {
+        match self.types.kind(ty)? {
+            Kind::Int(width, _) => Some(width),
+            Kind::Vector(of, _) => self.width(of),
+            _ => None,
+        }
+    }
+
+    /// OpShiftLeftLogical, OpBitCount and FindILsb, whose results naga gives the type of their operands; `None` where that is the type of the result.
+    fn of_operand(&mut self, instruction: &Instruction<'_>) -> Option<Spelled> {
+        let opcode = instruction.opcode;
+        if !matches!((opcode, instruction.operand(3)), (196 | 205, _) | (12, Some(73))) {
+            return None;
+        }
+        let mut operands = instruction.operands().to_vec();
+        let from = *self.values.get(operands.get(values(instruction).start)?)?;
+        let [ty, id, ..] = operands.as_mut_slice() else { return None };
+        let (result, to) = (*id, std::mem::replace(ty, from));
+        if from == to {
+            return None;
+        }
+        // Counts of bits fit all widths.
+        let cast = if self.width(from)? == self.width(to)? { BITCAST } else { UNSIGNED };
+        *id = self.fresh();
+        let made = *id;
+        Some(vec![(opcode, operands), (cast, vec![to, result, made])])
+    }
+
     /// The instruction as naga understands it; `None`: as it is.
     pub(super) fn spell(&mut self, instruction: &Instruction<'_>) -> Option<Spelled> {
+        if let Some(list) = self.of_operand(instruction) {
+            return Some(list);
+        }
         let (wanted, made) = given(instruction)?;
         let others = self.others(instruction);
         if others.is_empty() || !others.iter().all(|ty| self.twins.contains_key(ty)) {
