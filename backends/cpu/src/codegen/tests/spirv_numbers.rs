@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use compute_kernel::reflection::Bounds;
 
 use super::Kernel;
-use super::spirv::{Assembler, entry};
+use super::spirv::{Assembler, begin, entry, head};
 
 /// A type of numbers by its bits.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -410,4 +410,24 @@ fn kt_17_casts_between_numbers_of_other_components_keep_all_bits() {
     assert_eq!(result(Extended(65), &[(double, &[0x2_0000_0001])], words), [1, 2]);
     let found = entry(&written(Core(124), &[(Unsigned(32), 1)], (Unsigned(32), 2)), &[]).map(|_| ()).unwrap_err();
     assert!(found.text.contains("OpBitcast: it is of 4 bytes to 8"), "{found}");
+}
+
+#[test]
+fn loads_and_stores_that_say_volatile_are_refused_and_what_else_they_say_changes_nothing() {
+    let made = |load: &[u32], store: &[u32], copy: &[u32]| {
+        let mut a = head(false);
+        begin(&mut a);
+        a.op(61, &[[4, 32, 30].as_slice(), load].concat()).op(62, &[[40, 32].as_slice(), store].concat());
+        a.op(63, &[[40, 30].as_slice(), copy].concat()).op(253, &[]).op(56, &[]);
+        entry(&a.finish(60), &[])
+    };
+    for (load, store, copy) in [(&[1][..], &[][..], &[][..]), (&[], &[3, 4], &[]), (&[3, 4], &[2, 4], &[]), (&[], &[], &[1])] {
+        let found = made(load, store, copy).map(|_| ()).unwrap_err();
+        assert!(found.refusal && found.text.contains("volatile memory is not supported: use atomics"), "{found}");
+    }
+    // Aligned, Nontemporal.
+    let entry = made(&[2, 4], &[6, 4], &[]).unwrap_or_else(|e| panic!("{e}"));
+    let (mut input, mut output) = ([7], [0]);
+    Kernel::of_entry(&entry, Bounds::Checked, false).run([1, 1, 1], &mut [&mut input, &mut output]);
+    assert_eq!(output, [7]);
 }

@@ -12,6 +12,9 @@ use super::signs::Signs;
 use super::types::{Kind, Types};
 use crate::bitcast::{Casts, Shape};
 
+/// Why a module is refused.
+const VOLATILE: &str = "volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
+
 /// A rewritten module.
 pub(super) struct Rewritten {
     pub(super) words: Vec<u32>,
@@ -131,6 +134,12 @@ impl Rewriter<'_> {
             }
             // OpBitcast; PackDouble2x32 and UnpackDouble2x32, which are casts as well.
             (124, [ty, id, value]) | (12, [ty, id, _, 59 | 65, value]) => self.cast((*ty, *id), *value, at)?,
+            (61, [_, _, _, mask, ..]) | (62, [_, _, mask, ..]) | (63 | 64, [_, _, mask, ..]) if mask & 1 != 0 => {
+                return Err((format!("a load, store or copy: {VOLATILE}"), at));
+            }
+            // What else is said of an access says nothing here: it is about alignment, caches, and an order that only barriers and atomics give.
+            (61, [ty, id, pointer, _, ..]) => self.emit(at, 61, &[*ty, *id, *pointer]),
+            (62, [pointer, value, _, ..]) => self.emit(at, 62, &[*pointer, *value]),
             (224, [execution, ..]) if self.constants.word(*execution) != Some(2) => {
                 return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
             }
@@ -218,8 +227,7 @@ impl Rewriter<'_> {
                 return Err((format!("{name}: RowMajor is for members that are matrices of 32-bit floats"), instruction.at));
             }
             Some(21) => {
-                let message = "OpDecorate: volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
-                return Err((message.to_owned(), instruction.at));
+                return Err((format!("OpDecorate: {VOLATILE}"), instruction.at));
             }
             _ => self.copy(instruction),
         }
