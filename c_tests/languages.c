@@ -1,5 +1,6 @@
 /* Sources in three languages, found by what they are, the files that they include, and what is easily broken on the way to a device. */
 #include "rules.h"
+#include "glslang_spirv.h"
 #include "scale_spirv.h"
 
 static const char GLSL[] =
@@ -205,6 +206,28 @@ TEST(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_eit
     IS(COMPUTE_ERROR_COMPILE, with_sizes(device, 3));
 }
 
+/* What glslang makes of `%`, `bitCount` and `findLSB`: in SPIR-V the first takes the sign of its divisor, and the others give what has a sign of what has none. */
+TEST(kt_17_integers_of_glslang_are_what_its_instructions_say)
+{
+    static const int32_t in_words[][4] = { { 123456789, 10, -40, 7 }, { 33554435, 4, 0, -9 }, { -7, 3, INT32_MIN, -3 }, { 16777217, -5, 12, 1000000007 } };
+    static const int32_t expected[][6] = { { 9, 9, 0, 2, 28, 3 }, { 3, 3, 0, 0, 0, -1 }, { 2, 2, 1, -2, 1, 31 }, { -3, -3, -3, 12, 2, 2 } };
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_buffer in = make_buffer(device, 16, "in"), out = make_buffer(device, 24, "out");
+    compute_kernel_desc desc = kernel_desc("", "glslang");
+    desc.language = COMPUTE_LANGUAGE_SPIRV;
+    desc.source = GLSLANG_SPIRV;
+    desc.source_length = sizeof GLSLANG_SPIRV;
+    compute_kernel kernel = make_kernel_from(device, &desc);
+    for (size_t i = 0; i < COUNT_OF(in_words); i++) {
+        int32_t got[6];
+        put(stream, in, 0, in_words[i], sizeof in_words[i]);
+        OK(launch_io(stream, kernel, "numbers", in, out, 1));
+        OK(get(stream, out, 0, got, sizeof got));
+        for (size_t n = 0; n < COUNT_OF(got); n++) CHECK_EQ((uint32_t)got[n], (uint32_t)expected[i][n]);
+    }
+}
+
 /* The largest number there is is never passed: the loop ends by its `break` or not at all. */
 TEST(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it)
 {
@@ -318,6 +341,7 @@ int main(int count, char **arguments)
     RUN(an_answer_to_an_include_that_sets_what_is_reserved_is_refused);
     RUN(spir_v_that_is_cut_off_or_odd_is_refused_with_a_reason);
     RUN(spir_v_with_two_sizes_of_its_workgroups_is_refused_rather_than_run_with_either);
+    RUN(kt_17_integers_of_glslang_are_what_its_instructions_say);
     RUN(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it);
     RUN(kt_18_names_that_mean_something_in_the_target_language_are_names_like_others);
     RUN(kt_23_a_loop_that_does_not_end_leaves_memory_that_is_not_its_own_alone);

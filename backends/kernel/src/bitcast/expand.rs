@@ -14,7 +14,10 @@ use crate::remap;
 use crate::wgsl::type_text;
 
 /// Number of components, one for a scalar, and their type.
-type Shape = (u32, Scalar);
+pub(crate) type Shape = (u32, Scalar);
+
+/// Casts of a module of SPIR-V, by the word that each begins at: from what, to what.
+pub(crate) type Casts = HashMap<usize, (Shape, Shape)>;
 
 /// A cast.
 #[derive(Clone, Copy)]
@@ -46,6 +49,37 @@ pub(crate) fn resolve(module: &mut Module) -> Vec<Finding> {
         apply(&mut entry.function, &changes);
     }
     findings
+}
+
+/// Puts casts right for which naga has kept the components of their operands. Their sizes are the same, and of whole words.
+pub(crate) fn reshape(module: &mut Module, casts: &Casts) {
+    if casts.is_empty() {
+        return;
+    }
+    let mut functions = std::mem::take(&mut module.functions);
+    for (_, function) in functions.iter_mut() {
+        let mut changes = Changes::new();
+        for (handle, expression) in function.expressions.iter() {
+            let Expression::As { expr: operand, kind, convert: None } = *expression else { continue };
+            let place = function.expressions.get_span(handle).to_range();
+            let found = place.and_then(|place| casts.get(&(place.start / 4)));
+            let Some(&(from, to)) = found.filter(|(_, to)| to.1.kind == kind) else { continue };
+            let ty = module.types.insert(Type { name: None, inner: inner(to) }, Span::UNDEFINED);
+            changes.insert(handle, Change::Cast(Cast { operand, from, to, ty }));
+        }
+        apply(function, &changes);
+    }
+    module.functions = functions;
+}
+
+fn inner((count, scalar): Shape) -> TypeInner {
+    let vector = |size| TypeInner::Vector { size, scalar };
+    match count {
+        2 => vector(VectorSize::Bi),
+        3 => vector(VectorSize::Tri),
+        4 => vector(VectorSize::Quad),
+        _ => TypeInner::Scalar(scalar),
+    }
 }
 
 fn changes(module: &Module, function: &Function, findings: &mut Vec<Finding>) -> Changes {

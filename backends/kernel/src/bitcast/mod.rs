@@ -9,7 +9,7 @@ use naga::{Expression, Module, TypeInner};
 use crate::edits::Edit;
 use crate::scan::Scanned;
 
-pub(crate) use expand::resolve;
+pub(crate) use expand::{Casts, Shape, reshape, resolve};
 
 /// Where it still cannot be.
 pub(crate) const ADVICE: &str =

@@ -17,6 +17,7 @@ mod random;
 mod speed;
 mod spellings;
 mod spirv;
+mod spirv_numbers;
 mod spirv_passes;
 mod subgroups;
 

@@ -163,6 +163,20 @@ fn a_message_about_spir_v_names_the_instruction_its_word_and_the_line_that_it_ca
 }
 
 #[test]
+fn l5_a_violation_in_spir_v_is_told_with_the_line_that_stands_before_it() {
+    let mut a = head(true);
+    // A type of a function with parameters, between which naga loses count.
+    a.op(33, &[42, 2, 11, 4]);
+    begin(&mut a);
+    a.op(8, &[50, 11, 1]).op(128, &[4, 32, 31, 14]).op(8, &[50, 12, 5]).op(65, &[11, 33, 9, 12, 14]).op(61, &[4, 34, 33]);
+    a.op(8, &[50, 13, 2]).op(62, &[40, 34]).op(253, &[]).op(56, &[]);
+    let kernel = Kernel::of_entry(&entry(&a.finish(60), &[]).unwrap_or_else(|e| panic!("{e}")), Bounds::Validate, false);
+    kernel.run([1, 1, 1], &mut [&mut [4], &mut [0]]);
+    let found = kernel.violation().expect("a violation").location;
+    assert_eq!((found.line, found.column), (12, 5));
+}
+
+#[test]
 fn pointers_to_buffers_are_parameters_of_functions_of_a_module() {
     let mut a = head(false);
     // add(p, n) { *p = *p + n }, for O[0], O[1] and once more O[0].

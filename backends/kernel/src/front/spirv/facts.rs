@@ -7,6 +7,7 @@ use super::module::Words;
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Type {
+    Bool,
     /// Bits, and whether it has a sign.
     Int(u32, bool),
     Float(u32),
@@ -42,7 +43,8 @@ impl Facts {
                     facts.strings.insert(*id, instruction.text(1).unwrap_or_default());
                     continue;
                 }
-                (19 | 20, [id]) => (*id, Type::Other),
+                (19, [id]) => (*id, Type::Other),
+                (20, [id]) => (*id, Type::Bool),
                 (21, [id, width, sign]) => (*id, Type::Int(*width, *sign != 0)),
                 (22, [id, width]) => (*id, Type::Float(*width)),
                 (23, [id, of, count]) => (*id, Type::Vector(*of, *count)),

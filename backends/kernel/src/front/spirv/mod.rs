@@ -1,6 +1,6 @@
 //! SPIR-V modules, through naga's front end, which is given only what it translates rightly.
 //!
-//! The way: words (`module.rs`: endianness, lengths, ids) → what naga does not translate rightly, spelled in what it does (`matrices.rs`, `switches.rs`, `prints.rs`, over
+//! The way: words (`module.rs`: endianness, lengths, ids) → what naga does not translate rightly, spelled in what it does (`matrices.rs`, `switches.rs`, `numbers.rs`, `prints.rs`, over
 //! `facts.rs` and `sections.rs`) → checks of structure (`types.rs`, `flow.rs`: sizes, and control flow that the IR can express) →
 //! rewriting (`rewrite.rs`: without debugging information, specialization constants replaced by their values) → naga → repairs of the IR (`repair.rs`).
 //! Debugging information is kept beside the words and never changes what is accepted.
@@ -10,6 +10,7 @@ mod facts;
 mod flow;
 mod matrices;
 mod module;
+mod numbers;
 mod prints;
 mod repair;
 mod rewrite;
@@ -72,8 +73,9 @@ pub(crate) fn translate(words: &Words, values: &Specialization) -> Result<Output
         Ok(Err(error)) => return Err(refuse(naga_error(module, &error))),
         Err(_) => return Err(refuse((format!("the module is not valid: the {CRASHED} on it"), 0))),
     };
-    repair::repair(&mut result);
-    let origins: Vec<_> = made.origins.iter().map(|(to, from)| (*to, written(*from))).collect();
+    repair::repair(&mut result, &made.casts);
+    let counted = |to: &usize| to.saturating_sub(made.uncounted);
+    let origins: Vec<_> = made.origins.iter().map(|(to, from)| (counted(to), written(*from))).collect();
     let location = |at: usize| text.place(at * 4).location;
     let prints = prints.into_iter().map(|(at, format)| Print { location: location(at), format }).collect();
     let text = words.rewritten_text(&origins);
@@ -88,7 +90,7 @@ fn is_precise(words: &Words) -> bool {
 /// The module in what naga translates rightly, when it is not already, and what it prints.
 fn plain(words: &Words) -> Result<(Option<sections::Made>, Vec<prints::Print>), Wrong> {
     let mut made: Option<sections::Made> = None;
-    for pass in [matrices::run, switches::run] {
+    for pass in [matrices::run, switches::run, numbers::run] {
         let before = made.as_ref();
         let found = pass(before.map_or(words, |made| &made.words));
         let found = found.map_err(|(message, at)| (message, before.map_or(at, |made| made.origin(at))))?;
@@ -134,8 +136,6 @@ fn extended(number: u32) -> String {
         36 => "ModfStruct",
         51 => "Frexp",
         52 => "FrexpStruct",
-        59 => "PackDouble2x32",
-        65 => "UnpackDouble2x32",
         76 => "InterpolateAtCentroid",
         77 => "InterpolateAtSample",
         78 => "InterpolateAtOffset",

@@ -2,10 +2,12 @@
 
 mod zeros;
 
+use crate::bitcast::{self, Casts};
 use naga::{AddressSpace, Barrier, Block, Expression, Handle, Module, Statement};
 
-/// All repairs.
-pub(super) fn repair(module: &mut Module) {
+/// All repairs. `casts`: between types of other components.
+pub(super) fn repair(module: &mut Module, casts: &Casts) {
+    bitcast::reshape(module, casts);
     register_results(module);
     let mut functions = std::mem::take(&mut module.functions);
     let mut parts_left = zeros::MAX_PARTS;

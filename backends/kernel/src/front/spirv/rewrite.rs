@@ -3,17 +3,27 @@
 
 use std::collections::{HashMap, HashSet};
 
+use naga::{Scalar, ScalarKind};
+
 use super::Wrong;
 use super::constants::Constants;
 use super::module::{Instruction, Words};
 use super::signs::Signs;
 use super::types::{Kind, Types};
+use crate::bitcast::{Casts, Shape};
+
+/// Why a module is refused.
+const VOLATILE: &str = "volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
 
 /// A rewritten module.
 pub(super) struct Rewritten {
     pub(super) words: Vec<u32>,
     /// For each instruction its first word, and that of the one it came from.
     pub(super) origins: Vec<(usize, usize)>,
+    /// Words before the functions that naga does not count when it says where something stands.
+    pub(super) uncounted: usize,
+    /// Casts between types of other components, which naga takes for casts of each component, by their first words as naga counts.
+    pub(super) casts: Casts,
 }
 
 struct Rewriter<'a> {
@@ -35,7 +45,7 @@ pub(super) fn rewrite(words: &Words, types: &Types, constants: &Constants) -> Re
     let mut rewriter = Rewriter {
         types,
         constants,
-        out: Rewritten { words: words.header().to_vec(), origins: Vec::new() },
+        out: Rewritten { words: words.header().to_vec(), origins: Vec::new(), uncounted: 0, casts: Casts::new() },
         debug_sets: sets.filter_map(|i| i.operand(0)).collect(),
         values: HashMap::new(),
         names: HashSet::new(),
@@ -59,6 +69,16 @@ impl Rewriter<'_> {
         self.out.origins.push((self.out.words.len(), from));
         self.out.words.push(first_word(opcode, operands.len() + 1));
         self.out.words.extend_from_slice(operands);
+        self.out.uncounted += match (opcode, operands) {
+            // OpEntryPoint: the variables behind its name.
+            (15, [_, _, rest @ ..]) => {
+                let name = rest.iter().position(|word| word.to_le_bytes().contains(&0));
+                rest.len() - name.map_or(rest.len(), |last| last + 1)
+            }
+            // OpExecutionMode, OpTypeFunction: behind what they are about.
+            (16 | 33, [_, _, rest @ ..]) => rest.len(),
+            _ => 0,
+        };
     }
 
     fn copy(&mut self, instruction: &Instruction<'_>) {
@@ -112,6 +132,14 @@ impl Rewriter<'_> {
             (166 | 167, [ty, ..]) if matches!(self.types.kind(*ty), Some(Kind::Vector(..))) => {
                 self.emit(at, if instruction.opcode == 166 { 197 } else { 199 }, operands);
             }
+            // OpBitcast; PackDouble2x32 and UnpackDouble2x32, which are casts as well.
+            (124, [ty, id, value]) | (12, [ty, id, _, 59 | 65, value]) => self.cast((*ty, *id), *value, at)?,
+            (61, [_, _, _, mask, ..]) | (62, [_, _, mask, ..]) | (63 | 64, [_, _, mask, ..]) if mask & 1 != 0 => {
+                return Err((format!("a load, store or copy: {VOLATILE}"), at));
+            }
+            // What else is said of an access says nothing here: it is about alignment, caches, and an order that only barriers and atomics give.
+            (61, [ty, id, pointer, _, ..]) => self.emit(at, 61, &[*ty, *id, *pointer]),
+            (62, [pointer, value, _, ..]) => self.emit(at, 62, &[*pointer, *value]),
             (224, [execution, ..]) if self.constants.word(*execution) != Some(2) => {
                 return Err(("OpControlBarrier: only the execution scope Workgroup is supported".to_owned(), at));
             }
@@ -143,6 +171,34 @@ impl Rewriter<'_> {
         Ok(())
     }
 
+    /// Components and their type.
+    fn shape(&self, ty: u32) -> Option<Shape> {
+        Some(match self.types.kind(ty)? {
+            Kind::Int(width @ (16 | 32 | 64), sign) => {
+                let kind = if sign { ScalarKind::Sint } else { ScalarKind::Uint };
+                (1, Scalar { kind, width: u8::try_from(width / 8).ok()? })
+            }
+            Kind::Float(width) => (1, Scalar { kind: ScalarKind::Float, width: u8::try_from(width / 8).ok()? }),
+            Kind::Vector(of, count) => (count, self.shape(of)?.1),
+            Kind::Int(..) | Kind::Bool | Kind::Other => return None,
+        })
+    }
+
+    fn cast(&mut self, (ty, id): (u32, u32), value: u32, at: usize) -> Result<(), Wrong> {
+        let from = self.values.get(&value).and_then(|from| self.shape(*from));
+        if let (Some(from), Some(to)) = (from, self.shape(ty)) {
+            let size = |(count, scalar): Shape| count * u32::from(scalar.width);
+            if size(from) != size(to) {
+                return Err((format!("OpBitcast: it is of {} bytes to {}", size(from), size(to)), at));
+            }
+            if from.0 != to.0 {
+                self.out.casts.insert(self.out.words.len() - self.out.uncounted, (from, to));
+            }
+        }
+        self.emit(at, 124, &[ty, id, value]);
+        Ok(())
+    }
+
     fn is_word(&self, ty: u32) -> bool {
         matches!(self.types.kind(ty), Some(Kind::Int(32, _)))
     }
@@ -171,8 +227,7 @@ impl Rewriter<'_> {
                 return Err((format!("{name}: RowMajor is for members that are matrices of 32-bit floats"), instruction.at));
             }
             Some(21) => {
-                let message = "OpDecorate: volatile memory is not supported: use atomics for memory that other invocations change meanwhile";
-                return Err((message.to_owned(), instruction.at));
+                return Err((format!("OpDecorate: {VOLATILE}"), instruction.at));
             }
             _ => self.copy(instruction),
         }

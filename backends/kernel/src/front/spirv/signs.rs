@@ -1,5 +1,5 @@
 //! Instructions that say by themselves whether integers have a sign, whatever their types say: naga goes by the types. Where the two differ, the bits are
-//! handed over as the other type, and the result back again.
+//! handed over as the other type, and the result back again. The same where the type of a result is its own and naga gives it that of the operand.
 
 use std::collections::HashMap;
 
@@ -7,6 +7,7 @@ use super::module::{Instruction, Words};
 use super::types::{Kind, Types};
 
 const BITCAST: u16 = 124;
+const UNSIGNED: u16 = 113;
 
 /// What instructions with another sign need.
 pub(super) struct Signs<'a> {
@@ -32,6 +33,9 @@ fn given(instruction: &Instruction<'_>) -> Option<(Option<bool>, Option<bool>)> 
         // OpConvertSToF, OpSConvert; OpConvertUToF, OpUConvert.
         (111 | 114, _) => Some((Some(true), None)),
         (112 | 113, _) => Some((Some(false), None)),
+        // OpSNegate, OpSDiv, OpSRem, OpShiftRightArithmetic, OpBitFieldSExtract; OpUDiv, OpUMod, OpShiftRightLogical, OpBitFieldUExtract.
+        (126 | 135 | 138 | 195 | 202, _) => Some((Some(true), Some(true))),
+        (134 | 137 | 194 | 203, _) => Some((Some(false), Some(false))),
         // SAbs, SSign, SMin, SMax, SClamp, FindSMsb; UMin, UMax, UClamp, FindUMsb.
         (12, Some(5 | 7 | 39 | 42 | 45 | 74)) => Some((Some(true), Some(true))),
         (12, Some(38 | 41 | 44 | 75)) => Some((Some(false), Some(false))),
@@ -39,9 +43,11 @@ fn given(instruction: &Instruction<'_>) -> Option<(Option<bool>, Option<bool>)> 
     }
 }
 
-/// Where the values begin among the operands.
-fn first_value(instruction: &Instruction<'_>) -> usize {
-    if instruction.opcode == 12 { 4 } else { 2 }
+/// The operands that signs are given to: of shifts and of fields of bits, not what counts bits.
+fn values(instruction: &Instruction<'_>) -> std::ops::Range<usize> {
+    let first = if instruction.opcode == 12 { 4 } else { 2 };
+    let end = if matches!(instruction.opcode, 194..=203) { 3 } else { instruction.operands().len() };
+    first..end.max(first)
 }
 
 impl<'a> Signs<'a> {
@@ -106,7 +112,7 @@ impl<'a> Signs<'a> {
     /// The types of an instruction that have the other sign.
     fn others(&self, instruction: &Instruction<'_>) -> Vec<u32> {
         let Some((operands, result)) = given(instruction) else { return Vec::new() };
-        let values = instruction.operands().get(first_value(instruction)..).unwrap_or_default();
+        let values = instruction.operands().get(values(instruction)).unwrap_or_default();
         let of_values = values.iter().filter_map(|id| self.differs(self.values.get(id).copied(), operands));
         of_values.chain(self.differs(instruction.operand(0), result)).collect()
     }
@@ -135,8 +141,40 @@ impl<'a> Signs<'a> {
         Some(twin)
     }
 
+    /// The bits of integers, or of each integer of a vector.
+    fn width(&self, ty: u32) -> Option<u32> {
+        match self.types.kind(ty)? {
+            Kind::Int(width, _) => Some(width),
+            Kind::Vector(of, _) => self.width(of),
+            _ => None,
+        }
+    }
+
+    /// OpShiftLeftLogical, OpBitCount and FindILsb, whose results naga gives the type of their operands; `None` where that is the type of the result.
+    fn of_operand(&mut self, instruction: &Instruction<'_>) -> Option<Spelled> {
+        let opcode = instruction.opcode;
+        if !matches!((opcode, instruction.operand(3)), (196 | 205, _) | (12, Some(73))) {
+            return None;
+        }
+        let mut operands = instruction.operands().to_vec();
+        let from = *self.values.get(operands.get(values(instruction).start)?)?;
+        let [ty, id, ..] = operands.as_mut_slice() else { return None };
+        let (result, to) = (*id, std::mem::replace(ty, from));
+        if from == to {
+            return None;
+        }
+        // Counts of bits fit all widths.
+        let cast = if self.width(from)? == self.width(to)? { BITCAST } else { UNSIGNED };
+        *id = self.fresh();
+        let made = *id;
+        Some(vec![(opcode, operands), (cast, vec![to, result, made])])
+    }
+
     /// The instruction as naga understands it; `None`: as it is.
     pub(super) fn spell(&mut self, instruction: &Instruction<'_>) -> Option<Spelled> {
+        if let Some(list) = self.of_operand(instruction) {
+            return Some(list);
+        }
         let (wanted, made) = given(instruction)?;
         let others = self.others(instruction);
         if others.is_empty() || !others.iter().all(|ty| self.twins.contains_key(ty)) {
@@ -144,7 +182,7 @@ impl<'a> Signs<'a> {
         }
         let mut list = Vec::new();
         let mut operands = instruction.operands().to_vec();
-        for at in first_value(instruction)..operands.len() {
+        for at in values(instruction) {
             let Some(id) = operands.get(at).copied() else { continue };
             let ty = self.differs(self.values.get(&id).copied(), wanted);
             if let Some(twin) = ty.and_then(|ty| self.twins.get(&ty).copied()) {
