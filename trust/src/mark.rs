@@ -9,6 +9,7 @@
 //! allocation's byte map is alone with it, and the common case (clean inputs, whole outputs) never looks at a map at all.
 
 use std::fmt;
+use std::hint::cold_path;
 
 use smallvec::SmallVec;
 
@@ -84,11 +85,9 @@ impl Mark {
     pub fn try_shared(&self) -> Result<(), Refused> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if word & EXCLUSIVE != 0 {
-                return Err(Refused::Busy);
-            }
-            if word & (DIRTY | PENDING) != 0 {
-                return Err(Refused::Unclean);
+            if word & (EXCLUSIVE | DIRTY | PENDING) != 0 {
+                cold_path();
+                return Err(if word & EXCLUSIVE != 0 { Refused::Busy } else { Refused::Unclean });
             }
             match self.word.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
@@ -103,6 +102,7 @@ impl Mark {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & (EXCLUSIVE | READERS) != 0 {
+                cold_path();
                 return Err(Refused::Busy);
             }
             match self.word.compare_exchange_weak(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed) {
@@ -197,12 +197,13 @@ impl Use {
 /// Changed only by calls that hold the allocation's mark: `note_write` exclusively, `note_read` shared or exclusively and under the submission
 /// lock of the queue that it names.
 #[derive(Default)]
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub struct Uses {
     write: AtomicU64,
     /// Direct-mapped by queue; queues that meet an occupied place go to `more`.
     reads: [AtomicU64; INLINE],
-    more: Mutex<SmallVec<[Use; 1]>>,
     spilled: AtomicU64,
+    more: Mutex<SmallVec<[Use; 1]>>,
 }
 
 impl Uses {
@@ -211,8 +212,8 @@ impl Uses {
         Self {
             write: AtomicU64::new(0),
             reads: std::array::from_fn(|_| AtomicU64::new(0)),
-            more: Mutex::new(SmallVec::new()),
             spilled: AtomicU64::new(0),
+            more: Mutex::new(SmallVec::new()),
         }
     }
 
@@ -231,8 +232,10 @@ impl Uses {
         let mut any = elsewhere(self.write.load(Ordering::Acquire));
         if writes {
             any |= self.spilled.load(Ordering::Acquire) != 0;
-            for place in &self.reads {
-                any |= elsewhere(place.load(Ordering::Acquire));
+            let reads = self.reads.each_ref().map(|place| place.load(Ordering::Acquire));
+            // Most of what is written has not been read since the last write.
+            if reads.iter().fold(0, |all, read| all | read) != 0 {
+                any |= reads.into_iter().any(elsewhere);
             }
         }
         any
@@ -313,9 +316,14 @@ impl Uses {
             place.store(0, Ordering::Release);
         }
         if self.spilled.load(Ordering::Acquire) != 0 {
-            self.more.lock().clear();
-            self.spilled.store(0, Ordering::Release);
+            self.forget_more();
         }
+    }
+
+    #[cold]
+    fn forget_more(&self) {
+        self.more.lock().clear();
+        self.spilled.store(0, Ordering::Release);
     }
 
     /// Notes a read, for which [`Self::expect_read`] has kept a place. Queues that find their inline place taken are kept aside, one entry each.
