@@ -2,6 +2,7 @@
 //!
 //! Makes no call of a device, and asks a byte map for nothing but whether it is clean. Waiting for a mark happens with no mark held.
 
+use std::hint::cold_path;
 use std::sync::Arc;
 
 use compute_trust::{Found, Map, NoMemory, Refused};
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 use super::super::buffer::Buffer;
 use super::super::device::Device;
 use super::super::rows;
-use super::{Section, Write, room};
+use super::{Section, Write, put, room};
 
 /// A buffer that the work touches, and its mark once that is taken.
 pub(super) struct Held<'a> {
@@ -39,6 +40,7 @@ impl Section<'_> {
                 any.pending |= held.found.pending;
             }
             let Some((taken, exclusive)) = refused else { return any };
+            cold_path();
             self.give_way(taken, exclusive);
         }
     }
@@ -53,17 +55,21 @@ impl Section<'_> {
 
     /// One entry per buffer, by id, which is the order of locking.
     pub(super) fn merge(&mut self) -> std::result::Result<(), NoMemory> {
+        // Numbers begin at 1.
+        let mut last = 0;
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
             let found = Found { dirty: false, pending: false };
             let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
             // Buffers that were made one after another often come in that order.
-            if self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
+            if last < buffer.id {
+                last = buffer.id;
                 room(&mut self.held)?;
-                self.held.push(new);
+                put(&mut self.held, new);
                 continue;
             }
+            cold_path();
             match self.place_of(buffer.id) {
                 Ok(index) => {
                     let held = &mut self.held[index];
@@ -98,12 +104,26 @@ fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
                 held.found = Found { dirty: false, pending: false };
                 return Ok(());
             }
-            Err(Refused::Busy) => return Err(false),
-            Err(Refused::Unclean) => held.exclusive = true,
+            Err(Refused::Busy) => {
+                cold_path();
+                return Err(false);
+            }
+            Err(Refused::Unclean) => {
+                cold_path();
+                held.exclusive = true;
+            }
         }
     }
-    held.found = held.buffer.mark.try_exclusive().map_err(|_| true)?;
-    Ok(())
+    match held.buffer.mark.try_exclusive() {
+        Ok(found) => {
+            held.found = found;
+            Ok(())
+        }
+        Err(_) => {
+            cold_path();
+            Err(true)
+        }
+    }
 }
 
 /// Gives marks back and wakes whoever waits for one.
@@ -112,6 +132,7 @@ pub(super) fn release(device: &Device, held: &mut [Held<'_>]) {
     for held in held {
         wake |= if held.exclusive {
             if held.changed {
+                cold_path();
                 // Asked under the map's lock, which is where late claims are made too.
                 held.found.dirty = !held.buffer.map.lock().is_clean();
             }
@@ -121,6 +142,7 @@ pub(super) fn release(device: &Device, held: &mut [Held<'_>]) {
         };
     }
     if wake {
+        cold_path();
         device.gate.wake();
     }
 }
