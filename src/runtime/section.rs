@@ -576,12 +576,10 @@ pub(crate) fn room_for<A: smallvec::Array>(list: &mut SmallVec<A>, count: usize)
 /// Adds one to a list that has room for it. Few lists have so many that they are elsewhere.
 #[inline]
 pub(crate) fn put<A: smallvec::Array>(list: &mut SmallVec<A>, item: A::Item) {
-    #[cold]
-    #[inline(never)]
-    fn elsewhere<A: smallvec::Array>(list: &mut SmallVec<A>, item: A::Item) {
-        list.push(item);
+    if list.spilled() {
+        cold_path();
     }
-    if list.spilled() { elsewhere(list, item) } else { list.push(item) }
+    list.push(item);
 }
 
 /// The region of a span that is known not to be empty.
