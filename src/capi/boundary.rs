@@ -7,6 +7,8 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use std::fmt::{self, Write as _};
+use std::hint::{black_box, cold_path};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::slice;
@@ -68,6 +70,7 @@ impl fmt::Write for Careful {
 
 impl Complaint {
     /// An error with a message. When there is no memory for that, says so instead.
+    #[cold]
     pub(crate) fn new(code: compute_status, message: fmt::Arguments<'_>) -> Self {
         let mut text = Careful::default();
         match text.write_fmt(message) {
@@ -77,6 +80,7 @@ impl Complaint {
     }
 
     /// The same, now that the outputs of the refused call are claimed (T2) by `claim`.
+    #[cold]
     pub(crate) fn claiming(self, claim: impl FnOnce(compute_status, String) -> Arc<Failed>) -> Self {
         match self {
             Self::Plain { code, message } => Self::Failed(claim(code, message)),
@@ -158,36 +162,35 @@ pub(crate) fn prepare_process() -> Result<(), Complaint> {
     if WATCHED.load(Ordering::Relaxed) { Ok(()) } else { Err(Complaint::NoMemory) }
 }
 
-struct Inside;
-
-impl Inside {
-    fn enter() -> Self {
-        let _ = INSIDE.try_with(|depth| depth.set(depth.get().saturating_add(1)));
-        Self
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        let _ = INSIDE.try_with(|depth| depth.set(depth.get().saturating_sub(1)));
-    }
-}
-
 /// Runs `body`; a panic in it becomes an error of the library's own.
+#[inline]
 fn catch<T>(body: impl FnOnce() -> Result<T, Complaint>) -> Result<T, Complaint> {
-    let inside = Inside::enter();
-    let ended = catch_unwind(AssertUnwindSafe(body));
-    drop(inside);
-    ended.unwrap_or_else(|payload| {
-        let message = PANIC.try_with(|text| text.try_borrow_mut().map(|mut text| std::mem::take(&mut *text)).ok()).ok().flatten();
-        let message = message.filter(|text| !text.is_empty()).unwrap_or_else(|| panic_text(&*payload).to_owned());
-        // The payload's own drop could panic.
-        std::mem::forget(payload);
-        refuse!(
-            COMPUTE_ERROR_INTERNAL,
-            "a bug of the library: {message}. What the call was writing stays claimed; please report this"
-        )
-    })
+    // Found once, as finding it is a call. It needs no drop, so that it is there as long as its thread is.
+    let ended = INSIDE.with(|depth| {
+        // Else the compiler finds it again after the call.
+        let depth = black_box(depth);
+        let outside = depth.get();
+        depth.set(outside.saturating_add(1));
+        let ended = catch_unwind(AssertUnwindSafe(body));
+        depth.set(outside);
+        ended
+    });
+    match ended {
+        Ok(answer) => answer,
+        Err(payload) => Err(panicked(payload)),
+    }
+}
+
+#[cold]
+fn panicked(payload: Box<dyn Any + Send>) -> Complaint {
+    let message = PANIC.try_with(|text| text.try_borrow_mut().map(|mut text| std::mem::take(&mut *text)).ok()).ok().flatten();
+    let message = message.filter(|text| !text.is_empty()).unwrap_or_else(|| panic_text(&*payload).to_owned());
+    // The payload's own drop could panic.
+    std::mem::forget(payload);
+    Complaint::new(
+        COMPUTE_ERROR_INTERNAL,
+        format_args!("a bug of the library: {message}. What the call was writing stays claimed; please report this"),
+    )
 }
 
 fn panic_text(payload: &(dyn Any + Send)) -> &str {
@@ -198,6 +201,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
 /// The frame of every export that has an `out_error`, which may be NULL: set to NULL on success, to a new error object on failure.
 pub(crate) fn guard(out_error: *mut compute_error, body: impl FnOnce() -> Answer) -> compute_status {
     if forked() {
+        cold_path();
         give(out_error, ptr::null_mut());
         return COMPUTE_ERROR_FORKED;
     }
@@ -206,21 +210,25 @@ pub(crate) fn guard(out_error: *mut compute_error, body: impl FnOnce() -> Answer
             give(out_error, ptr::null_mut());
             status
         }
-        Err(complaint) => {
-            let status = complaint.status();
-            // With no lock held, as the callback may call the library (F4). Whoever finds a device lost is refused something, so it is told by then.
-            let _ = catch(|| {
-                log::send_held_back();
-                Ok(COMPUTE_OK)
-            });
-            if !out_error.is_null() {
-                // Making the object may panic too, when memory is short.
-                let object = catch(|| Ok(error::make(complaint))).unwrap_or_else(|_| error::no_memory());
-                give(out_error, object);
-            }
-            status
-        }
+        Err(complaint) => complain(complaint, out_error),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn complain(complaint: Complaint, out_error: *mut compute_error) -> compute_status {
+    let status = complaint.status();
+    // With no lock held, as the callback may call the library (F4). Whoever finds a device lost is refused something, so it is told by then.
+    let _ = catch(|| {
+        log::send_held_back();
+        Ok(COMPUTE_OK)
+    });
+    if !out_error.is_null() {
+        // Making the object may panic too, when memory is short.
+        let object = catch(|| Ok(error::make(complaint))).unwrap_or_else(|_| error::no_memory());
+        give(out_error, object);
+    }
+    status
 }
 
 /// The frame of exports without `out_error`.
@@ -320,23 +328,31 @@ fn struct_size<T: Sized32>(at: *const T) -> Result<usize, Complaint> {
 /// # Safety
 /// When not NULL, `at` is readable for the size that its first field says.
 pub(crate) unsafe fn read_struct<T: Sized32>(at: *const T) -> Result<T, Complaint> {
+    let mut place = MaybeUninit::uninit();
     // SAFETY: as our own caller says.
-    let (value, tail) = unsafe { read_known(at) }?;
-    tail.map(|()| value)
+    let (value, tail) = unsafe { read_known(at, &mut place) }?;
+    tail.map(|()| *value)
 }
 
-/// As [`read_struct`], and what is known is also given where what is unknown is not zero: a refused call claims the outputs that it can make out (T2).
+/// As [`read_struct`], and what is known is also given where what is unknown is not zero: a refused call claims the outputs that it can make out (T2). It is put into
+/// `place`.
 ///
 /// # Safety
 /// As [`read_struct`].
-pub(crate) unsafe fn read_known<T: Sized32>(at: *const T) -> Result<(T, Result<(), Complaint>), Complaint> {
+#[inline]
+pub(crate) unsafe fn read_known<T: Sized32>(
+    at: *const T,
+    place: &mut MaybeUninit<T>,
+) -> Result<(&T, Result<(), Complaint>), Complaint> {
     let size = struct_size(at)?;
     if size == size_of::<T>() {
         // SAFETY: it is that large; the place need not be aligned.
-        return Ok((unsafe { at.read_unaligned() }, Ok(())));
+        return Ok((place.write(unsafe { at.read_unaligned() }), Ok(())));
     }
+    cold_path();
     // SAFETY: as our own caller says.
-    unsafe { read_resized(at, size) }
+    let (value, tail) = unsafe { read_resized(at, size) }?;
+    Ok((place.write(value), tail))
 }
 
 /// A struct of another version of the header.
@@ -465,6 +481,7 @@ impl<T: Copy> Strided<T> {
     ///
     /// # Safety
     /// When `count` is not 0, `first` is readable for `count` elements `stride` apart, for as long as this is in use. `T` is plain data.
+    #[inline]
     pub(crate) unsafe fn new(first: *const T, count: usize, stride: usize, most: usize, name: &str) -> Result<Self, Complaint> {
         let stride = if stride == 0 { size_of::<T>() } else { stride };
         if count == 0 {

@@ -19,6 +19,8 @@ pub(crate) trait Noun: Sized + 'static {
     const NAME: &'static str;
     /// Where its handles are looked up.
     fn table() -> &'static Table<Arc<Self::Object>>;
+    /// Whether that table is busy.
+    const BUSY: bool = false;
     /// Called once when the handle has ended, with the object still alive. `None`: nothing is to be done, and releasing need not keep it alive.
     const ENDED: Option<fn(&Arc<Self::Object>)> = None;
 }
@@ -77,6 +79,7 @@ impl Noun for compute_kernel_s {
         static TABLE: Table<Arc<Kernel>> = Table::busy(Tag::Kernel);
         &TABLE
     }
+    const BUSY: bool = true;
 }
 
 impl Noun for compute_event_s {
@@ -146,17 +149,24 @@ pub(crate) fn guard_call(
 /// Has a stream know that a call failed which was to be part of it.
 pub(crate) fn told_if_refused(stream: compute_stream, what: &str, body: impl FnOnce() -> Answer) -> Answer {
     let answer = body();
-    if let Err(complaint) = &answer
-        && let Some(stream) = peek(stream)
-    {
-        stream.call_failed(what, complaint.status(), complaint.message());
+    if let Err(complaint) = &answer {
+        told(stream, what, complaint);
     }
     answer
 }
 
+#[cold]
+fn told(stream: compute_stream, what: &str, complaint: &Complaint) {
+    if let Some(stream) = peek(stream) {
+        stream.call_failed(what, complaint.status(), complaint.message());
+    }
+}
+
 /// The object of a handle, or nothing where the handle is no good.
+#[inline]
 pub(crate) fn peek<N: Noun>(handle: *mut N) -> Option<Live<N>> {
-    N::table().get(handle.addr() as u64)
+    let (table, handle) = (N::table(), handle.addr() as u64);
+    if N::BUSY { table.get_busy(handle) } else { table.get_plain(handle) }
 }
 
 /// The object of a handle.

@@ -4,6 +4,8 @@
 //! complaints are collected, and told after the outputs are known.
 
 use std::ffi::c_void;
+use std::hint::cold_path;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::slice;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use super::objects::{Live, add, destroy, find, guard_call, peek, release, retain
 use super::status::*;
 use super::tensor_map;
 use super::types::*;
-use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait};
+use crate::runtime::{self, Binding, Event, Grid, Input, Launch, Mode, Outcome, Place, Source, Stream, Wait, put, room_for};
 
 /// More bindings in one launch than any device has.
 const MOST_BINDINGS: usize = 4096;
@@ -215,17 +217,24 @@ pub unsafe extern "C" fn compute_stream_launch(
 ) -> compute_status {
     guard_call(stream, "a launch", out_error, || {
         // SAFETY: as our own caller says.
-        let (desc, known) = unsafe { read_known(desc) }?;
+        let mut place = MaybeUninit::uninit();
+        // SAFETY: as our own caller says.
+        let (desc, known) = unsafe { read_known(desc, &mut place) }?;
         let stream = peek(stream);
         // SAFETY: as our own caller says.
         let answer = unsafe {
-            launch_of(&desc, known, |launch, wrong| {
-                wrong.map_err(|wrong| wrong.claiming(|code, message| runtime::refuse_launch(code, message, launch)))?;
+            launch_of(desc, known, |launch, wrong| {
+                if let Err(wrong) = wrong {
+                    return Err(wrong.claiming(|code, message| runtime::refuse_launch(code, message, launch)));
+                }
                 Ok(outcome(runtime::launch(stream.as_deref().map(|stream| &**stream), launch)?))
             })
         };
-        // SAFETY: as our own caller says.
-        answer.map_err(|complaint| unsafe { refused_as_a_whole(&desc, complaint) })
+        match answer {
+            Ok(status) => Ok(status),
+            // SAFETY: as our own caller says.
+            Err(complaint) => Err(unsafe { refused_as_a_whole(desc, complaint) }),
+        }
     })
 }
 
@@ -273,14 +282,17 @@ pub(super) unsafe fn launch_of(
     let (mut more, mut maps) = (false, Vec::new());
     let mut buffers = Buffers::new();
     let mut bindings: SmallVec<[Binding<'_>; 8]> = SmallVec::new();
-    if buffers.try_reserve(given.len()).is_err() || bindings.try_reserve(given.len()).is_err() {
+    if room_for(&mut buffers, given.len()).is_err() || room_for(&mut bindings, given.len()).is_err() {
+        cold_path();
         return Err(Complaint::NoMemory);
     }
-    buffers.extend(given.iter().map(|binding| {
+    for binding in given.iter() {
         more |= has_more(&binding);
-        peek(binding.buffer)
-    }));
-    bindings.extend(given.iter().zip(&buffers).map(|(binding, buffer)| viewed(&binding, buffer.as_ref())));
+        put(&mut buffers, peek(binding.buffer));
+    }
+    for (binding, buffer) in given.iter().zip(&buffers) {
+        put(&mut bindings, viewed(&binding, buffer.as_ref()));
+    }
     if more {
         // SAFETY: as our own caller says.
         wrong = wrong.and(unsafe { read_all_more(&given, &mut bindings, &mut maps) });
@@ -308,6 +320,7 @@ pub(super) unsafe fn launch_of(
 ///
 /// # Safety
 /// What the bindings point to is valid for `'a`.
+#[inline(never)]
 unsafe fn read_all_more<'a>(
     given: &Strided<compute_binding>,
     made: &mut [Binding<'a>],
@@ -338,6 +351,7 @@ fn has_rest(desc: &compute_launch_desc) -> bool {
 ///
 /// # Safety
 /// What `desc` points to is valid for `'a`.
+#[inline(never)]
 unsafe fn read_rest<'a>(desc: &compute_launch_desc, launch: &mut Launch<'a>) -> Result<(), Complaint> {
     mode_of(desc.mode)?;
     check_zero(desc.reserved.into(), "reserved")?;

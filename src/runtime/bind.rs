@@ -3,11 +3,11 @@
 //! Part of every launch, so nothing here allocates or counts references unless it refuses. Most launches are found to be right by `fit.rs`, and go through
 //! none of the code here that finds out what is wrong.
 
+use std::hint::cold_path;
 use std::sync::Arc;
 
 use compute_hal::{TENSOR_BOX_SIZE, TensorMap, TensorMistake};
 use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
-use compute_trust::NoMemory;
 use smallvec::SmallVec;
 
 use super::code;
@@ -16,7 +16,7 @@ use super::error::{Checked, refusal};
 use super::kernel::Kernel;
 use super::launch::{Binding, Grid, Input, Launch};
 use super::place::Span;
-use super::section::no_memory;
+use super::section::{no_memory, put, room_for};
 use super::stream::Stream;
 use super::transfer::usable;
 
@@ -52,7 +52,9 @@ impl Bound<'_> {
     }
 }
 
-/// Checks a launch on a stream and puts what it was given in the order of the kernel's bindings.
+/// Checks a launch on a stream and puts what it was given in the order of the kernel's bindings. Whether the device is usable is not asked for a launch that is right:
+/// whoever goes on with it asks, at the latest under the submission lock.
+#[inline]
 pub(super) fn check<'a>(
     stream: Option<&'a Stream>,
     launch: &Launch<'a>,
@@ -61,8 +63,15 @@ pub(super) fn check<'a>(
     if launch.kernel.is_none() {
         return no_kernel();
     }
-    let stream = usable(stream)?;
-    Ok((stream, check_on(&stream.device, launch, bound)?))
+    let Some(stream) = stream else { return usable(None).and_then(|_| no_kernel()) };
+    match check_on(&stream.device, launch, bound) {
+        Ok(kernel) => Ok((stream, kernel)),
+        Err(made) => {
+            cold_path();
+            // That the device is lost counts for more than what is wrong with the launch.
+            usable(Some(stream)).and(Err(made))
+        }
+    }
 }
 
 fn no_kernel<T>() -> Checked<T> {
@@ -76,23 +85,26 @@ pub(super) fn check_on<'a>(device: &Arc<Device>, launch: &Launch<'a>, bound: &mu
         let message = || format!("kernel `{}` was made for another device", kernel.name);
         return refusal(code::FOREIGN_HANDLE, message);
     }
-    let reflection = kernel.reflection();
     bind(device, kernel, launch.bindings, &mut bound.slots)?;
-    check_immediates(reflection, launch.immediates)?;
+    check_immediates(kernel, launch.immediates)?;
     bound.indirect = check_grid(device, kernel, &launch.grid)?;
     check_overlap(kernel, bound)?;
     Ok(kernel)
 }
 
 fn bind<'a>(device: &Arc<Device>, kernel: &Kernel, given: &[Binding<'a>], slots: &mut SmallVec<[Slot<'a>; 8]>) -> Checked<()> {
-    slots.try_reserve(kernel.fits().len()).map_err(|_| Box::new(no_memory(NoMemory)))?;
+    room_for(slots, kernel.fits().len()).map_err(|none| Box::new(no_memory(none)))?;
     if given.len() == kernel.fits().len() {
-        slots.extend(kernel.fits().iter().zip(given).map_while(|(fit, binding)| fit.accept(device, binding)));
+        for (fit, binding) in kernel.fits().iter().zip(given) {
+            let Some(slot) = fit.accept(device, binding) else { break };
+            put(slots, slot);
+        }
         if slots.len() == given.len() {
             return Ok(());
         }
         slots.clear();
     }
+    cold_path();
     bind_each(device, kernel, given, slots)
 }
 
@@ -286,21 +298,22 @@ pub(super) fn cuts_elements(device: &Device, info: &BindingInfo, size: u64) -> b
     elements(bound) != elements(size)
 }
 
-fn check_immediates(reflection: &Reflection, immediates: &[u8]) -> Checked<()> {
-    let expected = u64::from(reflection.immediate_size);
+fn check_immediates(kernel: &Kernel, immediates: &[u8]) -> Checked<()> {
+    let expected = u64::from(kernel.immediate_size);
     if immediates.len() as u64 == expected {
         return Ok(());
     }
     refusal(code::BINDING, || {
-        format!("kernel `{}` has an immediate block of {expected} bytes, {} were given", reflection.entry, immediates.len())
+        format!("kernel `{}` has an immediate block of {expected} bytes, {} were given", kernel.name, immediates.len())
     })
 }
 
 fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> Checked<Option<Span<'a>>> {
     let Grid::Indirect(place) = grid else {
         let Grid::Direct(counts) = grid else { return Ok(None) };
-        return check_counts(device, kernel, counts).map(|()| None);
+        return check_counts(kernel, counts).map(|()| None);
     };
+    cold_path();
     if !device.capabilities().indirect {
         return refusal(code::UNSUPPORTED, || "the device takes no grids from memory; its capabilities say so".into());
     }
@@ -315,8 +328,18 @@ fn check_grid<'a>(device: &Arc<Device>, kernel: &Kernel, grid: &Grid<'a>) -> Che
     Ok(Some(span))
 }
 
-fn check_counts(device: &Device, kernel: &Kernel, counts: &[u32; 3]) -> Checked<()> {
-    for (axis, (&asked, &allowed)) in counts.iter().zip(&device.limits().grid).enumerate() {
+#[inline]
+fn check_counts(kernel: &Kernel, counts: &[u32; 3]) -> Checked<()> {
+    let ([x, y, z], [most_x, most_y, most_z]) = (counts, &kernel.most);
+    if x <= most_x && y <= most_y && z <= most_z {
+        return Ok(());
+    }
+    too_many(kernel, counts)
+}
+
+#[cold]
+fn too_many(kernel: &Kernel, counts: &[u32; 3]) -> Checked<()> {
+    for (axis, (&asked, &allowed)) in counts.iter().zip(&kernel.most).enumerate() {
         if asked > allowed {
             return refusal(code::LIMIT, || {
                 let axis = ["x", "y", "z"][axis];
@@ -334,6 +357,20 @@ fn check_overlap(kernel: &Kernel, bound: &Bound<'_>) -> Checked<()> {
 
 /// Whether two bindings are given the same buffer: otherwise nothing overlaps.
 fn shares(mut slots: &[Slot<'_>]) -> bool {
+    // Buffers that were made one after another often come in that order.
+    let mut last = 0;
+    let ascend = slots.iter().all(|slot| match &slot.given {
+        Given::View(span) => {
+            last < span.buffer.id && {
+                last = span.buffer.id;
+                true
+            }
+        }
+        Given::Nothing | Given::Inline(_) => true,
+    });
+    if ascend {
+        return false;
+    }
     let mut shares = false;
     while let [slot, others @ ..] = slots {
         if let Given::View(span) = &slot.given {

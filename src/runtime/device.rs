@@ -40,16 +40,18 @@ pub struct DeviceOptions {
 }
 
 /// An open device. Everything made from it keeps it alive.
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub struct Device {
+    pub(crate) native: Arc<dyn hal::Device>,
+    pub(crate) exclusive: Exclusive,
+    poison: OnceCell<hal::FaultCause>,
     pub(crate) id: u64,
     pub(crate) label: Arc<str>,
-    pub(crate) native: Arc<dyn hal::Device>,
     /// What `native` says, here because every binding of every launch is compared with it.
     limits: hal::Limits,
     capabilities: hal::Capabilities,
     pub(crate) strict: bool,
     pub(crate) gate: Gate,
-    pub(crate) exclusive: Exclusive,
     pub(crate) kernels: Cache,
     pub(crate) disk: Option<Disk>,
     pub(crate) callbacks: event::Callbacks,
@@ -59,7 +61,6 @@ pub struct Device {
     retired: Mutex<Retired>,
     ended: AtomicBool,
     handle: AtomicU64,
-    poison: OnceCell<hal::FaultCause>,
 }
 
 /// How streams are spread over native queues (S1).

@@ -17,6 +17,9 @@ pub(crate) struct Exclusive {
     freed: Condvar,
 }
 
+// Out of line, or its address is found for every call that asks whether anybody has the device.
+#[cold]
+#[inline(never)]
 fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local!(static MINE: u64 = NEXT.fetch_add(1, Ordering::Relaxed));

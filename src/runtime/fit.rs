@@ -4,6 +4,7 @@
 //! Says only "it fits" or nothing. What does not fit here may still be right (given in another order, unused, a tensor map); `bind.rs` goes through it in
 //! full, and has the words for what is wrong.
 
+use std::hint::cold_path;
 use std::sync::Arc;
 
 use compute_kernel::reflection::{Access, BindingInfo, BindingKind, Reflection};
@@ -13,23 +14,29 @@ use super::device::Device;
 use super::launch::{Binding, Input};
 use super::place::{Place, Span};
 
-/// What fits one binding.
+/// What fits one binding. Two of them to a cache line: what needs larger numbers is left to `bind.rs`.
 pub(super) struct Fit {
-    group: u32,
-    slot: u32,
+    group: u16,
+    slot: u16,
     reads: bool,
     writes: bool,
     /// Sizes of a view, and the low bits that are zero in what it begins at. `least` above `most`: no view fits.
-    least: u64,
+    least: u32,
     most: u64,
-    low: u64,
+    low: u32,
     /// Sizes of inline bytes. `least_inline` above `most_inline`: none fit.
-    least_inline: u64,
-    most_inline: u64,
+    least_inline: u32,
+    most_inline: u32,
 }
+
+const _: () = assert!(size_of::<Fit>() == 32);
 
 /// No size is in this range.
 const NONE: (u64, u64) = (1, 0);
+
+fn short(size: u64) -> Option<u32> {
+    u32::try_from(size).ok()
+}
 
 impl Fit {
     /// For each binding of a kernel that was checked against the device's limits.
@@ -51,17 +58,15 @@ impl Fit {
             BindingKind::Uniform if used => (info.min_size, info.min_size.next_multiple_of(16)),
             _ => NONE,
         };
-        Self {
-            group: info.group,
-            slot: info.slot,
-            reads: info.access.reads(),
-            writes: info.access.writes(),
-            least,
-            most,
-            low: alignment - 1,
-            least_inline,
-            most_inline,
-        }
+        let (reads, writes) = (info.access.reads(), info.access.writes());
+        let of =
+            |group, slot, least, low| Some((u16::try_from(group).ok()?, u16::try_from(slot).ok()?, short(least)?, short(low)?));
+        let (Some((group, slot, least, low)), Some(least_inline), Some(most_inline)) =
+            (of(info.group, info.slot, least, alignment - 1), short(least_inline), short(most_inline))
+        else {
+            return Self { group: 0, slot: 0, reads, writes, least: 1, most: 0, low: 0, least_inline: 1, most_inline: 0 };
+        };
+        Self { group, slot, reads, writes, least, most, low, least_inline, most_inline }
     }
 
     /// What the launch does to the view of the binding: whether it reads, and whether it writes.
@@ -73,27 +78,36 @@ impl Fit {
     /// The slot of a binding that plainly fits.
     #[inline]
     pub(super) fn accept<'a>(&self, device: &Arc<Device>, binding: &Binding<'a>) -> Option<Slot<'a>> {
-        if (self.group, self.slot) != (binding.group, binding.slot) {
+        if (u32::from(self.group), u32::from(self.slot)) != (binding.group, binding.slot) {
+            cold_path();
             return None;
         }
         let given = match binding.given {
             Input::Place(Place::View { buffer, offset, size }) => {
-                let size = buffer.part(offset, size)?;
+                let Some(size) = buffer.part(offset, size) else {
+                    cold_path();
+                    return None;
+                };
                 let span = Span { buffer, offset, size };
-                let fits = self.least <= size && size <= self.most && span.place() & self.low == 0;
+                let fits = u64::from(self.least) <= size && size <= self.most && span.place() & u64::from(self.low) == 0;
                 if !fits || !Arc::ptr_eq(&buffer.device, device) {
+                    cold_path();
                     return None;
                 }
                 Given::View(span)
             }
             Input::Inline(bytes) => {
                 let size = bytes.len() as u64;
-                if size < self.least_inline || size > self.most_inline {
+                if size < self.least_inline.into() || size > self.most_inline.into() {
+                    cold_path();
                     return None;
                 }
                 Given::Inline(bytes)
             }
-            Input::Place(Place::BadHandle) | Input::Tensor(..) => return None,
+            Input::Place(Place::BadHandle) | Input::Tensor(..) => {
+                cold_path();
+                return None;
+            }
         };
         Some(Slot { given, map: None, write_all: binding.write_all, seen: true })
     }

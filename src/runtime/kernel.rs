@@ -1,7 +1,9 @@
 //! Kernels: one entry point made for a device (L3, L10). When it is compiled, and by whom, is in `compile`.
 
 use std::fmt;
+use std::hint::cold_path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use compute_hal::{KernelId, NativeLanguage};
@@ -57,17 +59,27 @@ pub enum Compile {
 }
 
 /// A kernel. Launches in flight keep the compiled code, not the kernel, so it may be dropped at any time (F7).
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub struct Kernel {
     pub(crate) device: Arc<Device>,
-    form: Form,
-    pub(crate) name: Arc<str>,
-    pub(crate) label: Arc<str>,
-    pub(crate) time_limit: u64,
-    pub(crate) fails_late: bool,
     /// What fits its bindings, in their order.
     fits: Box<[Fit]>,
+    /// The compiled kernel's number and 1, once it is known to be there.
+    made: AtomicU64,
+    pub(crate) time_limit: u64,
     /// Bytes of room for what a launch prints; 0 when it prints nothing, or nobody listened when it was made.
     pub(crate) print_room: u32,
+    /// Bytes of its immediate block.
+    pub(super) immediate_size: u32,
+    /// How many workgroups its device allows on each axis.
+    pub(super) most: [u32; 3],
+    /// Its launches can fail when they have been accepted (T13).
+    pub(crate) fails_late: bool,
+    /// The same, or all that its device does can.
+    pub(super) may_fail_late: bool,
+    pub(crate) name: Arc<str>,
+    pub(crate) label: Arc<str>,
+    form: Form,
     job: Job,
     /// What it was made of, for the next kernel of the same source.
     _module: Option<Arc<Module>>,
@@ -110,6 +122,7 @@ impl Kernel {
         let cancellable = options.time_limit != 0;
         let print_room = print_room(options, &code)?;
         let (bounds, strict) = (options.bounds, options.strict);
+        let fails_late = cancellable || bounds == Bounds::Validate;
         let key = Key { content: code.content(), bounds, cancellable, print_room, strict };
         let label: Arc<str> = options.label.as_str().into();
         let slot = device.kernels.slot(key, device);
@@ -118,10 +131,14 @@ impl Kernel {
             device: Arc::clone(device),
             name: reflection.entry.as_str().into(),
             fits: Fit::all(device, reflection),
+            made: AtomicU64::new(0),
+            immediate_size: reflection.immediate_size,
+            most: device.limits().grid,
             label,
             time_limit: options.time_limit,
             print_room,
-            fails_late: cancellable || options.bounds == Bounds::Validate,
+            fails_late,
+            may_fail_late: fails_late || device.capabilities().fails_late,
             job,
             form,
             _module: portable.map(|(module, _)| module),
@@ -211,7 +228,15 @@ impl Kernel {
     /// The compiled kernel, if it is there.
     #[inline]
     pub(crate) fn ready(&self) -> Option<KernelId> {
-        self.job.ready()
+        match self.made.load(Ordering::Acquire) {
+            0 => {
+                cold_path();
+                let id = self.job.ready()?;
+                self.made.store(id.0.wrapping_add(1), Ordering::Release);
+                Some(id)
+            }
+            made => Some(KernelId(made - 1)),
+        }
     }
 
     /// Whether it is compiled: `TimedOut` while it is not and nothing failed. Starts nothing.

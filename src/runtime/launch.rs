@@ -2,11 +2,12 @@
 //!
 //! **A device never has to refuse what passed here.** A refusal claims the outputs that it could make out (T2) before it answers.
 
+use std::hint::cold_path;
 use std::ops::Range;
 use std::sync::Arc;
 
 use compute_hal as hal;
-use compute_trust::{About, Error, NoMemory};
+use compute_trust::{About, Error};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Given, Slot, check, cuts_elements};
@@ -16,8 +17,11 @@ use super::graph::{Request, named, record, watched};
 use super::kernel::Kernel;
 use super::place::Place;
 use super::refuse::refuse_each;
-use super::section::{Outcome, Performed, Subject, Touch, Write, no_memory, perform, refuse, refused_operation, region};
+use super::section::{
+    Outcome, Performed, Subject, Touch, Write, no_memory, perform, put, refuse, refused_operation, region, room_for,
+};
 use super::stream::Stream;
+use super::transfer::usable;
 use super::{code, late, log, prints};
 
 /// What is done with a launch (L6).
@@ -102,6 +106,7 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
         return prepare(stream, launch);
     }
     if let Some(stream) = stream.filter(|stream| stream.window.is_recording()) {
+        cold_path();
         let recorded = settling(launch, || record(stream, &Request::Launch(*launch)));
         if let Some(outcome) = recorded.map_err(|made| refused(*made, launch))? {
             return Ok(outcome);
@@ -110,20 +115,22 @@ fn launch_now(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
     let mut bound = Bound::new();
     let (stream, kernel) = check(stream, launch, &mut bound).map_err(|made| refused(*made, launch))?;
     if is_nothing(&launch.grid) {
-        return Ok(Outcome::Enqueued);
+        cold_path();
+        return usable(Some(stream)).map(|_| Outcome::Enqueued).map_err(|made| refused(*made, launch));
     }
     let id = match kernel.ready().filter(|_| bound.indirect.is_none()) {
         Some(id) => id,
-        None => compiled(kernel, launch, &bound)?,
+        None => compiled(stream, kernel, launch, &bound)?,
     };
     enqueue(stream, kernel, id, launch, &bound)
 }
 
 /// T7: what does not compile claims its outputs.
 #[cold]
-fn compiled(kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<hal::KernelId> {
-    let compiled: Checked<_> =
-        settling(launch, || if bound.indirect.is_some() { kernel.compiled_for_counts() } else { kernel.compiled() });
+fn compiled(stream: &Stream, kernel: &Kernel, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<hal::KernelId> {
+    let compiled: Checked<_> = usable(Some(stream)).and_then(|_| {
+        settling(launch, || if bound.indirect.is_some() { kernel.compiled_for_counts() } else { kernel.compiled() })
+    });
     compiled.map_err(|made| refused(*made, launch))
 }
 
@@ -151,8 +158,10 @@ pub(super) fn is_nothing(grid: &Grid<'_>) -> bool {
 }
 
 /// L6 and T11: no buffer is touched and nothing is claimed, whatever happens.
+#[cold]
 fn prepare(stream: Option<&Stream>, launch: &Launch<'_>) -> Result<Outcome> {
-    let (_, kernel) = check(stream, launch, &mut Bound::new()).map_err(|made| Failed::of(*made))?;
+    let (stream, kernel) = check(stream, launch, &mut Bound::new()).map_err(|made| Failed::of(*made))?;
+    stream.device.check()?;
     match launch.mode {
         Mode::QueueCompilation => kernel.queue_compilation(),
         _ => drop(kernel.compiled().map_err(|made| Failed::of(*made))?),
@@ -169,27 +178,30 @@ fn touches<'a>(
     touches: &mut SmallVec<[Touch<'a>; 8]>,
 ) {
     if let Some(span) = bound.indirect {
+        cold_path();
         touches.push(Touch { span, reads: true, write: Write::No, rows: None });
     }
     // A clean buffer has no claims to release and nothing to fill, so it makes no difference there whether all of it is written, unless
     // late failures are about (T13). Should it get dirty before this launch has its mark, "a part" errs on the safe side.
     let exact = fails_late || late::active();
-    touches.extend(bound.slots.iter().zip(kernel.fits()).enumerate().filter_map(|(index, (slot, fit))| {
-        let Given::View(span) = slot.given else { return None };
+    for (index, (slot, fit)) in bound.slots.iter().zip(kernel.fits()).enumerate() {
+        let Given::View(span) = slot.given else { continue };
         let (reads, writes) = fit.access();
         let write = if !writes {
             Write::No
         } else if exact || span.buffer.mark.glance().dirty {
+            cold_path();
             written(kernel, launch, bound, index, span.size, slot.write_all)
         } else {
             Write::Part
         };
-        Some(Touch { span, reads, write, rows: None })
-    }));
+        put(touches, Touch { span, reads, write, rows: None });
+    }
 }
 
 /// T6a: how much of a view that it writes a launch writes: all of it where that is proven by the analysis for this grid, or vouched for. An indirect launch is never whole,
 /// nor is one that cannot reach every element of the view.
+#[inline(never)]
 pub(super) fn written(
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -219,31 +231,39 @@ pub(super) fn written(
 }
 
 fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<'_>, bound: &Bound<'_>) -> Result<Outcome> {
-    let fails_late = kernel.fails_late || bound.indirect.is_some() || stream.device.capabilities().fails_late;
+    let fails_late = kernel.may_fail_late || bound.indirect.is_some();
     let mut ranges = SmallVec::new();
-    if ranges.try_reserve(bound.slots.len() + 1).is_err() {
-        return Err(refused(no_memory(NoMemory), launch));
-    }
+    room_for(&mut ranges, bound.slots.len() + 1).map_err(|none| refused(no_memory(none), launch))?;
     touches(kernel, launch, bound, fails_late, &mut ranges);
     let label = if launch.label.is_empty() { &*kernel.label } else { launch.label };
     let subject = Subject { name: &kernel.name, label, fails_late, calls: 1, parts: None };
-    let prints = (kernel.print_room > 0).then(|| prints::expect(&stream.queue, &kernel.name, label));
-    let mut prints = prints.transpose().map_err(|none| refused(no_memory(none), launch))?;
+    let mut prints = None;
+    if kernel.print_room > 0 {
+        cold_path();
+        let expected = prints::expect(&stream.queue, &kernel.name, label);
+        prints = Some(expected.map_err(|none| refused(no_memory(none), launch))?);
+    }
     let performed = perform(stream, &subject, &ranges, None, |step| {
         let mut bindings: SmallVec<[hal::Binding<'_>; 8]> = SmallVec::new();
-        bindings.try_reserve(bound.slots.len()).map_err(|_| hal::DeviceError::OutOfMemory { asked: 0, free: 0 })?;
-        bindings.extend(bound.slots.iter().map_while(native));
-        if bindings.len() < bound.slots.len() {
-            return Err(hal::DeviceError::Internal("work on an empty buffer".into()));
+        if room_for(&mut bindings, bound.slots.len()).is_err() {
+            cold_path();
+            return Err(hal::DeviceError::OutOfMemory { asked: 0, free: 0 });
+        }
+        for slot in &bound.slots {
+            put(&mut bindings, native(slot)?);
         }
         let grid = match (&launch.grid, &bound.indirect) {
-            (_, Some(span)) => hal::Grid::Indirect(region(span)?),
+            (_, Some(span)) => {
+                cold_path();
+                hal::Grid::Indirect(region(span)?)
+            }
             (Grid::Direct(counts), None) => hal::Grid::Direct(*counts),
-            (Grid::Indirect(_), None) => return Err(hal::DeviceError::Internal("an indirect grid that was not checked".into())),
+            (Grid::Indirect(_), None) => return internal("an indirect grid that was not checked"),
         };
         let native =
             hal::Launch { kernel: id, grid, bindings: &bindings, immediates: launch.immediates, time_limit: kernel.time_limit };
         if let Some(prints) = &mut prints {
+            cold_path();
             prints.note(step.at);
         }
         step.queue.launch(step.at, &native)
@@ -254,18 +274,27 @@ fn enqueue(stream: &Stream, kernel: &Kernel, id: hal::KernelId, launch: &Launch<
     Ok(performed.into())
 }
 
-/// What a device is given for a binding. `None` for a view of a buffer without memory, which passes no check.
-fn native<'a>(slot: &Slot<'a>) -> Option<hal::Binding<'a>> {
+/// What a device is given for a binding. Refused for a view of a buffer without memory, which passes no check.
+#[inline]
+fn native<'a>(slot: &Slot<'a>) -> std::result::Result<hal::Binding<'a>, hal::DeviceError> {
     let span = match slot.given {
-        Given::Nothing => return Some(hal::Binding::Inline(&[])),
-        Given::Inline(bytes) => return Some(hal::Binding::Inline(bytes)),
+        Given::Nothing => return Ok(hal::Binding::Inline(&[])),
+        Given::Inline(bytes) => return Ok(hal::Binding::Inline(bytes)),
         Given::View(span) => span,
     };
-    let region = span.buffer.region(&span.range())?;
-    Some(match slot.map {
+    let Some(region) = span.buffer.region(&span.range()) else { return internal("work on an empty buffer") };
+    Ok(match slot.map {
         None => hal::Binding::Buffer(region),
-        Some(map) => hal::Binding::Tensor(region, map),
+        Some(map) => {
+            cold_path();
+            hal::Binding::Tensor(region, map)
+        }
     })
+}
+
+#[cold]
+fn internal<T>(what: &str) -> std::result::Result<T, hal::DeviceError> {
+    Err(hal::DeviceError::Internal(what.into()))
 }
 
 /// Refuses a launch for a reason that only the caller of the runtime knows (a bad descriptor), and claims its outputs (T2).
@@ -277,6 +306,7 @@ pub fn refuse_launch(code: i32, message: String, launch: &Launch<'_>) -> Arc<Fai
 }
 
 /// Claims what can be made out of the outputs of a launch that was refused (T2). Without a kernel nobody knows which they are, so all are.
+#[cold]
 fn refused(made: Error, launch: &Launch<'_>) -> Arc<Failed> {
     if is_nothing(&launch.grid) {
         return Failed::of(made);

@@ -64,6 +64,7 @@ pub use native::{NativeOptions, ParameterKind, ParameterOptions};
 pub use place::Place;
 pub use readback::Readback;
 pub use section::Outcome;
+pub(crate) use section::{put, room_for};
 pub use sizing::{Spread, spread, vector_widths, workgroup_size};
 pub use stream::{Stream, Wait};
 pub use strided::{Tensor, copy_strided, layout, read_strided, refuse_strided, write_strided};

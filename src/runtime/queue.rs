@@ -2,6 +2,7 @@
 //!
 //! Streams share queues (S1). Positions are counted here, and everything that waits, waits on one.
 
+use std::hint::cold_path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -13,21 +14,23 @@ use super::device::Device;
 use super::error::Result;
 
 /// A native queue.
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub(crate) struct Queue {
     /// The device's own.
     pub(crate) native: Arc<dyn hal::Queue>,
     /// Its index on its device, as in [`compute_trust::Use`].
     pub(crate) index: u16,
+    /// `Submit::last`, to be read without the lock.
+    last: AtomicU64,
+    submit: Mutex<Submit>,
     /// Its number in the process, as in the journal.
     pub(crate) id: u64,
     /// How many streams use it.
     pub(crate) streams: AtomicU32,
-    submit: Mutex<Submit>,
-    /// `Submit::last`, to be read without the lock.
-    last: AtomicU64,
 }
 
 /// What the submission lock guards. Held through the driver's calls, so that they reach the queue in the order of their positions.
+#[repr(C)]
 pub(crate) struct Submit {
     /// The last position given out.
     pub(crate) last: u64,
@@ -52,6 +55,7 @@ impl Queue {
             if device.exclusive.admits() {
                 return Ok(guard);
             }
+            cold_path();
             drop(guard);
             device.exclusive.wait(|| device.fault().is_some());
         }

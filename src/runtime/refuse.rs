@@ -35,6 +35,7 @@ pub(super) fn admit(stream: &Stream, subject: &Subject<'_>, touches: &[Touch<'_>
 }
 
 /// Under a dry run nothing is enqueued (M5); a host read has nothing to answer with.
+#[cold]
 pub(super) fn dry(stream: &Stream, touches: &[Touch<'_>]) -> Result<Performed> {
     if touches.iter().any(|touch| touch.write != Write::No) {
         return Ok(Performed::Enqueued(stream.queue.last()));
@@ -66,6 +67,7 @@ pub(super) fn told_skipped(
 }
 
 /// Claims ranges for work that was refused before anything reached the device (T2), and makes the answer.
+#[cold]
 pub(crate) fn refuse<'a>(made: Error, outputs: impl IntoIterator<Item = (&'a Arc<Buffer>, Range<u64>)>) -> Arc<Failed> {
     let mut outputs = outputs.into_iter().filter(can_be_claimed).peekable();
     if outputs.peek().is_none() {
@@ -108,8 +110,10 @@ pub(crate) fn claim<'a>(failure: &Arc<Failure>, outputs: impl IntoIterator<Item 
 }
 
 /// Claims what a piece of work would have written on a device that was lost, or held exclusively and lost meanwhile, before it began.
-pub(super) fn refuse_all(failed: &Failed, touches: &[Touch<'_>]) -> Arc<Failed> {
-    refuse((*failed.error).clone(), outputs(touches))
+#[cold]
+pub(super) fn refuse_all(failed: &Failed, stream: &Stream, subject: &Subject<'_>, touches: &[Touch<'_>]) -> Arc<Failed> {
+    let about = Some(subject.about(refused_operation(), stream.id));
+    refuse(Error { about, ..(*failed.error).clone() }, outputs(touches))
 }
 
 pub(super) fn outputs<'a>(touches: &'a [Touch<'_>]) -> impl Iterator<Item = (&'a Arc<Buffer>, Range<u64>)> {

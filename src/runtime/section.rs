@@ -12,6 +12,7 @@
 mod ahead;
 mod marks;
 
+use std::hint::cold_path;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -134,7 +135,10 @@ impl From<Performed> for Outcome {
     fn from(performed: Performed) -> Self {
         match performed {
             Performed::Enqueued(_) => Self::Enqueued,
-            Performed::Skipped(_) => Self::Skipped,
+            Performed::Skipped(_) => {
+                cold_path();
+                Self::Skipped
+            }
         }
     }
 }
@@ -184,7 +188,8 @@ pub(crate) fn perform_beside<'a, B>(
 ) -> Result<Option<Performed>> {
     prints::deliver();
     if late::active() {
-        late::settle().map_err(|failed| refuse_all(&failed, touches))?;
+        cold_path();
+        late::settle().map_err(|failed| refuse_all(&failed, stream, subject, touches))?;
     }
     if touches.iter().any(|touch| touch.span.buffer.is_restricted()) {
         admit(stream, subject, touches)?;
@@ -193,9 +198,13 @@ pub(crate) fn perform_beside<'a, B>(
         return dry(stream, touches).map(Some);
     }
     if let Err(made) = stream.not_recording(subject.name) {
+        cold_path();
         return Err(refuse(*made, outputs(touches)));
     }
-    let submit = stream.queue.lock(&stream.device).map_err(|failed| refuse_all(&failed, touches))?;
+    let submit = match stream.queue.lock(&stream.device) {
+        Ok(submit) => submit,
+        Err(failed) => return Err(refuse_all(&failed, stream, subject, touches)),
+    };
     // Stays where it is until it has settled: moving it about costs as much as all of its bookkeeping.
     let mut section = Section {
         stream,
@@ -217,11 +226,13 @@ pub(crate) fn perform_beside<'a, B>(
         settled: true,
     };
     if let Err(none) = section.merge() {
+        cold_path();
         drop(section);
         return Err(refuse(no_memory(none), outputs(touches)));
     }
     let found = section.take_marks();
     let Some(borrowed) = borrow() else {
+        cold_path();
         release(&stream.device, &mut section.held);
         return Ok(None);
     };
@@ -230,6 +241,7 @@ pub(crate) fn perform_beside<'a, B>(
     let mut pending = found.pending;
     if found.dirty {
         if let Some((failure, needed)) = section.look_at_bytes()? {
+            cold_path();
             section.skip(&failure, &needed);
             // Its locks are given back before anybody else's code runs (F4).
             drop(section);
@@ -240,11 +252,13 @@ pub(crate) fn perform_beside<'a, B>(
         pending = section.held.iter().any(|held| held.found.pending);
     }
     if let Err(none) = section.take_positions() {
+        cold_path();
         drop(borrowed);
         return Err(section.refuse(no_memory(none)));
     }
     let journaled = subject.fails_late || pending;
     if journaled && let Err(none) = section.record(watch) {
+        cold_path();
         drop(borrowed);
         return Err(section.refuse(no_memory(none)));
     }
@@ -291,7 +305,8 @@ impl<'a> Section<'a> {
         for held in &self.held {
             held.buffer.back().map_err(|cause| self.not_backed(held.buffer, &cause))?;
         }
-        let submit = self.queue.lock(&self.stream.device).map_err(|failed| refuse_all(&failed, self.touches))?;
+        let lost = |failed: Arc<Failed>| refuse_all(&failed, self.stream, self.subject, self.touches);
+        let submit = self.queue.lock(&self.stream.device).map_err(lost)?;
         self.submit = Some(submit);
         self.take_marks();
         self.settled = false;
@@ -412,6 +427,7 @@ impl<'a> Section<'a> {
     }
 
     /// Writes the work down for failures that come later (T13).
+    #[inline(never)]
     fn record(&mut self, watch: Option<&Arc<Watch>>) -> std::result::Result<(), NoMemory> {
         let fills = self.fills.iter().map(|(index, range)| (self.held[*index].buffer, range));
         let (can_fail, parts) = (self.subject.fails_late, self.subject.parts.map(Arc::clone));
@@ -517,10 +533,18 @@ impl<'a> Section<'a> {
 }
 
 impl Drop for Section<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if self.settled {
-            return;
+        if !self.settled {
+            self.abandon();
         }
+    }
+}
+
+impl Section<'_> {
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self) {
         if std::thread::panicking() {
             self.stream.device.condemn_after_panic();
         }
@@ -533,8 +557,29 @@ impl Drop for Section<'_> {
 }
 
 /// Room for one more, or none: what a call collects depends on how many buffers, ranges and streams its caller has.
+#[inline]
 pub(crate) fn room<A: smallvec::Array>(list: &mut SmallVec<A>) -> std::result::Result<(), NoMemory> {
-    if list.len() < list.capacity() { Ok(()) } else { list.try_reserve(1).map_err(|_| NoMemory) }
+    room_for(list, 1)
+}
+
+/// The same for `count` more.
+#[inline]
+pub(crate) fn room_for<A: smallvec::Array>(list: &mut SmallVec<A>, count: usize) -> std::result::Result<(), NoMemory> {
+    #[cold]
+    #[inline(never)]
+    fn more<A: smallvec::Array>(list: &mut SmallVec<A>, count: usize) -> std::result::Result<(), NoMemory> {
+        list.try_reserve(count).map_err(|_| NoMemory)
+    }
+    if count <= list.capacity() - list.len() { Ok(()) } else { more(list, count) }
+}
+
+/// Adds one to a list that has room for it. Few lists have so many that they are elsewhere.
+#[inline]
+pub(crate) fn put<A: smallvec::Array>(list: &mut SmallVec<A>, item: A::Item) {
+    if list.spilled() {
+        cold_path();
+    }
+    list.push(item);
 }
 
 /// The region of a span that is known not to be empty.

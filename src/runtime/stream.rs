@@ -21,11 +21,15 @@ use super::section::room;
 use super::{event, late, prints, trust};
 
 /// A stream. Dropping it lets its work finish.
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub struct Stream {
     pub(crate) device: Arc<Device>,
     pub(crate) queue: Arc<Queue>,
     /// Number of the stream, unique in the process.
     pub(crate) id: u64,
+    /// Whether a dry run goes on (M5).
+    pub(crate) is_dry: AtomicBool,
+    pub(crate) window: Window,
     pub(crate) label: Arc<str>,
     /// Made by its first allocation.
     pub(crate) pools: OnceCell<Arc<PoolSet>>,
@@ -33,12 +37,9 @@ pub struct Stream {
     pub(crate) budget: Mutex<Option<Arc<Budget>>>,
     /// Whether there is one: most streams have none, and then an allocation need not ask under the lock.
     pub(crate) budgeted: AtomicBool,
-    /// Whether a dry run goes on (M5).
-    pub(crate) is_dry: AtomicBool,
     pub(crate) dry_runs: Mutex<DryRuns>,
     pub(crate) scratch: Arc<ScratchUse>,
     pub(crate) keeper: Arc<Keeper>,
-    pub(crate) window: Window,
 }
 
 /// How a wait ended that was no error.

@@ -4,6 +4,7 @@
 //! [section](super::section) like a launch.
 
 use std::cell::Cell;
+use std::hint::cold_path;
 use std::sync::{Arc, LazyLock};
 
 use compute_hal::{DeviceError, HostSource, HostTarget};
@@ -85,8 +86,13 @@ pub(super) fn usable(stream: Option<&Stream>) -> Checked<&Stream> {
     let Some(stream) = stream else {
         return refusal(code::INVALID_HANDLE, || "the stream handle is not a live stream".into());
     };
-    stream.device.check().map_err(|failed| Box::new((*failed.error).clone()))?;
-    Ok(stream)
+    match stream.device.check() {
+        Ok(()) => Ok(stream),
+        Err(failed) => {
+            cold_path();
+            Err(Box::new((*failed.error).clone()))
+        }
+    }
 }
 
 /// Enqueues a write. Answers the position at which borrowed bytes are no longer needed. `stream` is `None` when its handle was no good.

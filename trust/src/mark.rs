@@ -13,6 +13,7 @@
 //! for marks before that one, in the order of ids, so that nobody waits in a ring.
 
 use std::fmt;
+use std::hint::cold_path;
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -109,6 +110,7 @@ impl Mark {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & (EXCLUSIVE | DIRTY | PENDING | RESERVED) != 0 {
+                cold_path();
                 let unclean = word & EXCLUSIVE == 0 && word & (DIRTY | PENDING) != 0;
                 return Err(if unclean { Refused::Unclean } else { Refused::Busy });
             }
@@ -125,6 +127,7 @@ impl Mark {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & (EXCLUSIVE | READERS) != 0 {
+                cold_path();
                 return Err(Refused::Busy);
             }
             match self.word.compare_exchange_weak(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed) {
@@ -232,12 +235,13 @@ impl Use {
 /// Changed only by calls that hold the allocation's mark: `note_write` exclusively, `note_read` shared or exclusively and under the submission
 /// lock of the queue that it names.
 #[derive(Default)]
+#[repr(C)] // What every launch looks at comes first, and lies together.
 pub struct Uses {
     write: AtomicU64,
     /// Direct-mapped by queue; queues that meet an occupied place go to `more`.
     reads: [AtomicU64; INLINE],
-    more: Mutex<SmallVec<[Use; 1]>>,
     spilled: AtomicU64,
+    more: Mutex<SmallVec<[Use; 1]>>,
 }
 
 impl Uses {
@@ -246,8 +250,8 @@ impl Uses {
         Self {
             write: AtomicU64::new(0),
             reads: std::array::from_fn(|_| AtomicU64::new(0)),
-            more: Mutex::new(SmallVec::new()),
             spilled: AtomicU64::new(0),
+            more: Mutex::new(SmallVec::new()),
         }
     }
 
@@ -266,8 +270,10 @@ impl Uses {
         let mut any = elsewhere(self.write.load(Ordering::Acquire));
         if writes {
             any |= self.spilled.load(Ordering::Acquire) != 0;
-            for place in &self.reads {
-                any |= elsewhere(place.load(Ordering::Acquire));
+            let reads = self.reads.each_ref().map(|place| place.load(Ordering::Acquire));
+            // Most of what is written has not been read since the last write.
+            if reads.iter().fold(0, |all, read| all | read) != 0 {
+                any |= reads.into_iter().any(elsewhere);
             }
         }
         any
@@ -348,9 +354,14 @@ impl Uses {
             place.store(0, Ordering::Release);
         }
         if self.spilled.load(Ordering::Acquire) != 0 {
-            self.more.lock().clear();
-            self.spilled.store(0, Ordering::Release);
+            self.forget_more();
         }
+    }
+
+    #[cold]
+    fn forget_more(&self) {
+        self.more.lock().clear();
+        self.spilled.store(0, Ordering::Release);
     }
 
     /// Notes a read, for which [`Self::expect_read`] has kept a place. Queues that find their inline place taken are kept aside, one entry each.

@@ -7,6 +7,7 @@
 //! takes `live` away, then reads the places. All four are sequentially consistent, so at least one of the two sees the other.
 
 use std::cell::Cell;
+use std::hint::cold_path;
 
 use super::sync::{AtomicUsize, Ordering};
 
@@ -31,14 +32,21 @@ pub(super) fn publish(address: usize) -> Option<Place> {
     let mine = MINE
         .try_with(|mine| {
             if mine.get() == usize::MAX {
+                cold_path();
                 mine.set(NEXT.fetch_add(1, Ordering::Relaxed) % LANES);
             }
             mine.get()
         })
         .ok()?;
     // Threads beyond the number of lanes share them, hence the exchange.
-    let free = |place: &&AtomicUsize| place.compare_exchange(0, address, Ordering::SeqCst, Ordering::Relaxed).is_ok();
-    TABLE.get(mine)?.0.iter().find(free).map(Place)
+    let take = |place: &AtomicUsize| place.compare_exchange(0, address, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+    let lane = TABLE.get(mine)?;
+    // The first is free but for those who look at several such objects at once.
+    if take(&lane.0[0]) {
+        return Some(Place(&lane.0[0]));
+    }
+    cold_path();
+    lane.0.iter().find(|place| take(place)).map(Place)
 }
 
 impl Place {

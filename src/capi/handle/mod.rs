@@ -21,9 +21,11 @@ mod word;
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
 use std::hash::{BuildHasher, RandomState};
+use std::hint::cold_path;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use parking_lot::Mutex;
 use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -104,18 +106,41 @@ pub(crate) enum GivenUp<'t, T> {
     Invalid,
 }
 
-/// A slot has a cache line of its own, so that threads at work on different objects do not disturb each other.
-#[repr(C, align(64))]
-struct Slot<T> {
+/// What a slot has whatever its value is: looking up is the same code for all tables.
+#[repr(C)]
+struct Head {
     word: Word,
     /// The caller's references, from 1. Counted apart from the guards.
     references: AtomicU32,
     /// The next free slot. Touched under the lock of the free list only.
     next: AtomicU32,
+    /// Which slot it is, and what its generations count from. Never change once the slot is used.
+    number: AtomicU32,
+    first: AtomicU32,
+}
+
+/// A slot has a cache line of its own, so that threads at work on different objects do not disturb each other.
+#[repr(C, align(64))]
+struct Slot<T> {
+    head: Head,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
+/// Bytes of a slot.
+const SLOT: usize = 64;
+
+impl<T> Deref for Slot<T> {
+    type Target = Head;
+    fn deref(&self) -> &Head {
+        &self.head
+    }
+}
+
 impl<T> Slot<T> {
+    fn number(&self) -> u32 {
+        self.number.load(Ordering::Relaxed)
+    }
+
     /// # Safety
     /// The word has given this thread the value: the slot is dead, no guard is left, and nobody else was given it.
     unsafe fn take_value(&self) -> T {
@@ -138,8 +163,64 @@ pub(crate) struct Table<T> {
     busy: bool,
     /// 0 until the first handle is made.
     secret: AtomicU64,
-    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
+    index: Index,
     free: Mutex<Free>,
+    values: PhantomData<T>,
+}
+
+/// What looking up needs.
+struct Index {
+    /// What all handles of the table have above their generation; before any is made, a guess at it.
+    mine: AtomicU64,
+    /// Rows of slots, [`SLOT`] bytes each.
+    chunks: [AtomicPtr<Head>; CHUNKS],
+}
+
+/// What came of a look-up.
+enum Look {
+    /// The slot is held.
+    Held(NonNull<Head>),
+    /// The handle is not good.
+    No,
+    /// The handle is not good, and the caller now owns the value of the dead slot.
+    Last(NonNull<Head>),
+}
+
+impl Index {
+    /// Slot and generation of a handle that could be of this table.
+    #[inline]
+    fn find(&self, handle: u64) -> Option<(NonNull<Head>, u32)> {
+        if (handle ^ self.mine.load(Ordering::Relaxed)) >> SALT_SHIFT != 0 {
+            cold_path();
+            return None;
+        }
+        let head = self.slot((handle & ((1 << SLOT_BITS) - 1)) as u32)?;
+        // SAFETY: `slot` gives what was allocated as a slot, and never goes.
+        let first = unsafe { head.as_ref() }.first.load(Ordering::Relaxed);
+        let counted = (handle >> SLOT_BITS) as u32;
+        Some((head, counted.wrapping_sub(first) & LAST_GENERATION))
+    }
+
+    /// The slot of that number, if its chunk exists.
+    #[inline]
+    fn slot(&self, number: u32) -> Option<NonNull<Head>> {
+        let (chunk, index) = place(number);
+        let first = NonNull::new(self.chunks.get(chunk)?.load(Ordering::Acquire))?;
+        // SAFETY: a chunk that is not null has 64 << chunk slots of that size, and `place` stays below that.
+        Some(unsafe { first.byte_add(index * SLOT) })
+    }
+
+    /// Looks a handle up and holds its slot by the count.
+    #[inline(never)]
+    fn hold(&self, handle: u64) -> Look {
+        let Some((head, generation)) = self.find(handle) else { return Look::No };
+        // SAFETY: `find` gives what was allocated as a slot, and never goes.
+        match unsafe { head.as_ref() }.word.acquire(generation) {
+            Held::Yes => Look::Held(head),
+            Held::No => Look::No,
+            Held::NoAndLast => Look::Last(head),
+        }
+    }
 }
 
 // SAFETY: values are moved in by one thread, shared by guards and dropped by whichever is last, and all of that is ordered by the slot's word.
@@ -151,7 +232,6 @@ unsafe impl<T: Send> Send for Table<T> {}
 pub(crate) struct Guard<'t, T> {
     table: &'t Table<T>,
     slot: &'t Slot<T>,
-    number: u32,
     /// Where it is written that the slot is held; `None`: in the slot's count.
     place: Option<lanes::Place>,
 }
@@ -176,12 +256,17 @@ fn first_generation(secret: u64, slot: u32) -> u32 {
 impl<T> Table<T> {
     /// An empty table.
     pub(crate) const fn new(tag: Tag) -> Self {
+        const { assert!(size_of::<Slot<T>>() == SLOT, "a value has room in a slot") };
         Self {
             tag,
             busy: false,
             secret: AtomicU64::new(0),
-            chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
+            index: Index {
+                mine: AtomicU64::new(MARK | (tag as u64) << TAG_SHIFT),
+                chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
+            },
             free: Mutex::new(Free { head: NONE, tail: NONE, used: 0 }),
+            values: PhantomData,
         }
     }
 
@@ -214,56 +299,74 @@ impl<T> Table<T> {
         // SAFETY: a slot that is neither live nor full is touched by its owner only.
         unsafe { (*slot.value.get()).write(value) };
         slot.references.store(1, Ordering::Relaxed);
-        let handle = self.compose(self.secret(), number, slot.word.generation());
+        let handle = self.compose(self.secret(), slot.first.load(Ordering::Relaxed), number, slot.word.generation());
         slot.word.publish();
         handle
     }
 
     /// Whether a handle is good at this moment. It may not be at the next.
     pub(crate) fn is_live(&self, handle: u64) -> bool {
-        let found = self.decompose(handle).and_then(|(number, generation)| Some((self.slot(number)?, generation)));
+        let found = self.find(handle);
         found.is_some_and(|(slot, generation)| slot.word.is_live_now(generation))
     }
 
     /// Looks a handle up and keeps its object alive, in one step.
-    #[inline]
     pub(crate) fn get(&self, handle: u64) -> Option<Guard<'_, T>> {
-        let (number, generation) = self.decompose(handle)?;
-        let slot = self.slot(number)?;
-        if self.busy {
-            return self.get_busy(slot, number, generation);
-        }
-        match slot.word.acquire(generation) {
-            Held::Yes => Some(Guard { table: self, slot, number, place: None }),
-            Held::No => None,
-            Held::NoAndLast => {
-                self.dispose(slot, number);
+        if self.busy { self.get_busy(handle) } else { self.get_plain(handle) }
+    }
+
+    /// [`Self::get`] for whoever knows that the table is not busy.
+    #[inline]
+    pub(crate) fn get_plain(&self, handle: u64) -> Option<Guard<'_, T>> {
+        debug_assert!(!self.busy);
+        match self.index.hold(handle) {
+            // SAFETY: the index of this table holds slots of this table.
+            Look::Held(head) => Some(Guard { table: self, slot: unsafe { head.cast().as_ref() }, place: None }),
+            Look::No => {
+                cold_path();
+                None
+            }
+            Look::Last(head) => {
+                cold_path();
+                // SAFETY: as above.
+                self.dispose(unsafe { head.cast().as_ref() });
                 None
             }
         }
     }
 
-    #[inline(never)]
-    fn get_busy<'t>(&'t self, slot: &'t Slot<T>, number: u32, generation: u32) -> Option<Guard<'t, T>> {
+    /// [`Self::get`] for whoever knows that the table is busy.
+    pub(crate) fn get_busy(&self, handle: u64) -> Option<Guard<'_, T>> {
+        let (slot, generation) = self.find(handle)?;
         if let Some(place) = lanes::publish(ptr::from_ref(slot).addr()) {
             // Dropped where the handle turns out to be no good, which gives the place back and does the last one's duty.
-            let guard = Guard { table: self, slot, number, place: Some(place) };
-            return slot.word.is_live_now(generation).then_some(guard);
+            let guard = Guard { table: self, slot, place: Some(place) };
+            if slot.word.is_live_now(generation) {
+                return Some(guard);
+            }
+            cold_path();
+            return None;
         }
+        cold_path();
         if slot.word.hold(generation) {
-            return Some(Guard { table: self, slot, number, place: None });
+            return Some(Guard { table: self, slot, place: None });
         }
-        self.dispose_if_last(slot, number);
+        self.dispose_if_last(slot);
         None
     }
 
     /// Drops the value of a dead slot of a busy table if nobody holds it any more.
-    fn dispose_if_last(&self, slot: &Slot<T>, number: u32) {
-        if let Some(seen) = slot.word.dead()
-            && !lanes::holds(ptr::from_ref(slot).addr())
-            && slot.word.take(seen)
-        {
-            self.dispose(slot, number);
+    #[inline]
+    fn dispose_if_last(&self, slot: &Slot<T>) {
+        if let Some(seen) = slot.word.dead() {
+            self.dispose_if_unheld(slot, seen);
+        }
+    }
+
+    #[cold]
+    fn dispose_if_unheld(&self, slot: &Slot<T>, seen: u64) {
+        if !lanes::holds(ptr::from_ref(slot).addr()) && slot.word.take(seen) {
+            self.dispose(slot);
         }
     }
 
@@ -271,8 +374,9 @@ impl<T> Table<T> {
     pub(crate) fn each(&self, mut each: impl FnMut(&T)) {
         let used = self.free.lock().used;
         for number in 0..used {
-            let generation = self.slot(number).map(|slot| slot.word.generation());
-            let live = generation.and_then(|generation| self.get(self.compose(self.secret(), number, generation)));
+            let handle =
+                |slot: &Slot<T>| self.compose(self.secret(), slot.first.load(Ordering::Relaxed), number, slot.word.generation());
+            let live = self.slot(number).and_then(|slot| self.get(handle(slot)));
             if let Some(live) = live {
                 each(&live);
             }
@@ -309,15 +413,14 @@ impl<T> Table<T> {
 
     /// As [`Self::release`], and leaves the object and its slot to the caller where nobody else looks at the object.
     pub(crate) fn give_up(&self, handle: u64) -> GivenUp<'_, T> {
-        let found = self.decompose(handle).and_then(|(number, generation)| Some((number, self.slot(number)?, generation)));
-        let Some((number, slot, generation)) = found else { return GivenUp::Invalid };
+        let Some((slot, generation)) = self.find(handle) else { return GivenUp::Invalid };
         // Who has the only reference need not hold the slot while it goes. Should the slot be in another life already, its word says so.
         if !self.busy && slot.references.load(Ordering::Acquire) == 1 {
             return match slot.word.end_or_hold(generation) {
                 None => GivenUp::Invalid,
-                Some(false) => GivenUp::Ended(Guard { table: self, slot, number, place: None }),
+                Some(false) => GivenUp::Ended(Guard { table: self, slot, place: None }),
                 // SAFETY: the word has just given this thread the value.
-                Some(true) => GivenUp::Taken(unsafe { slot.take_value() }, (!slot.word.is_retired()).then_some(number)),
+                Some(true) => GivenUp::Taken(unsafe { slot.take_value() }, (!slot.word.is_retired()).then_some(slot.number())),
             };
         }
         let Some(guard) = self.get(handle) else { return GivenUp::Invalid };
@@ -337,12 +440,11 @@ impl<T> Table<T> {
 
     /// Ends a handle at once, whatever its references. The object goes with the last guard. False: the handle is not good.
     pub(crate) fn destroy(&self, handle: u64) -> bool {
-        let Some((number, generation)) = self.decompose(handle) else { return false };
-        let Some(slot) = self.slot(number) else { return false };
+        let Some((slot, generation)) = self.find(handle) else { return false };
         if self.busy {
             let ended = slot.word.end_only(generation);
             if ended {
-                self.dispose_if_last(slot, number);
+                self.dispose_if_last(slot);
             }
             return ended;
         }
@@ -350,7 +452,7 @@ impl<T> Table<T> {
             None => false,
             Some(last) => {
                 if last {
-                    self.dispose(slot, number);
+                    self.dispose(slot);
                 }
                 true
             }
@@ -359,62 +461,70 @@ impl<T> Table<T> {
 
     /// A handle that no slot has: for an object made in advance. Needs no memory.
     pub(crate) fn reserved(&self) -> u64 {
-        self.compose(self.secret(), RESERVED_SLOT, 0)
+        let secret = self.secret();
+        self.compose(secret, first_generation(secret, RESERVED_SLOT), RESERVED_SLOT, 0)
     }
 
     /// Takes the value out of a dead slot, frees the slot, and then drops the value. For the one who was told to by the slot's word.
     #[cold]
-    fn dispose(&self, slot: &Slot<T>, number: u32) {
+    fn dispose(&self, slot: &Slot<T>) {
         // SAFETY: the word gave this thread the value and nobody else: the slot is dead and no guard is left.
         let value = unsafe { slot.take_value() };
         if !slot.word.is_retired() {
-            self.give_slot(slot, number);
+            self.give_slot(slot, slot.number());
         }
         drop(value);
     }
 
     /// The secret, made at first use.
     fn secret(&self) -> u64 {
+        // What was stored before it is seen with it.
+        match self.secret.load(Ordering::Acquire) {
+            0 => self.make_secret(),
+            secret => secret,
+        }
+    }
+
+    #[cold]
+    fn make_secret(&self) -> u64 {
+        // The address tells two copies of the library apart even where randomness is poor.
+        let made = RandomState::new().hash_one(ptr::from_ref(self).addr()) | 1;
+        let _alone = self.free.lock();
         match self.secret.load(Ordering::Relaxed) {
             0 => {
-                // The address tells two copies of the library apart even where randomness is poor.
-                let made = RandomState::new().hash_one(ptr::from_ref(self).addr()) | 1;
-                match self.secret.compare_exchange(0, made, Ordering::Relaxed, Ordering::Relaxed) {
-                    Ok(_) => made,
-                    Err(other) => other,
-                }
+                self.set_secret(made);
+                made
             }
             secret => secret,
         }
     }
 
-    fn compose(&self, secret: u64, number: u32, generation: u32) -> u64 {
-        let counted = first_generation(secret, number).wrapping_add(generation) & LAST_GENERATION;
+    fn set_secret(&self, secret: u64) {
+        self.index.mine.store(self.compose(secret, 0, 0, 0), Ordering::Relaxed);
+        self.secret.store(secret, Ordering::Release);
+    }
+
+    fn compose(&self, secret: u64, first: u32, number: u32, generation: u32) -> u64 {
+        let counted = first.wrapping_add(generation) & LAST_GENERATION;
         MARK | (self.tag as u64) << TAG_SHIFT | salt(secret) << SALT_SHIFT | u64::from(counted) << SLOT_BITS | u64::from(number)
     }
 
     /// Slot and generation of a handle that could be of this table.
-    fn decompose(&self, handle: u64) -> Option<(u32, u32)> {
-        let secret = self.secret.load(Ordering::Relaxed);
-        let mine = MARK | (self.tag as u64) << TAG_SHIFT | salt(secret) << SALT_SHIFT;
-        if secret == 0 || (handle ^ mine) >> SALT_SHIFT != 0 {
-            return None;
-        }
-        let number = (handle & ((1 << SLOT_BITS) - 1)) as u32;
-        let counted = (handle >> SLOT_BITS) as u32 & LAST_GENERATION;
-        Some((number, counted.wrapping_sub(first_generation(secret, number)) & LAST_GENERATION))
+    #[inline]
+    fn find(&self, handle: u64) -> Option<(&Slot<T>, u32)> {
+        let (head, generation) = self.index.find(handle)?;
+        // SAFETY: the index of this table finds slots of this table; zeroed memory is a valid row of slots, and chunks are never freed.
+        Some((unsafe { head.cast().as_ref() }, generation))
     }
 
     /// The slot of that number, if its chunk exists.
     fn slot(&self, number: u32) -> Option<&Slot<T>> {
-        let (chunk, index) = place(number);
-        let first = self.chunks.get(chunk)?.load(Ordering::Acquire);
-        // SAFETY: a chunk that is not null has 64 << chunk slots, `place` stays below that, zeroed memory is a valid row of slots, and
-        // chunks are never freed.
-        if first.is_null() { None } else { Some(unsafe { &*first.add(index) }) }
+        // SAFETY: as in `find`.
+        Some(unsafe { self.index.slot(number)?.cast().as_ref() })
     }
 
     fn take_slot(&self) -> Option<u32> {
+        let secret = self.secret();
         let mut free = self.free.lock();
         if free.head != NONE {
             let number = free.head;
@@ -432,6 +542,9 @@ impl<T> Table<T> {
         if index == 0 {
             self.add_chunk(chunk)?;
         }
+        let slot = self.slot(number)?;
+        slot.number.store(number, Ordering::Relaxed);
+        slot.first.store(first_generation(secret, number), Ordering::Relaxed);
         free.used += 1;
         Some(number)
     }
@@ -449,13 +562,13 @@ impl<T> Table<T> {
     }
 
     fn add_chunk(&self, chunk: usize) -> Option<()> {
-        let entry = self.chunks.get(chunk)?;
+        let entry = self.index.chunks.get(chunk)?;
         if !entry.load(Ordering::Relaxed).is_null() {
             return Some(());
         }
         let layout = Layout::array::<Slot<T>>(1_usize << (chunk + FIRST_CHUNK_BITS as usize)).ok()?;
         // SAFETY: a slot is not of size zero, so neither is the layout.
-        let first = unsafe { alloc_zeroed(layout) }.cast::<Slot<T>>();
+        let first = unsafe { alloc_zeroed(layout) }.cast::<Head>();
         entry.store(first, Ordering::Release);
         if first.is_null() { None } else { Some(()) }
     }
@@ -473,15 +586,19 @@ impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         if !self.table.busy {
             if self.slot.word.release() {
-                self.table.dispose(self.slot, self.number);
+                cold_path();
+                self.table.dispose(self.slot);
             }
             return;
         }
         match &self.place {
             Some(place) => place.clear(),
-            None => self.slot.word.release_only(),
+            None => {
+                cold_path();
+                self.slot.word.release_only();
+            }
         }
-        self.table.dispose_if_last(self.slot, self.number);
+        self.table.dispose_if_last(self.slot);
     }
 }
 

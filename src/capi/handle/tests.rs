@@ -111,7 +111,7 @@ fn f1_a_handle_of_another_type_is_refused() {
     let buffers: Table<u32> = Table::new(Tag::Buffer);
     let streams: Table<u32> = Table::new(Tag::Stream);
     streams.insert(0).unwrap();
-    streams.secret.store(buffers.secret(), Ordering::Relaxed);
+    streams.set_secret(buffers.secret());
     let handle = buffers.insert(0).unwrap();
     assert!(streams.get(handle).is_none());
     assert!(buffers.get(handle).is_some());
@@ -136,7 +136,7 @@ fn f1_a_foreign_handle_whose_salt_happens_to_match_still_fails_by_its_generation
     let (ours, theirs) = (table(), table());
     let secret = ours.secret();
     // The same salt, everything below it different.
-    theirs.secret.store(secret ^ 0x0000_5a5a_a5a5_1234, Ordering::Relaxed);
+    theirs.set_secret(secret ^ 0x0000_5a5a_a5a5_1234);
     for n in 0..2000 {
         ours.insert(n).unwrap();
         let foreign = theirs.insert(n).unwrap();

@@ -14,6 +14,8 @@
 //! A look-up adds to `count` first and judges what it saw after. When it came too late it takes its count back, and if it was in the way of the last
 //! guard it does the last guard's duty. So no thread ever waits for another.
 
+use std::hint::cold_path;
+
 use super::sync::{AtomicU64, Ordering};
 
 const COUNT: u64 = (1 << 32) - 1;
@@ -76,11 +78,13 @@ impl Word {
     pub(super) fn acquire(&self, generation: u32) -> Held {
         // Spares the two writes for handles that are plainly stale.
         if !is_live(self.0.load(Ordering::Relaxed), generation) {
+            cold_path();
             return Held::No;
         }
         if is_live(self.0.fetch_add(1, Ordering::Acquire), generation) {
             return Held::Yes;
         }
+        cold_path();
         if self.release() { Held::NoAndLast } else { Held::No }
     }
 

@@ -6,6 +6,7 @@
 //! While a window is prepared, the stream's buffers come from the persistent pools and are held: the recording takes at once what the warm-up took one after another.
 //! When it begins they are let go, and the pools are frozen. Lock order: the list of dry runs before a window before marks; no lock but those of maps and pools is taken under both.
 
+use std::hint::cold_path;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -31,6 +32,7 @@ const RECORDING: u8 = 2;
 
 /// A stream's window.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Window {
     /// Which of [`Phase`] it is in, to be asked by every call: written under the lock.
     now: AtomicU8,
@@ -117,6 +119,7 @@ pub(crate) fn watched<T>(stream: Option<&Stream>, what: impl Fn() -> String, cal
         }
     }
     let Some(stream) = stream.filter(|stream| stream.window.is_open()) else { return call() };
+    cold_path();
     let _panicked = Panicked(stream, &what);
     let answer = call();
     if let Err(failed) = &answer {

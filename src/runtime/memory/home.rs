@@ -22,14 +22,15 @@ use super::{Block, PoolSet};
 const NOWHERE: u64 = u64::MAX;
 
 /// The place of a buffer's bytes.
+#[repr(C)] // What every launch looks at comes last, where the buffer's own begins.
 pub(crate) struct Home {
-    memory: AtomicU64,
-    offset: AtomicU64,
     held: Mutex<Held>,
     /// How many rely on the place, so that it is not moved.
     fixed: AtomicU64,
     /// Who may keep the buffer for the next of its size.
     keeper: Option<Arc<Keeper>>,
+    memory: AtomicU64,
+    offset: AtomicU64,
 }
 
 enum Held {
@@ -70,7 +71,7 @@ impl Home {
             Held::Nothing | Held::Deferred(_) | Held::Import(_) => None,
         };
         let (memory, offset) = (AtomicU64::new(memory), AtomicU64::new(offset));
-        Self { memory, offset, held: Mutex::new(held), fixed: AtomicU64::new(0), keeper }
+        Self { held: Mutex::new(held), fixed: AtomicU64::new(0), keeper, memory, offset }
     }
 
     /// For an empty buffer.

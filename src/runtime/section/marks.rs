@@ -2,6 +2,7 @@
 //!
 //! Makes no call of a device, and asks a byte map for nothing but whether it is clean. Waiting for a mark happens with no mark held.
 
+use std::hint::cold_path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 use super::super::buffer::Buffer;
 use super::super::device::Device;
 use super::super::rows;
-use super::{Section, Write, room};
+use super::{Section, Write, put, room};
 
 /// A buffer that the work touches, and its mark once that is taken.
 pub(super) struct Held<'a> {
@@ -51,6 +52,7 @@ impl Section<'_> {
                 any.pending |= held.found.pending;
             }
             let Some((taken, exclusive)) = refused else { return any };
+            cold_path();
             self.give_way(taken, exclusive);
         }
     }
@@ -66,17 +68,21 @@ impl Section<'_> {
     /// One entry per buffer, by id, which is the order of locking.
     pub(super) fn merge(&mut self) -> std::result::Result<(), NoMemory> {
         let few = self.touches.len() <= FEW;
+        // Numbers begin at 1.
+        let mut last = 0;
         for touch in self.touches {
             let (buffer, writes) = (touch.span.buffer, touch.write != Write::No);
             let ranges = if touch.rows.is_some() { rows::EXACT } else { 1 };
             let found = Found { dirty: false, pending: false };
             let new = Held { buffer, exclusive: false, writes, ranges, found, changed: false };
             // Buffers that were made one after another often come in that order.
-            if !few || self.held.last().is_none_or(|held| held.buffer.id < buffer.id) {
+            if !few || last < buffer.id {
+                last = buffer.id;
                 room(&mut self.held)?;
-                self.held.push(new);
+                put(&mut self.held, new);
                 continue;
             }
+            cold_path();
             match self.place_of(buffer.id) {
                 Ok(index) => self.held[index].join(&new),
                 Err(place) => {
@@ -118,12 +124,26 @@ fn take(held: &mut Held<'_>) -> std::result::Result<(), bool> {
                 held.found = Found { dirty: false, pending: false };
                 return Ok(());
             }
-            Err(Refused::Busy) => return Err(false),
-            Err(Refused::Unclean) => held.exclusive = true,
+            Err(Refused::Busy) => {
+                cold_path();
+                return Err(false);
+            }
+            Err(Refused::Unclean) => {
+                cold_path();
+                held.exclusive = true;
+            }
         }
     }
-    held.found = held.buffer.mark.try_exclusive().map_err(|_| true)?;
-    Ok(())
+    match held.buffer.mark.try_exclusive() {
+        Ok(found) => {
+            held.found = found;
+            Ok(())
+        }
+        Err(_) => {
+            cold_path();
+            Err(true)
+        }
+    }
 }
 
 /// Gives marks back and wakes whoever waits for one.
@@ -132,6 +152,7 @@ pub(super) fn release(device: &Device, held: &mut [Held<'_>]) {
     for held in held {
         wake |= if held.exclusive {
             if held.changed {
+                cold_path();
                 // Asked under the map's lock, which is where late claims are made too.
                 held.found.dirty = !held.buffer.map.lock().is_clean();
             }
@@ -141,6 +162,7 @@ pub(super) fn release(device: &Device, held: &mut [Held<'_>]) {
         };
     }
     if wake {
+        cold_path();
         device.gate.wake();
     }
 }
