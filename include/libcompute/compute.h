@@ -1474,7 +1474,7 @@ typedef struct compute_override_info {
     /* `@id`, or -1. */
     int32_t id;
     /* `COMPUTE_OVERRIDE_...` */
-    uint32_t ty;
+    uint32_t kind;
     /* 1 when the source gives a default. */
     uint32_t has_default;
     /* The default where it is a number known before other constants, else 0. */
@@ -1744,7 +1744,7 @@ typedef struct compute_table {
     compute_status (*event_on_complete)(compute_event event,
                                         compute_event_callback callback,
                                         void *user,
-                                        uint32_t where_,
+                                        uint32_t thread,
                                         compute_error *out_error);
     /* `compute_event_get_fd` */
     compute_status (*event_get_fd)(compute_event event, int32_t *fd, compute_error *out_error);
@@ -3495,7 +3495,7 @@ compute_status compute_events_wait_all(const compute_event *events,
  * held, any call is allowed inside, and the event may be released right away. A read that there is no host memory to end is told
  * `COMPUTE_ERROR_STILL_BORROWED`: it is to be asked again.
  *
- * `where_` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
+ * `thread` is `COMPUTE_CALLBACK_ON_POLL`: on a thread that polls or waits for anything of the event's device; or `COMPUTE_CALLBACK_ON_WORKER`: on a
  * thread of the library. When the device's handle ends first, callbacks of the former kind are told `COMPUTE_ERROR_ABANDONED` then, or
  * `COMPUTE_ERROR_STILL_BORROWED` where the device may still reach host memory: then the event is to be asked again before that is freed.
  *
@@ -3503,7 +3503,7 @@ compute_status compute_events_wait_all(const compute_event *events,
 compute_status compute_event_on_complete(compute_event event,
                                          compute_event_callback callback,
                                          void *user,
-                                         uint32_t where_,
+                                         uint32_t thread,
                                          compute_error *out_error);
 
 /* Gives a file descriptor that becomes readable when the event is over, for a host's own loop (poll, epoll, kqueue): an eventfd on Linux, the end of a pipe on macOS. Of a
