@@ -107,6 +107,7 @@ impl CpuDevice {
     }
 
     fn add_block(&self, block: Block) -> Result<MemoryId, DeviceError> {
+        self.shared.memory.reserve()?;
         Ok(MemoryId(self.shared.memory.insert(Arc::new(block))))
     }
 
@@ -118,6 +119,7 @@ impl CpuDevice {
         if kernel.cancellable {
             self.shared.watchdog.start()?;
         }
+        self.shared.kernels.reserve()?;
         Ok(KernelId(self.shared.kernels.insert(Arc::new(kernel))))
     }
 }
@@ -195,6 +197,7 @@ impl Device for CpuDevice {
 
     fn instantiate(&self, graph: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         self.shared.well()?;
+        self.shared.graphs.reserve()?;
         let graph = Graph::new(&self.shared, graph)?;
         Ok(GraphId(self.shared.graphs.insert(Arc::new(graph))))
     }

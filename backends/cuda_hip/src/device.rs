@@ -121,7 +121,9 @@ impl Shared {
     }
 
     fn add_kernel(&self, made: Result<Kernel, DeviceError>) -> Result<KernelId, DeviceError> {
-        Ok(KernelId(self.kernels.insert(Loaded(Arc::new(made?)))))
+        let made = made?;
+        self.kernels.reserve()?;
+        Ok(KernelId(self.kernels.insert(Loaded(Arc::new(made)))))
     }
 
     /// Ends the device, and all others of the process where the cause is one that ends them all.
@@ -714,6 +716,7 @@ impl Device for GpuDevice {
     fn instantiate(&self, request: &GraphRequest<'_>) -> Result<GraphId, DeviceError> {
         let shared = &self.shared;
         shared.well()?;
+        shared.graphs.reserve()?;
         let graph = Graph::new(shared, &shared.enter()?, request)?;
         Ok(GraphId(shared.graphs.insert(Arc::new(graph))))
     }

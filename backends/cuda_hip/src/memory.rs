@@ -150,6 +150,7 @@ impl Memory {
     pub(crate) fn allocate(&self, calls: &Inside<'_>, size: u64, relieve: impl FnOnce()) -> Result<MemoryId, Failure> {
         let out_of_memory = calls.api.vendor.errors.out_of_memory;
         let bytes = usize::try_from(size).map_err(|_| Failure { call: "allocate", code: out_of_memory })?;
+        self.blocks.reserve().map_err(|_| Failure { call: "allocate", code: out_of_memory })?;
         let block = match self.block(calls, bytes) {
             Err(failure) if failure.code == out_of_memory => {
                 relieve();
@@ -182,6 +183,7 @@ impl Memory {
     /// Takes over somebody else's bytes, unless some of them are the library's.
     pub(crate) fn add_foreign(&self, address: u64, size: u64) -> Result<MemoryId, DeviceError> {
         let _owned = Arc::new(Owned::imported(self.space, address, size)?);
+        self.blocks.reserve()?;
         Ok(MemoryId(self.blocks.insert(Block { address, size, owner: Owner::Foreign, ready: 0, _owned })))
     }
 

@@ -9,6 +9,8 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 
+use crate::DeviceError;
+
 /// Slots of the first segment; each next segment has twice as many, so that slots never move.
 const FIRST: u64 = 64;
 /// As many as slots can be told apart in an id.
@@ -84,6 +86,23 @@ impl<T: Thing> Table<T> {
             slot.id.store(id, Ordering::Release);
         }
         id
+    }
+
+    /// Asks for the host memory of the next slot, before what goes there is made. 4 KiB for the first, and for the others more and more.
+    pub fn reserve(&self) -> Result<(), DeviceError> {
+        let free = self.free.lock();
+        let Ok(next) = u32::try_from(free.next) else { return Ok(()) };
+        let (segment, _) = place(next);
+        let Some(place) = self.segments.get(segment).filter(|place| free.again == 0 && place.get().is_none()) else {
+            return Ok(());
+        };
+        let slots = (FIRST << segment) as usize;
+        let mut made = Vec::new();
+        let asked = slots.saturating_mul(size_of::<Slot<T>>()) as u64;
+        made.try_reserve_exact(slots).map_err(|_| DeviceError::OutOfMemory { asked, free: 0 })?;
+        made.resize_with(slots, Slot::empty);
+        place.get_or_init(|| made.into_boxed_slice());
+        Ok(())
     }
 
     fn free_id(&self) -> Option<u64> {
