@@ -457,6 +457,10 @@ TEST(g2_unfinished_work_of_another_stream_dooms_the_window)
     compute_event event = NULL;
     OK(compute_stream_record(other, &event, E));
     open_window();
+    if (compute_event_poll(event, NULL) == COMPUTE_OK) {
+        printf("  not tried: the streams share a queue of the device, and what was waited for before the window was all of it\n");
+        return;
+    }
     IS(COMPUTE_ERROR_RECORDING, launch_io(stream, increment, "impatient", a, b, 4));
     is_doomed("impatient");
     open_window();

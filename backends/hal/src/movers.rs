@@ -15,6 +15,7 @@ const SHARE: usize = 256 << 10;
 /// bus. Libraries of C do the same, but not in a thread's share.
 const STREAMED: usize = 16 << 20;
 /// Bytes that a processor writes to memory at once.
+#[cfg(any(target_arch = "x86_64", test))]
 const LINE: usize = 64;
 /// What a thread does needs little.
 const STACK: usize = 256 << 10;
