@@ -288,6 +288,27 @@ TEST(f5_a_library_that_is_no_driver_is_none)
     there_is_no_vulkan(NO_DRIVER);
 }
 
+/* Loading it once more can fail: glibc has little thread-local storage for libraries that come late, NVIDIA's driver needs some, and CUDA's libraries take it. Here it
+ * is gone altogether. */
+TEST(f5_a_driver_that_was_found_stays_loaded)
+{
+    compute_device_info before[16], after[16];
+    size_t count = 0, then = 0, vulkan = 0;
+    memset(before, 0, sizeof before);
+    memset(after, 0, sizeof after);
+    before[0].struct_size = after[0].struct_size = sizeof before[0];
+    OK(compute_devices_list(NULL, before, 0, COUNT_OF(before), &count, E));
+    for (size_t i = 0; i < count && i < COUNT_OF(before); i++) vulkan += strcmp(before[i].target, "vulkan") == 0;
+    if (vulkan == 0) {
+        printf("  not tried: no device of Vulkan's\n");
+        return;
+    }
+    only_driver(NULL);
+    OK(compute_devices_list(NULL, after, 0, COUNT_OF(after), &then, E));
+    CHECK_EQ(count, then);
+    for (size_t i = 0; i < count && i < COUNT_OF(before); i++) CHECK(strcmp(before[i].target, after[i].target) == 0 && memcmp(before[i].uuid, after[i].uuid, 16) == 0);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -301,5 +322,6 @@ int main(int argc, char **argv)
     RUN(f5_a_description_of_a_driver_that_is_garbage_is_no_driver);
     RUN(f5_a_driver_whose_library_is_missing_is_no_driver);
     RUN(f5_a_library_that_is_no_driver_is_none);
+    RUN(f5_a_driver_that_was_found_stays_loaded);
     return finish();
 }

@@ -424,7 +424,7 @@ TEST(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph)
     updating.graph = instantiate(builder);
     compute_stream other = make_stream(device);
     compute_buffer turns = make_buffer(device, 8, "turns");
-    put_word(other, turns, 0, 200000000);
+    put_word(other, turns, 0, turns_of(device, other, 200000000));
     put_word(other, turns, 1, 7);
     compute_kernel spin = make_kernel(device, SPIN);
     OK(launch_io(other, spin, "compiled", a, c, 1));

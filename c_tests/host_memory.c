@@ -437,7 +437,7 @@ static void make_and_update_without_memory(int reporting)
         IS(COMPUTE_ERROR_OUT_OF_MEMORY, status);
         CHECK(refused > 0 && graph == NULL);
     }
-    put_word(stream, in, 0, runs_long(device, stream) ? 200000000 : 1);
+    put_word(stream, in, 0, runs_long(device, stream) ? turns_of(device, stream, 200000000) : 1);
     put_word(stream, in, 1, 7);
     OK(launch_io(stream, make_kernel(device, SPIN), "long", in, out, 1));
     OK(compute_stream_replay(stream, graph, E));
