@@ -197,20 +197,21 @@ impl Entry<'_> {
     }
 }
 
-/// How many of a device's features code insists on; `None`: it is for another architecture, or for a feature as it is not here.
-fn insists(code: &str, device: &str) -> Option<usize> {
+/// How exactly code is for a device: for it alone rather than for it and its kin, and how many of its features it insists on; `None`: it is for another architecture, or for a
+/// feature as it is not here.
+fn exactness(forms: &Forms, code: &str, device: &str) -> Option<(u32, usize)> {
     let features = |target: &'_ str| target.split(':').skip(1).map(str::to_owned).collect::<Vec<_>>();
     let name = |feature: &str| feature.trim_end_matches(['+', '-']).to_owned();
     let (asked, there) = (features(code), features(device));
     let refused = asked.iter().any(|asked| there.iter().any(|own| own != asked && name(own) == name(asked)));
-    (plain(code) == plain(device) && !refused).then_some(asked.len())
+    ((forms.runs)(code, device) && !refused).then_some(((forms.generation)(code), asked.len()))
 }
 
 /// The code for a device in a bundle of clang's: the part that is most exactly for it, which has to be what its name says.
 fn clang_image<'a>(forms: &Forms, bytes: &'a [u8], target: &str) -> Result<&'a [u8], String> {
     let entries = clang_entries(bytes).ok_or("a bundle that is cut short")?;
-    let suiting = entries.iter().filter_map(|entry| Some((insists(entry.target()?, target)?, entry)));
-    let Some((_, Entry { name, code })) = suiting.max_by_key(|(features, _)| *features) else {
+    let suiting = entries.iter().filter_map(|entry| Some((exactness(forms, entry.target()?, target)?, entry)));
+    let Some((_, Entry { name, code })) = suiting.max_by_key(|(exactness, _)| *exactness) else {
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         return Err(format!("a bundle for {}; the device is {target}", names.join(", ")));
     };
@@ -335,7 +336,8 @@ pub(crate) mod tests {
         machine: 224,
         code: NativeLanguage::CodeObject,
         architecture: |flags, _| Some(if flags == 0x3f { "gfx90a" } else { "gfx908" }.into()),
-        runs: |code, device| plain(code) == plain(device),
+        runs: |code, device| plain(code) == plain(device) || plain(code) == "gfx90-kin",
+        generation: |code| u32::from(plain(code) != "gfx90-kin"),
         ..FORMS
     };
 
@@ -506,6 +508,14 @@ pub(crate) mod tests {
         for (target, part) in cases {
             assert_eq!(image(target), Ok(part), "{target}");
         }
+        // Code for it and its kin, whatever features that insists on, only where there is none for it alone.
+        let kin = clang(&[("hip-amdgcn-amd-amdhsa--gfx90-kin:xnack-", &on), ("hip-amdgcn-amd-amdhsa--gfx90a", &any)]);
+        let kin = source(&kin);
+        let image = |target: &str| self::image(&AMD, &kin, target).map(|code| code[code.len() - 1]);
+        assert_eq!((image("gfx90a:xnack-"), image("gfx90a:xnack+")), (Ok(1), Ok(1)));
+        let only_kin = clang(&[("hip-amdgcn-amd-amdhsa--gfx90-kin:xnack-", &on)]);
+        assert_eq!(code(&AMD, "gfx90a:xnack-", &source(&only_kin)), Ok(Fit::Bundle));
+        assert!(code(&AMD, "gfx90a:xnack+", &source(&only_kin)).is_err());
         let only_on = clang(&[("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", &on)]);
         let why = code(&AMD, "gfx90a:xnack-", &source(&only_on)).unwrap_err();
         assert!(why.contains("xnack+") && why.contains("xnack-"), "{why}");

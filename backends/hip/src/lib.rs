@@ -81,24 +81,35 @@ const FORMS: Forms = Forms {
     // EM_AMDGPU
     machine: 224,
     architecture: code_architecture,
-    runs: |code, device| architecture(code) == architecture(device),
-    generation: |_| 0,
+    runs,
+    // Code for one processor is better than code for all of its kin.
+    generation: |code| u32::from(!GENERIC.iter().any(|(generic, _)| *generic == architecture(code))),
     newest: |_| None,
     parameters: metadata::parameters,
 };
 
 /// `EF_AMDGPU_MACH_AMDGCN_*`.
 const MACHINES: &[(u32, &str)] = &[
+    (0x2c, "gfx900"),
+    (0x2d, "gfx902"),
+    (0x2e, "gfx904"),
     (0x2f, "gfx906"),
     (0x30, "gfx908"),
+    (0x31, "gfx909"),
+    (0x32, "gfx90c"),
+    (0x33, "gfx1010"),
+    (0x34, "gfx1011"),
+    (0x35, "gfx1012"),
     (0x36, "gfx1030"),
     (0x37, "gfx1031"),
     (0x38, "gfx1032"),
+    (0x39, "gfx1033"),
     (0x3d, "gfx1035"),
     (0x3e, "gfx1034"),
     (0x3f, "gfx90a"),
     (0x40, "gfx940"),
     (0x41, "gfx1100"),
+    (0x42, "gfx1013"),
     (0x43, "gfx1150"),
     (0x44, "gfx1103"),
     (0x45, "gfx1036"),
@@ -110,7 +121,31 @@ const MACHINES: &[(u32, &str)] = &[
     (0x4c, "gfx942"),
     (0x4e, "gfx1201"),
     (0x4f, "gfx950"),
+    (0x51, "gfx9-generic"),
+    (0x52, "gfx10-1-generic"),
+    (0x53, "gfx10-3-generic"),
+    (0x54, "gfx11-generic"),
+    (0x55, "gfx1152"),
+    (0x58, "gfx1153"),
+    (0x59, "gfx12-generic"),
+    (0x5f, "gfx9-4-generic"),
 ];
+
+/// The processors that code for a generic one runs on, as LLVM's "User Guide for AMDGPU Backend" lists them. HIP loads such code from 6.4 on; an earlier one says that it cannot.
+const GENERIC: [(&str, &[&str]); 6] = [
+    ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
+    ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
+    ("gfx10-1-generic", &["gfx1010", "gfx1011", "gfx1012", "gfx1013"]),
+    ("gfx10-3-generic", &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"]),
+    ("gfx11-generic", &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"]),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
+fn runs(code: &str, device: &str) -> bool {
+    let (code, device) = (architecture(code), architecture(device));
+    let of_its_kin = || GENERIC.iter().any(|(generic, kin)| *generic == code && kin.contains(&device));
+    code == device || of_its_kin()
+}
 
 /// Of a code object, as clang writes it. What is not in the list the driver has to judge.
 fn code_architecture(flags: u32, _: u8) -> Option<String> {
@@ -321,6 +356,29 @@ mod tests {
         assert_eq!(code_architecture(0x41, 3).as_deref(), Some("gfx1100"));
         assert_eq!(code_architecture(0xff, 3), None);
         assert!((FORMS.runs)("gfx90a", "gfx90a:sramecc+:xnack-") && !(FORMS.runs)("gfx90a", "gfx908:sramecc+:xnack-"));
+    }
+
+    #[test]
+    fn pkg_03_code_for_a_generic_processor_runs_on_its_kin_and_gives_way_to_code_for_the_device() {
+        // As clang 19 writes it for gfx9-generic and gfx11-generic, with the version of what is common to them.
+        assert_eq!(code_architecture(0x0100_0151, 4).as_deref(), Some("gfx9-generic"));
+        assert_eq!(code_architecture(0x0100_0054, 4).as_deref(), Some("gfx11-generic"));
+        for (generic, kin) in GENERIC {
+            assert!(MACHINES.iter().any(|(_, known)| *known == generic), "{generic}");
+            for device in kin {
+                assert!(MACHINES.iter().any(|(_, known)| known == device), "{device}");
+                assert!((FORMS.runs)(generic, device) && !(FORMS.runs)(device, generic));
+                assert!((FORMS.generation)(generic) < (FORMS.generation)(device));
+            }
+        }
+        assert!((FORMS.runs)("gfx9-generic:xnack-", "gfx906:sramecc+:xnack-"));
+        let others = [
+            ("gfx9-generic", "gfx90a"),
+            ("gfx9-generic", "gfx942"),
+            ("gfx10-3-generic", "gfx1010"),
+            ("gfx11-generic", "gfx1200"),
+        ];
+        assert!(others.iter().all(|(generic, device)| !(FORMS.runs)(generic, device)));
     }
 
     /// Bytes of a parameter, by the name of its type here or in `hip-sys`.

@@ -62,7 +62,7 @@ impl Driver for WgpuDriver {
     fn probe(&self) -> Probe {
         let _turn = turns::alone();
         let (adapters, tried) = adapters();
-        Probe { devices: adapters.iter().map(properties).collect(), tried }
+        Probe { devices: adapters.iter().map(|(adapter, _)| properties(adapter)).collect(), tried }
     }
 
     fn open(&self, index: u32, options: &OpenOptions) -> Result<Arc<dyn Device>, DeviceError> {
@@ -101,20 +101,21 @@ pub(crate) fn open_device(index: u32, options: &OpenOptions, shares: bool) -> Re
 
 /// Opens one of the adapters; `Err`: how many there are, which is not enough.
 fn open_listed(index: u32, options: &OpenOptions, shares: bool) -> Result<Result<WgpuDevice, DeviceError>, usize> {
+    // Given back when the adapters are gone: with the last one of an instance that goes, too.
     let turn = turns::alone();
     let mut adapters = adapters().0;
     if index as usize >= adapters.len() {
         return Err(adapters.len());
     }
-    let adapter = adapters.swap_remove(index as usize);
+    let (adapter, instance) = adapters.swap_remove(index as usize);
     drop(adapters);
     let panicked = |panic| driver_error("request_device", format!("wgpu panicked: {panic}"));
-    let opened = survive(|| open(&adapter, options)).unwrap_or_else(|panic| Err(panicked(panic)));
+    let opened = survive(|| open(&adapter, instance, options)).unwrap_or_else(|panic| Err(panicked(panic)));
     let (opened, features) = match opened {
         Ok(opened) => opened,
         Err(error) => return Ok(Err(error)),
     };
-    // A device that goes here, as something panics, takes its turn by itself.
+    // A device that goes here, as something panics, takes its turn by itself. The adapter's instance is kept.
     drop(turn);
     Ok(survive(|| whole(&adapter, Gpu::new(opened, None), features, options, shares)).map_err(panicked))
 }
@@ -123,15 +124,17 @@ pub(crate) fn driver_error(call: &'static str, message: String) -> DeviceError {
     DeviceError::Driver { call, code: 0, name: "WGPU".into(), message }
 }
 
-/// Instances of backends that have adapters. They are kept, and their drivers stay loaded with them: one that is unloaded and loaded again would go down later at the end of
-/// the process than what `exit` has registered, and may find its place taken. Libraries that are loaded meanwhile, as CUDA's are, take what little glibc has of static
-/// thread-local storage for those that come late, without which NVIDIA's driver for Vulkan cannot be loaded.
-static KEPT: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::new());
+/// Instances of backends that a device was opened from. They are kept: a driver that is unloaded and loaded again for the next device would go down later at the end of
+/// the process than what `exit` has registered.
+static OPENED: Mutex<Vec<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(Vec::new());
+
+/// An adapter, and what it was found with.
+type Found = (wgpu::Adapter, wgpu::Instance);
 
 /// The adapters that kernels can run on, and what was tried. A GPU is listed once, by the first of the backends that have it.
-fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
+fn adapters() -> (Vec<Found>, Vec<String>) {
     let built = wgpu::Instance::enabled_backend_features();
-    let (mut found, mut tried) = (Vec::<wgpu::Adapter>::new(), Vec::new());
+    let (mut found, mut tried) = (Vec::<Found>::new(), Vec::new());
     for (backend, name) in BACKENDS.iter().filter(|(backend, _)| built.contains(*backend)) {
         // OpenGL only where nothing better is: it would list the same hardware again, under names that cannot be compared.
         if *backend == wgpu::Backends::GL && !found.is_empty() {
@@ -144,8 +147,8 @@ fn adapters() -> (Vec<wgpu::Adapter>, Vec<String>) {
             }
             Ok(Ok(adapters)) if adapters.is_empty() => tried.push(format!("{name}: no adapter (no loader, or no driver)")),
             Ok(Ok(adapters)) => {
-                let (mut usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(computes);
-                let infos = |found: &[wgpu::Adapter]| found.iter().map(wgpu::Adapter::get_info).collect::<Vec<_>>();
+                let (mut usable, others): (Vec<_>, Vec<_>) = adapters.into_iter().partition(|(adapter, _)| computes(adapter));
+                let infos = |found: &[Found]| found.iter().map(|(adapter, _)| adapter.get_info()).collect::<Vec<_>>();
                 let mut are_new = are_new(&infos(&found), &infos(&usable)).into_iter();
                 let count = usable.len();
                 usable.retain(|_| are_new.next().unwrap_or(true));
@@ -184,17 +187,14 @@ fn is_same(one: &wgpu::AdapterInfo, other: &wgpu::AdapterInfo) -> bool {
     numbers(one) == numbers(other)
 }
 
-fn enumerate(backend: wgpu::Backends) -> Result<Vec<wgpu::Adapter>, DeviceError> {
+fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {
     let instance = instance(backend);
     let adapters = ready(instance.enumerate_adapters(backend))?;
-    if !adapters.is_empty() {
-        keep(backend, instance);
-    }
-    Ok(adapters)
+    Ok(adapters.into_iter().map(|adapter| (adapter, instance.clone())).collect())
 }
 
 fn instance(backend: wgpu::Backends) -> wgpu::Instance {
-    if let Some((_, kept)) = KEPT.lock().iter().find(|(kept, _)| *kept == backend) {
+    if let Some((_, kept)) = OPENED.lock().iter().find(|(kept, _)| *kept == backend) {
         return kept.clone();
     }
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
@@ -209,11 +209,11 @@ pub(crate) fn flags(backend: wgpu::Backends) -> wgpu::InstanceFlags {
     if backend == wgpu::Backends::DX12 { wgpu::InstanceFlags::VALIDATION_INDIRECT_CALL } else { wgpu::InstanceFlags::empty() }
 }
 
-/// Keeps the drivers that an instance has loaded until the end of the process.
+/// Keeps the driver of an adapter loaded until the end of the process.
 fn keep(backend: wgpu::Backends, instance: wgpu::Instance) {
-    let mut kept = KEPT.lock();
-    if kept.iter().all(|(known, _)| *known != backend) {
-        kept.push((backend, instance));
+    let mut opened = OPENED.lock();
+    if opened.iter().all(|(kept, _)| *kept != backend) {
+        opened.push((backend, instance));
     }
 }
 
@@ -238,10 +238,15 @@ pub(crate) fn descriptor(features: wgpu::Features, native: wgpu::Limits) -> wgpu
 }
 
 /// A device of an adapter, and what of that it has.
-fn open(adapter: &wgpu::Adapter, options: &OpenOptions) -> Result<((wgpu::Device, wgpu::Queue), wgpu::Features), DeviceError> {
+fn open(
+    adapter: &wgpu::Adapter,
+    instance: wgpu::Instance,
+    options: &OpenOptions,
+) -> Result<((wgpu::Device, wgpu::Queue), wgpu::Features), DeviceError> {
     let features = adapter.features() & wanted(options);
     let opened = ready(adapter.request_device(&descriptor(features, adapter.limits())))?;
     let opened = opened.map_err(|error| driver_error("request_device", chain(&error)))?;
+    keep(adapter.get_info().backend.into(), instance);
     Ok((opened, features))
 }
 
