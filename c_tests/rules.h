@@ -29,10 +29,10 @@
 
 /* ---- assertions: the first that fails ends its test ---- */
 
-HELPER compute_error last_error;
-HELPER int error_was_asked;
+HELPER __thread compute_error last_error;
+HELPER __thread int error_was_asked;
 
-/* For the last argument of a call. The error is kept in `last_error` until the next call that uses E. One thread only: threads use NULL or their own. */
+/* For the last argument of a call. The error is kept in `last_error` until the next call that uses E. Each thread has its own: one that ends while it has an error leaves that behind. */
 #define E (fresh_error())
 HELPER compute_error *fresh_error(void)
 {
