@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::device::WgpuDevice;
 use crate::errors::{chain, ready, survive};
 use crate::gpu::Gpu;
-use crate::{host, turns, vulkan};
+use crate::{host, loaded, turns, vulkan};
 
 /// The driver. It loads graphics libraries when it is asked for devices, and not before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,6 +190,9 @@ fn is_same(one: &wgpu::AdapterInfo, other: &wgpu::AdapterInfo) -> bool {
 fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {
     let instance = instance(backend);
     let adapters = ready(instance.enumerate_adapters(backend))?;
+    if backend == wgpu::Backends::VULKAN && !adapters.is_empty() {
+        loaded::keep_drivers();
+    }
     Ok(adapters.into_iter().map(|adapter| (adapter, instance.clone())).collect())
 }
 
