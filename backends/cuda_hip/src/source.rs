@@ -204,7 +204,8 @@ fn exactness(forms: &Forms, code: &str, device: &str) -> Option<(u32, usize)> {
     let name = |feature: &str| feature.trim_end_matches(['+', '-']).to_owned();
     let (asked, there) = (features(code), features(device));
     let refused = asked.iter().any(|asked| there.iter().any(|own| own != asked && name(own) == name(asked)));
-    ((forms.runs)(code, device) && !refused).then_some(((forms.generation)(code), asked.len()))
+    let processor = plain(code);
+    ((forms.runs)(processor, device) && !refused).then_some(((forms.generation)(processor), asked.len()))
 }
 
 /// The code for a device in a bundle of clang's: the part that is most exactly for it, which has to be what its name says.
