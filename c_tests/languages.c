@@ -333,6 +333,78 @@ TEST(kt_23_a_loop_that_does_not_end_leaves_memory_that_is_not_its_own_alone)
     }
 }
 
+/* Up to three groups, each of one or two labels, with or without a `break`, a bit for each. Nobody, the last group, one of its own at the end, or the first one has `default`. */
+#define SWITCHES 84
+#define SELECTORS 8
+struct group {
+    int labels, breaks;
+};
+static int groups_of(int number, struct group *groups)
+{
+    int count = 1;
+    for (int of_this_count = 4; number >= of_this_count; of_this_count *= 4, count++) number -= of_this_count;
+    for (int i = 0; i < count; i++) groups[i] = (struct group){ 1 + (number >> 2 * i & 1), number >> (2 * i + 1) & 1 };
+    return count;
+}
+static size_t write_switch(char *to, size_t room, int number, int variant)
+{
+    struct group groups[3];
+    int count = groups_of(number, groups), label = 0;
+    size_t length = (size_t)snprintf(to, room, "uint s%d(uint j) { uint n = 0u; switch (j) {\n", number);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < groups[i].labels; k++) length += (size_t)snprintf(to + length, room - length, "case %d: ", label++);
+        if ((variant == 1 && i == count - 1) || (variant == 3 && i == 0)) length += (size_t)snprintf(to + length, room - length, "default: ");
+        length += (size_t)snprintf(to + length, room - length, "n = n * 8u + %du; %s\n", i + 1, groups[i].breaks ? "break;" : "");
+    }
+    return length + (size_t)snprintf(to + length, room - length, "%s} return n; }\n", variant == 2 ? "default: n = n * 8u + 7u;\n" : "");
+}
+static uint32_t switched(int number, int variant, uint32_t selector)
+{
+    struct group groups[3];
+    uint32_t n = 0, label = 0;
+    int count = groups_of(number, groups), at = -1;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < groups[i].labels; k++)
+            if (label++ == selector) at = i;
+    if (at < 0) at = variant == 0 ? count + 1 : variant == 1 ? count - 1 : variant == 2 ? count : 0;
+    for (; at < count; at++) {
+        n = n * 8 + (uint32_t)at + 1;
+        if (groups[at].breaks) return n;
+    }
+    return at == count && variant == 2 ? n * 8 + 7 : n;
+}
+TEST(kt_a_switch_goes_where_its_labels_and_breaks_say)
+{
+    static char source[1 << 16];
+    compute_device device = open_device();
+    compute_stream stream = make_stream(device);
+    compute_buffer out = make_buffer(device, SELECTORS * SWITCHES * 4, "out");
+    for (int variant = 0; variant < 4; variant++) {
+        size_t length = (size_t)snprintf(source, sizeof source, "#version 460\nlayout(local_size_x = 1) in;\nlayout(std430, binding = 0) buffer O { uint o[]; };\n");
+        for (int i = 0; i < SWITCHES; i++) length += write_switch(source + length, sizeof source - length, i, variant);
+        length += (size_t)snprintf(source + length, sizeof source - length, "void main() { uint j = gl_WorkGroupID.x;\n");
+        for (int i = 0; i < SWITCHES; i++) length += (size_t)snprintf(source + length, sizeof source - length, "o[j * %du + %du] = s%d(j);\n", SWITCHES, i, i);
+        length += (size_t)snprintf(source + length, sizeof source - length, "}\n");
+        CHECK(length < sizeof source);
+        compute_kernel_desc desc = kernel_desc(source, "switches");
+        desc.language = COMPUTE_LANGUAGE_GLSL;
+        desc.source_length = length;
+        compute_kernel kernel = make_kernel_from(device, &desc);
+        const compute_binding binding = bind(0, out);
+        fill_words(stream, out, 99);
+        OK(launch(stream, kernel, SELECTORS, &binding, 1));
+        for (uint32_t j = 0; j < SELECTORS; j++) {
+            uint32_t got[SWITCHES];
+            OK(get(stream, out, j * sizeof got, got, sizeof got));
+            for (int i = 0; i < SWITCHES; i++) {
+                if (got[i] != switched(i, variant, j)) printf("  switch %d of variant %d by %u\n", i, variant, j);
+                CHECK_EQ(got[i], switched(i, variant, j));
+            }
+        }
+        compute_kernel_release(kernel);
+    }
+}
+
 int main(int count, char **arguments)
 {
     begin(count, arguments);
@@ -344,6 +416,7 @@ int main(int count, char **arguments)
     RUN(kt_17_integers_of_glslang_are_what_its_instructions_say);
     RUN(kt_a_loop_to_the_largest_number_there_is_goes_on_behind_it);
     RUN(kt_18_names_that_mean_something_in_the_target_language_are_names_like_others);
+    RUN(kt_a_switch_goes_where_its_labels_and_breaks_say);
     RUN(kt_23_a_loop_that_does_not_end_leaves_memory_that_is_not_its_own_alone);
     return finish();
 }

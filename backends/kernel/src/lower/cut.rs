@@ -146,7 +146,14 @@ impl Rewriter<'_, '_> {
                     body: self.block(&case.body),
                     fall_through: case.fall_through,
                 };
-                Statement::Switch { selector: *selector, cases: cases.iter().map(case).collect() }
+                let mut cases: Vec<_> = cases.iter().map(case).collect();
+                // naga's SPIR-V writer does not count cases of which nothing is written, and goes on from one that falls into the next with a wrong one.
+                if cases.iter().any(|case| case.fall_through && !case.body.is_empty()) {
+                    for case in cases.iter_mut().filter(|case| case.body.is_empty()) {
+                        case.body.push(Statement::Block(Block::new()), span);
+                    }
+                }
+                Statement::Switch { selector: *selector, cases }
             }
             Statement::Loop { body, continuing, break_if } => {
                 Statement::Loop { body: self.block(body), continuing: self.block(continuing), break_if: *break_if }
