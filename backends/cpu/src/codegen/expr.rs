@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::emitter::Emitter;
 use super::layout::{Scalar, Shape};
-use super::program::{FrameId, Resolved, ValueRef};
+use super::program::{FrameId, Resolved, ValueRef, within_bounds};
 use super::stop::{Result, Stop};
 use super::subgroups::SUBGROUP_SIZE;
 use super::value::{Parts, Pointer, Root, Val};
@@ -37,6 +37,7 @@ impl Emitter<'_> {
         }
         let number = self.program.number(at);
         let value = self.evaluate(at, Some(number)).map_err(|stop| stop.at(self.program.span(at)))?;
+        within_bounds(self.b.func.dfg.num_insts()).map_err(|stop| stop.at(self.program.span(at)))?;
         self.set_value(number, value)
     }
 

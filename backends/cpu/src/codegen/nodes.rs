@@ -7,7 +7,7 @@ use super::control::{CaseLabel, LoopParts};
 use super::emitter::{Emitter, Storage, trusted};
 use super::expr::Constant;
 use super::plan::{Home, jumps_to};
-use super::program::{Case, FrameId, Initial, Kind, LocalId, Node, TargetId, ValueRef};
+use super::program::{Case, FrameId, Initial, Kind, LocalId, Node, TargetId, ValueRef, within_bounds};
 use super::stop::{Result, Stop};
 use super::value::{Pointer, Root, Val};
 
@@ -34,6 +34,7 @@ impl<'e> Emitter<'e> {
     }
 
     pub(super) fn node(&mut self, node: &'e Node<'e>) -> Result<bool> {
+        within_bounds(self.b.func.dfg.num_insts())?;
         match node.kind {
             Kind::Emit(frame, range) => {
                 self.evaluate_range(frame, range, false)?;

@@ -17,6 +17,9 @@ use super::subgroups::Exchange;
 const MAX_EXPRESSIONS: usize = 1 << 17;
 /// Nodes of the tree; see [`MAX_EXPRESSIONS`].
 const MAX_NODES: usize = 1 << 17;
+/// Instructions of what is made of them: a product of matrices of halves is an expression like others, and has more than a thousand. With as many, compiling takes about a
+/// gigabyte.
+const MAX_INSTRUCTIONS: usize = 1 << 20;
 /// Depth of inlined calls.
 const MAX_CALL_DEPTH: usize = 128;
 
@@ -520,6 +523,16 @@ fn too_large() -> Stop {
     Stop::refuse(format!(
         "the kernel is too large: with all calls inlined it has more than {MAX_EXPRESSIONS} expressions or {MAX_NODES} statements"
     ))
+}
+
+/// To be asked again and again while instructions are made.
+pub(super) fn within_bounds(instructions: usize) -> Result<()> {
+    if instructions <= MAX_INSTRUCTIONS {
+        return Ok(());
+    }
+    Err(Stop::refuse(format!(
+        "the kernel is too large: with all calls inlined it has more than {MAX_INSTRUCTIONS} instructions (products and inverses of matrices have hundreds each, of halves thousands)"
+    )))
 }
 
 fn unsupported_name(statement: &Statement) -> &'static str {

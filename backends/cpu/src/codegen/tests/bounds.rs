@@ -132,6 +132,19 @@ fn a_kernel_whose_calls_explode_is_refused() {
 }
 
 #[test]
+fn a_kernel_of_few_expressions_that_are_very_many_instructions_is_refused() {
+    let mut source =
+        format!("enable f16; {HEAD} fn f0(m: mat4x4h) -> mat4x4h {{ var a = m; {} return a; }}", "a = a * a;".repeat(8));
+    for i in 1..4 {
+        source += &format!("fn f{i}(m: mat4x4h) -> mat4x4h {{ return {}m{}; }}", format!("f{}(", i - 1).repeat(8), ")".repeat(8));
+    }
+    source += "@compute @workgroup_size(1) fn main() { var m = mat4x4h(); m[0][0] = f16(I[0]); O[0] = u32(f3(m)[0][0]); }";
+    let error = compile(&entry(&source), Bounds::Checked, false).err().expect("refused");
+    let compute_hal::DeviceError::Compile { log, refusal, .. } = error else { panic!("{error:?}") };
+    assert!(refusal && log.contains("too large") && log.contains("instructions"), "{log}");
+}
+
+#[test]
 fn the_cost_of_a_kernel_is_known_when_its_loops_are_counted() {
     let cheap = Kernel::new(&one("O[0] = I[0];"), Bounds::Checked).compiled.cost().expect("known");
     let dear = Kernel::new(&one("O[0] = I[0] * I[1] + I[2] / I[3];"), Bounds::Checked).compiled.cost().expect("known");
