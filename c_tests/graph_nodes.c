@@ -659,6 +659,43 @@ TEST(g5_a_replay_is_as_quick_whatever_the_order_in_which_it_uses_its_buffers)
     for (int i = 0; i < MANY; i += 1000) CHECK_EQ(get_word(stream, buffers[i], 0), 0x78787878);
 }
 
+/* Halves of the updates of one graph, as other programs may slow both down alike. */
+TEST(g6_the_last_of_many_updates_beside_a_replay_is_as_quick_as_the_first)
+{
+    enum { NODES = 10000 };
+    static compute_node nodes[NODES];
+    set_up();
+    if (!runs_long(device, stream)) return;
+    compute_buffer turns = make_buffer(device, 8, "turns"), result = make_buffer(device, 8, "result");
+    compute_kernel add = make_kernel(device, ADD), spin = make_kernel(device, SPIN);
+    uint32_t bytes[4] = { 1, 2, 3, 4 };
+    fill_words(stream, a, 5);
+    const compute_binding bindings[] = { bind(0, a), bind(1, b), bind_bytes(2, bytes, sizeof bytes) };
+    const compute_launch_desc desc = launch_desc(add, 1, 1, 1, bindings, COUNT_OF(bindings));
+    compute_graph_builder builder = make_builder(0);
+    for (int i = 0; i < NODES; i++) OK(compute_graph_builder_add_launch(builder, &desc, NULL, 0, &nodes[i], E));
+    compute_graph graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    put_word(stream, turns, 0, turns_of(device, stream, 2000000000) * 2);
+    put_word(stream, turns, 1, 1);
+    OK(launch_io(stream, spin, "long", turns, result, 1));
+    OK(compute_stream_replay(stream, graph, E));
+    OK(compute_stream_flush(stream, E));
+    uint64_t took[2];
+    for (int half = 0; half < 2; half++) {
+        uint64_t start = thread_ns();
+        for (int i = half * NODES / 2; i < (half + 1) * NODES / 2; i++) {
+            bytes[0] = (uint32_t)i;
+            OK(compute_graph_update_launch(graph, nodes[i], &desc, E));
+        }
+        took[half] = thread_ns() - start;
+    }
+    printf("  the first half took %.1f ms, the second one %.1f ms\n", (double)took[0] / 1e6, (double)took[1] / 1e6);
+    CHECK(took[1] < 2 * took[0]);
+    OK(compute_stream_replay(stream, graph, E));
+    wait_for(stream);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -673,6 +710,7 @@ int main(int argc, char **argv)
     RUN(gr_03_a_strided_copy_can_be_updated_and_take_the_place_of_one_without_strides);
     RUN(g6_an_update_of_a_strided_node_to_another_number_of_rows_counts_them_anew);
     RUN(t13_an_update_to_a_grid_from_memory_lets_the_node_fail_late);
+    RUN(g6_the_last_of_many_updates_beside_a_replay_is_as_quick_as_the_first);
     RUN(g5_a_replay_is_as_quick_whatever_the_order_in_which_it_uses_its_buffers);
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
     RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);

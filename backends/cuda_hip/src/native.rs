@@ -3,6 +3,7 @@
 //! The driver copies a launch's block of arguments. What these point at, uniform bytes, and what fills start from lies in pinned memory of the graph's. A replay
 //! that is on its way reads it, so an update takes other bytes of that memory; the old ones are used again when the replays of that time are over.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use compute_hal::kernel::cxx::Parameter;
@@ -63,8 +64,8 @@ pub(crate) struct Native {
     executable: Object,
     nodes: Vec<Made>,
     arena: Arena,
-    /// Bytes that may be used again when replays are over.
-    spare: Vec<(Slice, Uses)>,
+    /// Bytes that may be used again when replays are over, by their size: first those whose replays are over first.
+    spare: BTreeMap<usize, VecDeque<(Slice, Uses)>>,
     reclaim: Arc<Reclaim>,
 }
 
@@ -182,7 +183,7 @@ impl Native {
     /// Hands the nodes to the driver one by one; `room` is what [`room`] says of them. Also tells the newest block that any of them touches.
     pub(crate) fn new(shared: &Shared, calls: &Inside<'_>, nodes: &[Node<'_>], room: usize) -> Result<(Self, u64), DeviceError> {
         let reclaim = Arc::clone(&shared.reclaim);
-        let (spare, made) = (Vec::new(), reserved(nodes.len())?);
+        let (spare, made) = (BTreeMap::new(), reserved(nodes.len())?);
         let mut graph = Self { source: NULL, executable: NULL, nodes: made, arena: Arena::default(), spare, reclaim };
         let fail = |failure| shared.fail(failure);
         // SAFETY: the place is ours.
@@ -328,11 +329,18 @@ impl Native {
                 let room = self.room(shared, calls, inline_size(&call.inline))?;
                 let changed = place(&mut call, room).and_then(|()| set(self.executable, &launch_of(&call)));
                 let place = self.nodes.get_mut(node as usize).map(|made| &mut made.room);
-                let old = match (place, changed.is_ok()) {
-                    (Some(place), true) => std::mem::replace(place, room).map(|old| (old, now.clone())),
-                    _ => room.map(|room| (room, Uses::default())),
-                };
-                self.spare.extend(old);
+                match (place, changed.is_ok()) {
+                    (Some(place), true) => {
+                        if let Some(old) = std::mem::replace(place, room) {
+                            self.spare.entry(old.size).or_default().push_back((old, now.clone()));
+                        }
+                    }
+                    _ => {
+                        if let Some(room) = room {
+                            self.spare.entry(room.size).or_default().push_front((room, Uses::default()));
+                        }
+                    }
+                }
                 changed
             }
             _ => Err(OTHER),
@@ -344,9 +352,10 @@ impl Native {
         if size == 0 {
             return Ok(None);
         }
-        let free = self.spare.iter().position(|(slice, uses)| slice.size == size && uses.are_over());
-        if let Some(at) = free {
-            return Ok(Some(self.spare.swap_remove(at).0));
+        // Behind one whose replays are not over there is none whose replays are.
+        let spare = self.spare.get_mut(&size);
+        if let Some((slice, _)) = spare.and_then(|spare| spare.pop_front_if(|(_, uses)| uses.are_over())) {
+            return Ok(Some(slice));
         }
         if self.arena.used.next_multiple_of(ALIGNMENT) + size > self.arena.blocks.last().map_or(0, |block| block.size) {
             // A block for more than this update.
