@@ -696,6 +696,34 @@ TEST(g6_the_last_of_many_updates_beside_a_replay_is_as_quick_as_the_first)
     wait_for(stream);
 }
 
+/* T1, T3, T4: more pieces than a buffer keeps ranges are kept apart until the bytes between them are filled with zeros, by whatever comes next. */
+TEST(t4_what_a_replay_writes_in_thousands_of_pieces_of_a_buffer_is_written)
+{
+    enum { PIECES = 3000, EACH = 256, WRITTEN = 64 };
+    set_up();
+    fill_words(stream, a, 6);
+    compute_buffer arena = make_buffer(device, PIECES * EACH, "arena"), out = make_buffer(device, WRITTEN, "out");
+    compute_kernel increment = make_kernel(device, INCREMENT);
+    compute_graph_builder builder = make_builder(0);
+    for (int i = 0; i < PIECES; i++) {
+        const compute_binding bindings[] = { bind_range(0, a, 0, WRITTEN), bind_range(1, arena, (uint64_t)i * EACH, WRITTEN) };
+        const compute_launch_desc desc = launch_desc(increment, 1, 1, 1, bindings, 2);
+        OK(compute_graph_builder_add_launch(builder, &desc, NULL, 0, NULL, E));
+    }
+    compute_graph graph = instantiate(builder);
+    for (int round = 0; round < 2; round++) {
+        OK(compute_stream_replay(stream, graph, E));
+        const compute_binding bindings[] = { bind_range(0, arena, 10 * EACH, WRITTEN), bind(1, out) };
+        OK(launch(stream, increment, 1, bindings, 2));
+        CHECK_EQ(get_word(stream, out, 3), 8);
+        CHECK_EQ(claimed_by(arena, 0, COMPUTE_WHOLE), 0);
+        for (uint64_t i = 0; i < PIECES; i += 7) {
+            CHECK_EQ(get_word(stream, arena, i * EACH / 4 + 15), 7);
+            CHECK_EQ(get_word(stream, arena, i * EACH / 4 + 16), 0);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -711,6 +739,7 @@ int main(int argc, char **argv)
     RUN(g6_an_update_of_a_strided_node_to_another_number_of_rows_counts_them_anew);
     RUN(t13_an_update_to_a_grid_from_memory_lets_the_node_fail_late);
     RUN(g6_the_last_of_many_updates_beside_a_replay_is_as_quick_as_the_first);
+    RUN(t4_what_a_replay_writes_in_thousands_of_pieces_of_a_buffer_is_written);
     RUN(g5_a_replay_is_as_quick_whatever_the_order_in_which_it_uses_its_buffers);
     RUN(g5_a_failed_replay_leaves_the_rows_of_its_strided_copies_claimed);
     RUN(g4_a_graph_whose_deferred_buffer_can_have_no_memory_is_refused);

@@ -637,6 +637,16 @@ TEST(g6_a_timed_graph_gives_the_time_of_every_node_and_its_label)
     CHECK(info.kind == COMPUTE_NODE_JOIN && info.after_count == 1);
     IS(COMPUTE_ERROR_OUT_OF_RANGE, compute_graph_get_node(graph, 3, &info, E));
     IS(COMPUTE_ERROR_UNSUPPORTED, compute_graph_get_times(two_steps(), times, 3, &count, E));
+    /* Nothing is over at once. */
+    compute_graph_builder_release(builder);
+    OK(compute_graph_builder_create(device, &desc, &builder, E));
+    OK(compute_graph_builder_add_join(builder, NULL, 0, NULL, E));
+    graph = instantiate(builder);
+    OK(compute_stream_replay(stream, graph, E));
+    wait_for(stream);
+    times[0] = 9;
+    OK(compute_graph_get_times(graph, times, 1, &count, E));
+    CHECK(count == 1 && times[0] == 0);
 }
 
 TEST(g6_a_graph_is_exported_as_dot_and_json)

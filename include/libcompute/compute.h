@@ -3301,7 +3301,7 @@ compute_status compute_graph_get_node(compute_graph graph,
 
 /* Device time of each node in nanoseconds in the last replay that is over, by index; a join has 0. For graphs that were made with
  * `COMPUTE_GRAPH_FLAG_TIMED`. `*count` is told how many nodes there are; the first `capacity` times are written to `times`, which may be NULL with a capacity of 0. Answers `COMPUTE_NOT_READY`
- * when no replay is over yet, `COMPUTE_INCOMPLETE` when `times` was given and could not take all.
+ * when no replay is over yet (a graph in which nothing runs has its zeros at once), `COMPUTE_INCOMPLETE` when `times` was given and could not take all.
  *
  * Pointers: The pointers are valid as described. */
 compute_status compute_graph_get_times(compute_graph graph,

@@ -524,7 +524,7 @@ pub unsafe extern "C" fn compute_graph_get_node(
 
 /// Device time of each node in nanoseconds in the last replay that is over, by index; a join has 0. For graphs that were made with
 /// `COMPUTE_GRAPH_FLAG_TIMED`. `*count` is told how many nodes there are; the first `capacity` times are written to `times`, which may be NULL with a capacity of 0. Answers `COMPUTE_NOT_READY`
-/// when no replay is over yet, `COMPUTE_INCOMPLETE` when `times` was given and could not take all.
+/// when no replay is over yet (a graph in which nothing runs has its zeros at once), `COMPUTE_INCOMPLETE` when `times` was given and could not take all.
 ///
 /// # Safety
 /// The pointers are valid as described.

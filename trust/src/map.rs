@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// How many ranges a map keeps (T3); past that it is [`Map::overflowing`] and wants to be compacted.
 pub const MAX_RANGES: usize = 1024;
 
-/// Not even a caller who never compacts gets a map with more than this many times the ranges, and what its own call adds.
+/// Without compaction a map has at most this many times the ranges, and what the last call for which room was reserved added.
 const SLACK: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +128,13 @@ impl Map {
 
     /// Makes sure that the next `more` claims, writes and fills need no memory, and that none of them has to merge claims: called before
     /// anything is decided on the bytes, so that the decision holds. A call that covers the whole allocation needs no memory anyway.
+    /// Never-written gaps are left for [`Map::compact`], which has them filled: claimed here, they would take what was written between them along.
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
         let hard = SLACK * self.limit();
         if self.spans.len().saturating_add(more.saturating_mul(2)) > hard && self.spans.len() > self.limit() {
-            self.squeeze(self.limit())?;
+            let claims = self.spans.iter().filter(|span| span.state != State::Unwritten).count();
+            let chosen = self.nearest(claims.saturating_sub(self.limit()), |_| 1)?;
+            self.merge(&chosen)?;
         }
         // Each call adds at most two boundaries between pieces, and claims may fill the gaps between spans.
         let added = more.saturating_mul(2);
@@ -510,7 +513,7 @@ impl Map {
 
     /// Merges the nearest claims until at most `limit` spans are left, and what is left over then whatever it is: only ever claims more.
     fn squeeze(&mut self, limit: usize) -> Result<(), NoMemory> {
-        let chosen = self.nearest(limit)?;
+        let chosen = self.nearest(self.spans.len().saturating_sub(limit), |pair| pair.len())?;
         self.merge(&chosen)?;
         if self.spans.len() > limit {
             // Too many never-written gaps, and a caller who does not compact: they are claimed as under `strict_unwritten`.
@@ -522,8 +525,9 @@ impl Map {
         Ok(())
     }
 
-    /// Runs of spans to merge, sorted and disjoint: the pairs of neighbouring claims with the fewest bytes between them, as many as needed.
-    fn nearest(&self, limit: usize) -> Result<Vec<Range<usize>>, NoMemory> {
+    /// Runs of spans to merge, sorted and disjoint: the pairs of neighbouring claims with the fewest bytes between them, as many as it takes until
+    /// what each of them is worth comes to `over`.
+    fn nearest(&self, mut over: usize, worth: impl Fn(&Range<usize>) -> usize) -> Result<Vec<Range<usize>>, NoMemory> {
         struct Pair {
             gap: u64,
             hull: u64,
@@ -538,10 +542,9 @@ impl Map {
             previous = Some((index, *span));
         }
         pairs.sort_unstable_by_key(|pair| (pair.gap, pair.hull, pair.spans.start));
-        let mut over = self.spans.len().saturating_sub(limit);
         pairs.retain(|pair| {
             let needed = over > 0;
-            over = over.saturating_sub(pair.spans.len());
+            over = over.saturating_sub(worth(&pair.spans));
             needed
         });
         pairs.sort_unstable_by_key(|pair| pair.spans.start);

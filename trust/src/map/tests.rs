@@ -562,6 +562,24 @@ fn t3_a_reserved_call_merges_nothing_between_its_decision_and_its_end() {
     map.reserve(4).expect("memory is there");
     (1..5).for_each(|i| map.filled(i * 20..i * 20 + 1));
     assert!(map.first_claim(0..100).is_none(), "a launch that was let through must not find its inputs claimed");
+    // Nor does the next one claim what was never written, with what was written between: that is filled.
     map.reserve(1).expect("memory is there");
-    assert!(map.first_claim(0..100).is_some(), "the next one pays for the ranges");
+    assert!(map.first_claim(0..100).is_none(), "what is written stays written");
+    assert!(!map.compact().is_empty() && map.ranges() <= 1);
+    assert!(map.first_claim(0..100).is_none());
+}
+
+#[test]
+fn t3_of_claims_among_gaps_only_those_merge_that_are_too_many() {
+    let mut map = Map::unwritten(10_000);
+    map.limit_to(4);
+    map.reserve(100).expect("memory is there");
+    (1..40).for_each(|i| map.written(i * 20..i * 20 + 1));
+    (0..6).for_each(|i| map.claim(1_000 + i * 1_000..1_001 + i * 1_000 + i, &failure(false)));
+    map.reserve(1).expect("memory is there");
+    assert!((1..40).all(|i| map.first_claim(i * 20..i * 20 + 1).is_none()), "far from the claims nothing is claimed");
+    assert!((0..6).all(|i| map.first_claim(1_000 + i * 1_000..1_001 + i * 1_000).is_some()));
+    let claims = map.spans.iter().filter(|span| span.state != State::Unwritten).count();
+    assert_eq!(claims, 4);
+    map.check();
 }
