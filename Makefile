@@ -37,12 +37,12 @@ archive:
 
 $(ARCHIVE): archive ;
 
-# The shared library is linked here rather than by cargo: versioned symbols, a SONAME, nothing visible but compute_*, never unloaded, and needing nothing
-# but the C library (libgcc_s is not always there).
+# The shared library is linked here rather than by cargo: versioned symbols, a SONAME, nothing visible but compute_*, never unloaded, its own functions in its
+# table whatever else of that name is in the process, and needing nothing but the C library (libgcc_s is not always there).
 $(SHARED): $(ARCHIVE) $(BUILD)/libcompute.map Makefile
 	@mkdir -p $(BUILD)
 	$(CC) -shared -o $@.tmp -Wl,--whole-archive $(ARCHIVE) -Wl,--no-whole-archive -Wl,--version-script=$(BUILD)/libcompute.map \
-	    -Wl,-soname,libcompute.so.$(SOVERSION) -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-z,noexecstack \
+	    -Wl,-soname,libcompute.so.$(SOVERSION) -Wl,-Bsymbolic -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-z,noexecstack \
 	    -Wl,--gc-sections -Wl,--as-needed -static-libgcc $(STATIC_LIBS) -lc
 	objcopy --only-keep-debug $@.tmp $@.debug
 	objcopy --strip-unneeded --add-gnu-debuglink=$@.debug $@.tmp

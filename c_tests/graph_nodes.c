@@ -424,7 +424,8 @@ TEST(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph)
     updating.graph = instantiate(builder);
     compute_stream other = make_stream(device);
     compute_buffer turns = make_buffer(device, 8, "turns");
-    put_word(other, turns, 0, turns_of(device, other, 200000000));
+    /* Several seconds, as they are measured beside other programs. */
+    put_word(other, turns, 0, turns_of(device, other, 50000000) * 4);
     put_word(other, turns, 1, 7);
     compute_kernel spin = make_kernel(device, SPIN);
     OK(launch_io(other, spin, "compiled", a, c, 1));
@@ -442,9 +443,12 @@ TEST(g6_an_update_that_waits_for_memory_keeps_nobody_from_the_graph)
     compute_status polled = compute_event_poll(done, E);
     CHECK(pthread_join(thread, NULL) == 0);
     OK(updating.status);
-    if (waits) IS(COMPUTE_NOT_READY, polled);
-    else printf("  the work was over too early to tell\n");
-    CHECK_EQ(get_word(stream, b, 3), 0x78787878);
+    if (waits) {
+        IS(COMPUTE_NOT_READY, polled);
+        CHECK_EQ(get_word(stream, b, 3), 0x78787878);
+    } else {
+        printf("  not tried: the work was over too early\n");
+    }
     OK(compute_stream_replay(stream, updating.graph, E));
     CHECK_EQ(get_word(stream, later, 12345), 0x79797979);
 }

@@ -69,6 +69,13 @@ void a_launch_that_is_bound_anew_has_what_it_was_bound_to_last() {
     compute::launch copy = step;
     copy.bind_value(2, amount{ { 8, 0, 0, 0 } }).on(stream);
     CHECK(stream.read<std::uint32_t>(other)[0] == 18);
+    /* A grid counts again after one that was read from memory. */
+    const compute::buffer one(device, 12);
+    stream.fill(one, std::uint32_t{ 1 });
+    step.grid(1).indirect(one).on(stream);
+    stream.fill(other, std::uint32_t{ 0 });
+    step.grid(4).on(stream);
+    CHECK(stream.read<std::uint32_t>(other)[15] == 17 && step.desc().indirect.buffer == nullptr);
     stream.prepare_capture();
     compute::capture window(stream, "named", COMPUTE_GRAPH_FLAG_TIMED);
     step.on(stream);
@@ -302,6 +309,21 @@ void graphs_are_captured_made_and_replayed() {
         CHECK(thrown.status() == COMPUTE_ERROR_RECORDING);
     }
     CHECK(stream.sync());
+    /* What throws in a warm-up leaves no window open. */
+    try {
+        compute::warm_up once(stream);
+        step.on(stream);
+        throw 7;
+    } catch (int) {
+    }
+    {
+        compute::warm_up again(stream);
+        step.on(stream);
+        compute::capture window = again.begin("warm");
+        step.on(stream);
+        captured = window.end();
+    }
+    CHECK(stream.replay(captured) == compute::outcome::enqueued && stream.sync());
 
     compute::graph_builder builder(device, "made", COMPUTE_GRAPH_FLAG_TIMED);
     const compute_node first = builder.add_fill(in, std::uint32_t{ 9 }), second = builder.add(step, { first });

@@ -2733,7 +2733,8 @@ compute_status compute_check(const struct compute_view *views,
                              compute_error *out_error);
 
 /* Lifts the claim of a failure that reached no device (`untouched` in its info) from those bytes of the view that were trusted when it began (T2), so
- * that the caller can, say, release memory and try again. `*lifted_bytes` (may be NULL) is told how many. `COMPUTE_ERROR_NOT_FOUND`: the failure
+ * that the caller can, say, release memory and try again. `*lifted_bytes` (may be NULL) is told how many: none where another failure had claimed them before,
+ * so of work that is refused twice in a row lift the first failure's claim before the second try. `COMPUTE_ERROR_NOT_FOUND`: the failure
  * claims none of these bytes. `COMPUTE_ERROR_BUSY`: it may have touched the bytes, so they have to be written anew.
  *
  * Pointers: `view` is readable; `lifted_bytes` and `out_error` are writable, or NULL. */
@@ -3249,7 +3250,7 @@ compute_status compute_stream_replay(compute_stream stream,
 
 /* Gives a launch other views, inline bytes, immediates or another grid, for replays from now on; those that are enqueued keep what they have. `desc` is complete, as for
  * a new node, but its kernel may be NULL, and has to be the node's otherwise. It costs next to nothing where the views stay the same, and what making the graph ready costs
- * where they differ. A failed update changes nothing. `COMPUTE_ERROR_BUSY`: another thread is inside a call with this graph right now.
+ * where they differ: to give many nodes other views, make another graph, or keep one for each set of buffers. A failed update changes nothing. `COMPUTE_ERROR_BUSY`: another thread is inside a call with this graph right now.
  *
  * Pointers: `desc` and what it points to are valid; `out_error` is writable, or NULL. */
 compute_status compute_graph_update_launch(compute_graph graph,

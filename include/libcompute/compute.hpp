@@ -814,7 +814,7 @@ public:
         static_assert(std::is_trivially_copyable_v<T>, "plain values only");
         detail::run([&](compute_error *failed) { return compute_stream_fill(handle_, &to.get(), &value, sizeof value, failed); });
     }
-    /// Opens a capture window: run once what is to be captured, then begin a `capture`.
+    /// Opens a capture window: run once what is to be captured, then begin a `capture`. Where that may throw, a `warm_up` closes the window.
     void prepare_capture() const {
         detail::run([&](compute_error *failed) { return compute_stream_prepare_capture(handle_, failed); });
     }
@@ -854,14 +854,15 @@ public:
         desc_.kernel = of.get();
         grid(1);
     }
-    /// Workgroups per axis.
+    /// Workgroups per axis, also where they were read from memory before.
     launch &grid(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1) {
         desc_.grid[0] = x;
         desc_.grid[1] = y;
         desc_.grid[2] = z;
+        desc_.indirect = {};
         return *this;
     }
-    /// The grid is read from three u32 in memory.
+    /// The grid is read from three u32 in memory, until `grid` says another one.
     launch &indirect(const view &from) {
         desc_.indirect = from.get();
         return *this;
@@ -970,13 +971,7 @@ inline outcome stream::replay(const graph &of) const {
 class capture {
 public:
     /// `flags`: `COMPUTE_GRAPH_FLAG_TIMED` for `graph::times`.
-    explicit capture(const stream &of, std::string_view label = {}, std::uint64_t flags = 0) : stream_(of.get()) {
-        compute_graph_desc desc = COMPUTE_GRAPH_DESC_INIT;
-        desc.label = label.data();
-        desc.label_length = label.size();
-        desc.flags = flags;
-        detail::run([&](compute_error *failed) { return compute_stream_begin_capture(stream_, &desc, &number_, failed); });
-    }
+    explicit capture(const stream &of, std::string_view label = {}, std::uint64_t flags = 0) : capture(of.get(), label, flags) {}
     capture(const capture &) = delete;
     capture &operator=(const capture &) = delete;
     ~capture() {
@@ -992,8 +987,35 @@ public:
     }
 
 private:
+    friend class warm_up;
+    /// `prepared`: whose window it was, told that it no longer is.
+    capture(compute_stream of, std::string_view label, std::uint64_t flags, compute_stream *prepared = nullptr) : stream_(of) {
+        compute_graph_desc desc = COMPUTE_GRAPH_DESC_INIT;
+        desc.label = label.data();
+        desc.label_length = label.size();
+        desc.flags = flags;
+        detail::run([&](compute_error *failed) { return compute_stream_begin_capture(stream_, &desc, &number_, failed); });
+        if (prepared != nullptr) *prepared = nullptr;
+    }
     compute_stream stream_;
     std::uint64_t number_ = 0;
+};
+
+/// A capture window while what is to be captured runs once. When this goes before `begin` has made a `capture` of it, the window is closed.
+class warm_up {
+public:
+    explicit warm_up(const stream &of) : stream_(of.get()) { of.prepare_capture(); }
+    warm_up(const warm_up &) = delete;
+    warm_up &operator=(const warm_up &) = delete;
+    ~warm_up() {
+        compute_graph made = nullptr;
+        if (stream_ != nullptr) (void)compute_stream_end_capture(stream_, 0, &made, nullptr);
+    }
+    /// Once. As the constructor of `capture`.
+    capture begin(std::string_view label = {}, std::uint64_t flags = 0) { return capture(stream_, label, flags, &stream_); }
+
+private:
+    compute_stream stream_;
 };
 
 /// An explicit graph that is being made: nodes follow those of `after`, and all earlier ones that they conflict with.

@@ -203,7 +203,8 @@ pub unsafe extern "C" fn compute_check(
 }
 
 /// Lifts the claim of a failure that reached no device (`untouched` in its info) from those bytes of the view that were trusted when it began (T2), so
-/// that the caller can, say, release memory and try again. `*lifted_bytes` (may be NULL) is told how many. `COMPUTE_ERROR_NOT_FOUND`: the failure
+/// that the caller can, say, release memory and try again. `*lifted_bytes` (may be NULL) is told how many: none where another failure had claimed them before,
+/// so of work that is refused twice in a row lift the first failure's claim before the second try. `COMPUTE_ERROR_NOT_FOUND`: the failure
 /// claims none of these bytes. `COMPUTE_ERROR_BUSY`: it may have touched the bytes, so they have to be written anew.
 ///
 /// # Safety

@@ -365,7 +365,7 @@ pub unsafe extern "C" fn compute_stream_replay(
 
 /// Gives a launch other views, inline bytes, immediates or another grid, for replays from now on; those that are enqueued keep what they have. `desc` is complete, as for
 /// a new node, but its kernel may be NULL, and has to be the node's otherwise. It costs next to nothing where the views stay the same, and what making the graph ready costs
-/// where they differ. A failed update changes nothing. `COMPUTE_ERROR_BUSY`: another thread is inside a call with this graph right now.
+/// where they differ: to give many nodes other views, make another graph, or keep one for each set of buffers. A failed update changes nothing. `COMPUTE_ERROR_BUSY`: another thread is inside a call with this graph right now.
 ///
 /// # Safety
 /// `desc` and what it points to are valid; `out_error` is writable, or NULL.

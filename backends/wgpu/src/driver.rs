@@ -191,7 +191,7 @@ fn enumerate(backend: wgpu::Backends) -> Result<Vec<Found>, DeviceError> {
     let instance = instance(backend);
     let adapters = ready(instance.enumerate_adapters(backend))?;
     if backend == wgpu::Backends::VULKAN && !adapters.is_empty() {
-        loaded::keep_drivers();
+        loaded::keep_storage();
     }
     Ok(adapters.into_iter().map(|adapter| (adapter, instance.clone())).collect())
 }

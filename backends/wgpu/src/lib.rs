@@ -7,7 +7,7 @@
 //!
 //! `launches` turns what the runtime asks for into commands, in `slices` where the device was opened for that; `stamps` has the times of events. `host` opens a device on the
 //! host program's Vulkan device, `gpu` keeps its queue from being used by two at once, `turns` drivers from being
-//! opened by two and `loaded` from being unloaded, and `vulkan` asks Vulkan what wgpu does not tell.
+//! opened by two, `loaded` keeps what they cannot be loaded again without, and `vulkan` asks Vulkan what wgpu does not tell.
 //!
 //! What wgpu tracks per buffer decides much here; the rule is in `docs/device-interface.md`, "Pages on wgpu".
 //!

@@ -408,7 +408,7 @@ impl Stream {
         }
         let state = match now {
             CLOSED => "has no capture that is prepared",
-            PREPARED => "has a capture that is prepared already",
+            PREPARED => "has a capture that is prepared already (compute_stream_end_capture closes it)",
             _ => "records a graph",
         };
         fail(code::BUSY, format!("stream `{}` {state}; the order is prepare, begin, end, and this is {call}", self.label))

@@ -141,7 +141,8 @@ impl Case<'_> {
                     .note("use `const` for constants, `override` for those given at run time"),
             );
         }
-        let function = self.scanned.kind(token + 1) == Some(Kind::Word) && self.scanned.text(token + 2) == "(";
+        let words = [token, token + 1].iter().all(|token| self.scanned.kind(*token) == Some(Kind::Word));
+        let function = words && self.scanned.text(token + 2) == "(";
         if function && expected.starts_with("global item") && !is_keyword(word) {
             let name = self.scanned.text(token + 1);
             let range = self.scanned.range(token)?.start..self.scanned.range(token + 1)?.end;
