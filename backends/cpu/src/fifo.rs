@@ -167,7 +167,7 @@ impl Fifo {
         }
         match work {
             Work::Kernel(prepared) => prepared.kernel.lease(Seat::Caller).map_or(Fit::Later, Fit::AtOnce),
-            Work::Graph(replay) if !replay.needs_no_scratch() => Fit::Later,
+            Work::Graph(replay) if !replay.takes_any_guest() => Fit::Later,
             _ => Fit::AtOnce(None),
         }
     }
@@ -269,7 +269,7 @@ impl Fifo {
         }
         match (work, seat) {
             (Work::Kernel(prepared), Seat::Waiter | Seat::Caller) => prepared.kernel.lease(seat),
-            (Work::Graph(replay), Seat::Waiter | Seat::Caller) if !replay.needs_no_scratch() => Err(()),
+            (Work::Graph(replay), Seat::Waiter | Seat::Caller) if !replay.takes_any_guest() => Err(()),
             _ => Ok(None),
         }
     }

@@ -46,8 +46,8 @@ pub(crate) struct Graph {
     next: Box<[u32]>,
     /// Launches of kernels that report.
     reporting: Box<[u32]>,
-    /// Whether some kernel needs scratch.
-    needs_scratch: bool,
+    /// Whether any host thread may run any of its kernels.
+    takes_any_guest: bool,
     /// Nanoseconds of each node in the last replay that is over; only of a timed graph.
     times: Option<Mutex<Option<Vec<u64>>>>,
 }
@@ -179,9 +179,9 @@ impl Graph {
         let reports = |(_, node): &(u32, &Node)| kernel(node).is_some_and(|prepared| prepared.reports());
         let mut reporting = reserved((0_u32..).zip(&nodes).filter(reports).count())?;
         reporting.extend((0_u32..).zip(&nodes).filter(reports).map(|(index, _)| index));
-        let needs_scratch = nodes.iter().filter_map(kernel).any(|prepared| prepared.kernel.needs_scratch());
+        let takes_any_guest = nodes.iter().filter_map(kernel).all(|prepared| prepared.kernel.takes_any_guest());
         let (times, waits, ends, next) = (request.timed.then(Mutex::default), waits.into(), ends.into(), next.into());
-        Ok(Self { nodes: Mutex::new(Arc::new(nodes)), waits, ends, next, reporting: reporting.into(), needs_scratch, times })
+        Ok(Self { nodes: Mutex::new(Arc::new(nodes)), waits, ends, next, reporting: reporting.into(), takes_any_guest, times })
     }
 
     pub(crate) fn update(&self, shared: &Shared, node: u32, work: &NodeWork<'_>) -> Result<(), DeviceError> {
@@ -250,9 +250,9 @@ impl Replay {
         self.nodes.len() <= INLINE_NODES && self.nodes.iter().try_fold(0, add).is_some()
     }
 
-    /// Whether threads may run it that have no scratch of their own.
-    pub(crate) fn needs_no_scratch(&self) -> bool {
-        !self.graph.needs_scratch
+    /// Whether threads may run it that have no scratch of their own, and a stack that nobody knows.
+    pub(crate) fn takes_any_guest(&self) -> bool {
+        self.graph.takes_any_guest
     }
 
     /// How many nodes wait for somebody.

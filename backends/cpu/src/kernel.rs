@@ -14,6 +14,8 @@ use parking_lot::Mutex;
 
 /// What a simple instruction takes at most, in eighths of a nanosecond; measured, see `examples/latency.rs`.
 const INSTRUCTION_EIGHTHS: u64 = 4;
+/// Bytes of stack that a kernel may take of a host thread, whose stack nobody knows. Kernels that take more run on workers only.
+pub(crate) const GUEST_FRAME: u32 = 16 << 10;
 
 #[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
 pub(crate) enum Code {
@@ -92,13 +94,21 @@ impl Kernel {
         }
     }
 
-    /// Whether running it needs scratch.
-    pub(crate) fn needs_scratch(&self) -> bool {
-        self.scratch.is_some()
+    /// Whether guests run it without being asked for scratch, on what stack they have.
+    pub(crate) fn takes_any_guest(&self) -> bool {
+        self.scratch.is_none() && self.takes_guests()
     }
 
-    /// Scratch for a run by `seat`. `Err` when all that guests may use is taken.
+    /// Whether a host thread has the stack for it.
+    fn takes_guests(&self) -> bool {
+        self.code.frame() <= GUEST_FRAME
+    }
+
+    /// Scratch for a run by `seat`. `Err` to a guest when all that guests may use is taken, or the kernel is for workers only.
     pub(crate) fn lease(&self, seat: Seat) -> Result<Option<Lease>, ()> {
+        if matches!(seat, Seat::Waiter | Seat::Caller) && !self.takes_guests() {
+            return Err(());
+        }
         match &self.scratch {
             None => Ok(None),
             Some(class) => class.lease(seat).map(Some).ok_or(()),
@@ -151,6 +161,14 @@ impl Code {
             Self::Compiled(code) => code.cost(),
             #[cfg(test)]
             Self::Test(code) => code.cost,
+        }
+    }
+
+    fn frame(&self) -> u32 {
+        match self {
+            Self::Compiled(code) => code.frame(),
+            #[cfg(test)]
+            Self::Test(code) => code.frame,
         }
     }
 

@@ -18,6 +18,9 @@ use crate::scratch::Seat;
 use crate::system;
 use crate::team::Team;
 
+/// Of a worker: what a kernel takes, and as much again for us, the functions that kernels call, and callbacks. Address space only: pages that are not touched cost nothing.
+const STACK: usize = 2 * crate::codegen::MOST_FRAME as usize;
+
 type Call = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Pool {
@@ -78,7 +81,7 @@ impl Pool {
         let mut pool = Self { core, threads: Vec::new() };
         for index in 0..workers as usize {
             let core = Arc::clone(&pool.core);
-            match system::spawn_quiet(format!("compute-cpu-{index}"), move || core.work(index)) {
+            match system::spawn_quiet(format!("compute-cpu-{index}"), STACK, move || core.work(index)) {
                 Ok(thread) => pool.threads.push(thread),
                 Err(error) => {
                     // Those that never started count as ended, or the drop below would wait for them.

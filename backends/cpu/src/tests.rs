@@ -25,6 +25,7 @@ pub(crate) struct TestCode {
     pub(crate) run: RunGroup,
     pub(crate) cost: Option<u64>,
     pub(crate) scratch: usize,
+    pub(crate) frame: u32,
     pub(crate) reports: Arc<Reports>,
 }
 
@@ -41,13 +42,14 @@ struct Spec {
     bindings: usize,
     cost: Option<u64>,
     scratch: usize,
+    frame: u32,
     immediates: u32,
     cancellable: bool,
 }
 
 impl Default for Spec {
     fn default() -> Self {
-        Self { bindings: 1, cost: None, scratch: 0, immediates: 0, cancellable: false }
+        Self { bindings: 1, cost: None, scratch: 0, frame: 0, immediates: 0, cancellable: false }
     }
 }
 
@@ -71,7 +73,8 @@ fn kernel(device: &CpuDevice, spec: &Spec, run: impl Fn(&Context, [u32; 3]) + Se
         workgroup_memory: 0,
         overrides: Vec::new(),
     };
-    let code = TestCode { run: Box::new(run), cost: spec.cost, scratch: spec.scratch, reports: Arc::default() };
+    let code =
+        TestCode { run: Box::new(run), cost: spec.cost, scratch: spec.scratch, frame: spec.frame, reports: Arc::default() };
     let scratches = &device.shared.scratches;
     let kernel = Kernel::new(Code::Test(code), reflection, spec.cancellable, scratches).unwrap();
     device.add_kernel(kernel).unwrap()

@@ -13,6 +13,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::system;
 
+/// Of the thread, which only raises flags.
+const STACK: usize = 512 << 10;
+
 #[derive(Default)]
 pub(crate) struct Watchdog {
     core: Arc<Core>,
@@ -41,7 +44,7 @@ impl Watchdog {
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let core = Arc::clone(&self.core);
-            let spawned = system::spawn_quiet("compute-timer".into(), move || core.run());
+            let spawned = system::spawn_quiet("compute-timer".into(), STACK, move || core.run());
             *thread = Some(spawned.map_err(|error| crate::pool::no_thread(&error))?);
         }
         Ok(())

@@ -3,6 +3,8 @@
 //!
 //! Everything here keeps the places of the source: directives are overwritten with blanks, and what is added stands behind the end.
 
+mod narrow;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -74,8 +76,10 @@ fn directives(source: &str) -> Vec<(Range<usize>, String)> {
     edits
 }
 
-/// Ids that the IR wants unsigned and the language also takes signed become unsigned, and constant ones outside of every subgroup are found.
+/// Ids that the IR wants unsigned and the language also takes signed become unsigned, and constant ones outside of every subgroup are found. Operations that the IR does not have
+/// for 16 bits become those of 32.
 pub(crate) fn normalise(module: &mut Module) -> Vec<Finding> {
+    narrow::widen(module);
     let mut findings = Vec::new();
     let mut plans = Vec::new();
     for (_, function) in module.functions.iter() {

@@ -29,6 +29,8 @@ pub(super) struct Artifact {
     pub(super) tables: Vec<Table>,
     pub(super) scratch_size: u64,
     pub(super) cost: Option<u64>,
+    /// Bytes of stack that the code takes.
+    pub(super) frame: u32,
     /// Relocations of Cranelift's own kinds, on machines that lack instructions.
     pub(super) others: Vec<ModuleReloc>,
     /// The code has addresses of this process.
@@ -36,7 +38,7 @@ pub(super) struct Artifact {
 }
 
 /// What the bytes begin with; another number for another layout.
-const MAGIC: &[u8; 8] = b"lc-cpu 1";
+const MAGIC: &[u8; 8] = b"lc-cpu 2";
 /// Code is aligned to lines or pages at most.
 const MOST_ALIGNMENT: u32 = 4096;
 /// What the space of a function's own is at most; see `emitter::MAX_SCRATCH`.
@@ -71,6 +73,7 @@ impl Artifact {
         to.extend(self.scratch_size.to_le_bytes());
         to.push(self.cost.is_some().into());
         to.extend(self.cost.unwrap_or(0).to_le_bytes());
+        to.extend(self.frame.to_le_bytes());
         to.extend(count(self.code.len())?);
         to.extend(&self.code);
         to.extend(count(self.relocations.len())?);
@@ -97,6 +100,7 @@ impl Artifact {
         let scratch_size = from.long()?;
         let has_cost = from.take(1)?;
         let cost = from.long()?;
+        let frame = from.number()?;
         let length = from.number()?;
         let code = from.take(length as usize)?.to_vec();
         let mut artifact = Self {
@@ -110,6 +114,7 @@ impl Artifact {
                 [1] => Some(cost),
                 _ => return None,
             },
+            frame,
             others: Vec::new(),
             unnamed: false,
         };
@@ -136,6 +141,7 @@ impl Artifact {
             && self.alignment.is_power_of_two()
             && self.alignment <= MOST_ALIGNMENT
             && self.scratch_size <= MOST_SCRATCH
+            && self.frame <= super::MOST_FRAME
             && self.relocations.iter().all(inside)
     }
 

@@ -13,7 +13,6 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleReloc};
 use naga::{Function, GlobalVariable, Handle};
 
-use super::Context;
 use super::artifact::{Artifact, Relocation};
 use super::data::Table;
 use super::emitter::{Emitter, Options};
@@ -22,6 +21,7 @@ use super::plan::Plan;
 use super::program::Program;
 use super::stop::{Result, Stop};
 use super::symbols::Symbol;
+use super::{Context, MOST_FRAME};
 
 /// The generated function: runs the workgroup with these ids.
 pub(super) type Entry = unsafe extern "C" fn(*const Context, u32, u32, u32);
@@ -96,6 +96,8 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Artifact
     b.finalize(isa.frontend_config());
     let compiled = context.compile(&*isa, &mut ControlPlane::default());
     let compiled = compiled.map_err(|e| Stop::bug(format!("machine code: {:?}", e.inner)))?;
+    let layout = compiled.buffer.frame_layout().ok_or_else(|| Stop::bug("machine code without a frame"))?;
+    let frame = fitting(layout.frame_to_fp_offset)?;
     let mut artifact = Artifact {
         code: compiled.code_buffer().to_vec(),
         alignment: compiled.buffer.alignment,
@@ -103,6 +105,7 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Artifact
         tables: tables.list,
         scratch_size,
         cost,
+        frame,
         others: Vec::new(),
         unnamed: symbols.unnamed,
     };
@@ -114,6 +117,16 @@ pub(super) fn translate(source: Source<'_>, options: Options) -> Result<Artifact
         }
     }
     Ok(artifact)
+}
+
+/// A frame that a worker's stack has room for.
+pub(super) fn fitting(frame: u32) -> Result<u32> {
+    if frame <= MOST_FRAME {
+        return Ok(frame);
+    }
+    Err(Stop::refuse(format!(
+        "the kernel is too large: an invocation keeps {frame} bytes of values at once that no register holds; at most {MOST_FRAME} are allowed on the cpu device"
+    )))
 }
 
 /// An address of one of our symbols.

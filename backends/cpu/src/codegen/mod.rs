@@ -78,11 +78,15 @@ pub(crate) struct BoundRange {
     pub(crate) size: u64,
 }
 
+/// Bytes of stack that the code of a kernel takes at most. Whoever runs it has as much again, for itself and for the functions that the code calls.
+pub(crate) const MOST_FRAME: u32 = 2 << 20;
+
 /// Machine code for one entry point. Dropping it frees the code; nothing may be running it.
 pub(crate) struct CompiledKernel {
     code: jit::Code,
     scratch_size: usize,
     cost: Option<u64>,
+    frame: u32,
     reports: Arc<Reports>,
 }
 
@@ -125,8 +129,8 @@ impl CompiledKernel {
 
     fn load(made: artifact::Artifact, name: &str, reports: &Arc<Reports>) -> stop::Result<Self> {
         let scratch_size = usize::try_from(made.scratch_size).unwrap_or(usize::MAX);
-        let cost = made.cost;
-        Ok(Self { code: jit::load(made, name)?, scratch_size, cost, reports: Arc::clone(reports) })
+        let (cost, frame) = (made.cost, made.frame);
+        Ok(Self { code: jit::load(made, name)?, scratch_size, cost, frame, reports: Arc::clone(reports) })
     }
 
     /// Bytes of scratch that one worker needs: workgroup memory, spilled values and large locals of all invocations.
@@ -138,6 +142,11 @@ impl CompiledKernel {
     /// count is not known. Decides whether a grid runs on the calling thread.
     pub(crate) fn cost(&self) -> Option<u64> {
         self.cost
+    }
+
+    /// Bytes of stack that the code takes, [`MOST_FRAME`] at most.
+    pub(crate) fn frame(&self) -> u32 {
+        self.frame
     }
 
     /// Bytes of machine code.

@@ -79,7 +79,7 @@ pub(crate) unsafe fn unmap_pages(pointer: NonNull<u8>, size: usize) {
 }
 
 /// Starts a thread that no signal of the host is ever delivered to.
-pub(crate) fn spawn_quiet(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+pub(crate) fn spawn_quiet(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A new thread inherits the mask, so blocking here, not in the thread, leaves no moment in which it could be chosen.
     // SAFETY: the sets are plain data filled in by the calls; only this thread's own mask changes, and is put back.
     unsafe {
@@ -91,7 +91,7 @@ pub(crate) fn spawn_quiet(name: String, body: impl FnOnce() + Send + 'static) ->
             libc::sigdelset(&raw mut all, fault);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let spawned = thread::Builder::new().name(name).spawn(body);
+        let spawned = thread::Builder::new().name(name).stack_size(stack).spawn(body);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
         spawned
     }

@@ -55,6 +55,6 @@ pub(crate) unsafe fn unmap_pages(pointer: NonNull<u8>, _size: usize) {
 }
 
 /// Starts a thread. There are no signals that the host's would have to be kept from.
-pub(crate) fn spawn_quiet(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name).spawn(body)
+pub(crate) fn spawn_quiet(name: String, stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name).stack_size(stack).spawn(body)
 }

@@ -392,3 +392,51 @@ fn ffi03_kernels_compute_alike_whatever_floating_point_mode_the_host_is_in() {
     }
     assert_eq!(control(Some(0x1f80)), host, "the host's own mode is left alone");
 }
+
+#[test]
+fn kernels_that_take_much_stack_run_on_workers_only_in_order_and_on_several() {
+    use crate::kernel::GUEST_FRAME;
+    let device = open(3);
+    let queue = device.create_queue().unwrap();
+    let memory = zeroed(&device, &*queue, 4);
+    queue.wait(1, None).unwrap();
+    let me = std::thread::current().id();
+    let mut at = 1;
+    for (frame, scratch) in [(GUEST_FRAME, 0), (GUEST_FRAME + 1, 0), (GUEST_FRAME + 1, 4096)] {
+        // Short ones are for the thread that enqueues, others for whoever waits.
+        for cost in [Some(1), None] {
+            let ran = Arc::new(parking_lot::Mutex::new(Vec::new()));
+            let seen = Arc::clone(&ran);
+            let spec = Spec { cost, frame, scratch, ..Spec::default() };
+            let short = cost.is_some();
+            let kernel = kernel(&device, &spec, move |context, _| {
+                // SAFETY: the binding has a word.
+                let before = unsafe { AtomicU32::from_ptr((*context.bindings).pointer.cast()) }.fetch_add(1, Ordering::SeqCst);
+                seen.lock().push((before, std::thread::current().id()));
+                if !short {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            for groups in [1, 40, 3] {
+                at += 1;
+                launch(&*queue, at, kernel, [groups, 1, 1], words(memory, 1)).unwrap();
+                assert_eq!(queue.wait(at, None).unwrap(), Waited::Done);
+                let ran = std::mem::take(&mut *ran.lock());
+                assert_eq!(ran.len(), groups as usize);
+                assert!(ran.iter().all(|(before, _)| *before < groups), "the fill before it is done");
+                let mine = ran.iter().filter(|(_, thread)| *thread == me).count();
+                if frame > GUEST_FRAME {
+                    assert_eq!(mine, 0, "cost {cost:?}, scratch {scratch}");
+                } else if short {
+                    assert_eq!(mine, groups as usize);
+                }
+                let mut threads: Vec<_> = ran.iter().map(|(_, thread)| format!("{thread:?}")).collect();
+                threads.sort();
+                threads.dedup();
+                assert!(short || groups < 40 || threads.len() > 1, "one thread alone");
+                at += 1;
+                queue.fill(at, words(memory, 1), &[0]).unwrap();
+            }
+        }
+    }
+}

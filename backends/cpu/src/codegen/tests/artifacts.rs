@@ -104,6 +104,8 @@ fn l7_what_refers_to_nothing_is_refused() {
     assert!(refused(&|artifact| artifact.alignment = 3));
     assert!(refused(&|artifact| artifact.alignment = 1 << 13));
     assert!(refused(&|artifact| artifact.scratch_size = u64::MAX));
+    assert!(!refused(&|artifact| artifact.frame = super::super::MOST_FRAME));
+    assert!(refused(&|artifact| artifact.frame = super::super::MOST_FRAME + 1));
     assert!(refused(&|artifact| artifact.code.clear()));
     assert!(refused(&|artifact| artifact.tables.clear()));
 }

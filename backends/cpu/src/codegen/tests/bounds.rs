@@ -381,3 +381,29 @@ fn kt18_a_kernel_with_names_of_the_target_runs() {
         assert_eq!(output, [8, 4]);
     }
 }
+
+/// Keeps `count` vectors at once.
+fn keeping(count: usize) -> String {
+    let lines = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    format!(
+        "@group(0) @binding(0) var<storage, read_write> O: array<vec4<u32>>;
+        @compute @workgroup_size(1) fn main() {{ {} {} }}",
+        lines(&|n| format!("let a{n} = O[{n}];\n")),
+        lines(&|n| format!("O[{n}] = a{};\n", count - 1 - n))
+    )
+}
+
+#[test]
+fn the_stack_that_a_kernel_takes_is_known_and_bounded() {
+    assert!(Kernel::new(&keeping(4), Bounds::Unchecked).compiled.frame() < 1 << 10);
+    let kernel = Kernel::new(&keeping(1500), Bounds::Unchecked);
+    let frame = kernel.compiled.frame();
+    assert!((crate::kernel::GUEST_FRAME..64 << 10).contains(&frame), "{frame}");
+    let mut words: Vec<u32> = (0..6000).collect();
+    kernel.run([1, 1, 1], &mut [&mut words]);
+    assert_eq!((words[0], words[5999]), (5996, 3));
+    let most = super::super::MOST_FRAME;
+    assert_eq!(super::super::jit::fitting(most).ok(), Some(most));
+    let refused = super::super::jit::fitting(most + 1).expect_err("too much");
+    assert!(refused.refusal && refused.log.contains("at most 2097152 are allowed"), "{}", refused.log);
+}

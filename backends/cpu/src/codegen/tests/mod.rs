@@ -72,7 +72,7 @@ fn lowered(entry: &Arc<EntryPoint>, bounds: Bounds) -> Lowered {
 fn compile(entry: &Arc<EntryPoint>, bounds: Bounds, cancellable: bool) -> Result<CompiledKernel, compute_hal::DeviceError> {
     let (compiled, bytes) = CompiledKernel::compile_to_keep(lowered(entry, bounds), bounds, cancellable, true)?;
     let restored = CompiledKernel::restore(&lowered(entry, bounds), bounds, cancellable, &bytes.expect("an artifact"))?;
-    assert_eq!(restored.scratch_size(), compiled.scratch_size());
+    assert_eq!((restored.scratch_size(), restored.frame()), (compiled.scratch_size(), compiled.frame()));
     assert_eq!((restored.cost(), restored.code_size()), (compiled.cost(), compiled.code_size()));
     Ok(restored)
 }

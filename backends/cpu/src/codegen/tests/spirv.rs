@@ -80,6 +80,49 @@ fn kt_17_frexp_and_modf_of_structures_are_read_back() {
     assert_eq!(run(&words, 1, &[f(6.0), f(2.25)], 4), [f(0.75), 3, f(0.25), f(2.0)]);
 }
 
+#[test]
+fn modf_and_frexp_through_pointers_store_their_second_part() {
+    const F64: u32 = 90;
+    let mut a = Assembler::default();
+    let main = Assembler::text("main");
+    a.op(17, &[1]).op(17, &[10]).op(11, &[[16].as_slice(), &Assembler::text("GLSL.std.450")].concat()).op(14, &[0, 1]);
+    a.op(15, &[[5, 1].as_slice(), &main].concat()).op(16, &[1, 17, 1, 1, 1]);
+    for (id, binding) in [(9, 0), (10, 1)] {
+        a.op(71, &[id, 34, 0]).op(71, &[id, 33, binding]);
+    }
+    a.op(71, &[6, 6, 4]).op(72, &[7, 0, 35, 0]).op(71, &[7, 2]);
+    a.op(19, &[2]).op(33, &[3, 2]).op(21, &[4, 32, 0]).op(22, &[5, 32]).op(29, &[6, 4]).op(30, &[7, 6]);
+    a.op(32, &[8, 12, 7]).op(59, &[8, 9, 12]).op(59, &[8, 10, 12]).op(32, &[11, 12, 4]);
+    a.op(21, &[17, 32, 1]).op(23, &[21, 5, 2]).op(23, &[23, 17, 2]).op(22, &[F64, 64]);
+    for (id, of) in [(18, 5), (19, 17), (22, 21), (24, 23), (25, 4), (91, F64)] {
+        a.op(32, &[id, 7, of]);
+    }
+    for n in 0..10 {
+        a.op(43, &[4, 30 + n, n]);
+    }
+    a.op(54, &[2, 1, 0, 3]).op(248, &[20]);
+    for (ty, id) in [(18, 40), (19, 41), (22, 42), (24, 43), (25, 44), (91, 45)] {
+        a.op(59, &[ty, id, 7]);
+    }
+    a.op(65, &[11, 50, 9, 30, 30]).op(61, &[4, 51, 50]).op(124, &[5, 52, 51]).op(80, &[21, 53, 52, 52]);
+    a.op(115, &[F64, 92, 52]);
+    // Of a float, to a signed and an unsigned exponent; of a vector; of a double.
+    a.op(12, &[5, 54, 16, 35, 52, 40]).op(61, &[5, 55, 40]);
+    a.op(12, &[5, 56, 16, 51, 52, 41]).op(61, &[17, 57, 41]);
+    a.op(12, &[21, 58, 16, 35, 53, 42]).op(61, &[21, 59, 42]).op(81, &[5, 60, 58, 0]).op(81, &[5, 61, 59, 1]);
+    a.op(12, &[21, 62, 16, 51, 53, 43]).op(61, &[23, 63, 43]).op(81, &[5, 64, 62, 1]).op(81, &[17, 65, 63, 0]);
+    a.op(12, &[5, 66, 16, 51, 52, 44]).op(61, &[4, 67, 44]);
+    a.op(12, &[F64, 93, 16, 35, 92, 45]).op(61, &[F64, 94, 45]).op(115, &[5, 95, 94]);
+    for (n, value) in (0..).zip([54, 55, 56, 57, 60, 61, 64, 65, 67, 95]) {
+        a.op(124, &[4, 100 + n, value]).op(65, &[11, 120 + n, 10, 30, 30 + n]).op(62, &[120 + n, 100 + n]);
+    }
+    a.op(253, &[]).op(56, &[]);
+    let words = a.finish(140);
+    let [quarter, six, rest] = [0.25_f32, 6.0, 0.78125].map(f32::to_bits);
+    let expected = [quarter, six, rest, 3, quarter, six, rest, 3, 3, six];
+    assert_eq!(run(&words, 1, &[6.25_f32.to_bits()], 10), expected);
+}
+
 /// Writes modules by hand.
 #[derive(Default)]
 pub(super) struct Assembler(pub(super) Vec<u32>);

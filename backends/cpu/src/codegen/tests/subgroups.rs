@@ -39,7 +39,7 @@ fn check(ty: &str, cases: &[(&str, Model)], values: fn(usize) -> Vec<u32>) {
         let stores: String =
             cases.iter().enumerate().map(|(n, (call, _))| format!("O[{n}u * total + g] = bitcast<u32>({call});\n")).collect();
         let source = format!(
-            "enable subgroups; {HEAD}
+            "enable subgroups; enable wgpu_int16; {HEAD}
             @compute @workgroup_size({size}) fn main(@builtin(local_invocation_index) li: u32, @builtin(workgroup_id) wid: vec3<u32>,
                 @builtin(subgroup_invocation_id) lane: u32, @builtin(subgroup_size) width: u32) {{
                 let total = arrayLength(&I);
@@ -106,6 +106,32 @@ fn reductions_and_scans_of_integers_are_those_of_the_lanes_that_are_there() {
             ("subgroupAnd(x | 0x40100)", |l, _| ints(l).fold(!0, |a, b| a & (b | 0x40100)) as u32),
             ("subgroupOr(x & 0xf0f0)", |l, _| ints(l).fold(0, |a, b| a | (b & 0xf0f0)) as u32),
             ("subgroupXor(x)", |l, _| ints(l).fold(0, |a, b| a ^ b) as u32),
+        ],
+        noise,
+    );
+}
+
+#[test]
+fn reductions_of_bits_take_integers_of_16_bits() {
+    fn signed(x: u32) -> u32 {
+        x as i16 as u32
+    }
+    check(
+        "u32",
+        &[
+            ("u32(subgroupAnd(u16(x | 0x4101u)))", |l, _| l.iter().fold(0xffff, |a, b| a & (b | 0x4101))),
+            ("u32(subgroupOr(u16(x & 0x90f0u)))", |l, _| l.iter().fold(0, |a, b| a | (b & 0x90f0))),
+            ("u32(subgroupXor(u16(x)))", |l, _| l.iter().fold(0, |a, b| a ^ b) & 0xffff),
+            ("u32(subgroupAnd(i16(x | 0x8101u)))", |l, _| signed(l.iter().fold(!0, |a, b| a & (b | 0x8101)))),
+            ("u32(subgroupOr(i16(x & 0x90f0u)))", |l, _| signed(l.iter().fold(0, |a, b| a | (b & 0x90f0)))),
+            ("u32(subgroupXor(i16(x)))", |l, _| signed(l.iter().fold(0, |a, b| a ^ b))),
+            // Of vectors, and of one another.
+            ("u32(subgroupXor(vec3<i16>(vec3(x, x >> 5u, x >> 16u))).z)", |l, _| signed(l.iter().fold(0, |a, b| a ^ b) >> 16)),
+            ("u32(subgroupXor(subgroupAdd(subgroupOr(u16(x & 0x10fu)))))", |l, _| {
+                let lanes = l.len() as u32;
+                let sum = l.iter().fold(0, |a, b| a | (b & 0x10f)).wrapping_mul(lanes) & 0xffff;
+                if lanes % 2 == 1 { sum } else { 0 }
+            }),
         ],
         noise,
     );

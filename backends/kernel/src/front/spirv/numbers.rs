@@ -1,5 +1,6 @@
 //! Instructions on numbers that naga translates to something else, spelled in others: OpSMod, which it computes in floats; comparisons, minima and maxima that
-//! say what NaN gives, which it takes for those that do not; and counts of shifts of other sizes than 32 bits.
+//! say what NaN gives, which it takes for those that do not; counts of shifts of other sizes than 32 bits; and Modf and Frexp, of which it knows those that
+//! give structures.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,6 +26,7 @@ pub(super) fn run(words: &Words) -> Result<Option<Made>, Wrong> {
         glsl: imports.filter_map(|i| i.operand(0)).collect(),
         out: Sections::new(words),
         types: HashMap::new(),
+        pairs: HashMap::new(),
         zeros: HashMap::new(),
     };
     let (mut section, mut changed) = (Section::Names, false);
@@ -51,6 +53,8 @@ struct Pass {
     out: Sections,
     /// Types that this has asked for, which are few: looking for one takes as long as there are types.
     types: HashMap<Type, u32>,
+    /// Structures of two that were declared for this.
+    pairs: HashMap<(u32, u32), u32>,
     /// Zeros that were declared for this, by their type.
     zeros: HashMap<u32, u32>,
 }
@@ -90,6 +94,10 @@ impl Pass {
             (12, [ty, id, set, 81, value, low, high]) if self.glsl.contains(set) => {
                 let Some(raised) = self.nearest((*ty, None), GREATER, (*value, *low), at) else { return Ok(None) };
                 Ok(self.nearest((*ty, Some(*id)), LESS, (raised, *high), at).map(|_| ()))
+            }
+            // Modf, Frexp.
+            (12, [ty, id, set, number @ (35 | 51), value, pointer]) if self.glsl.contains(set) => {
+                Ok(self.parts((*ty, *id), [*set, *number + 1, *value], *pointer, at))
             }
             (opcode @ 194..=196, [ty, id, base, count]) => {
                 let Some(count) = self.count(*count, at) else { return Ok(None) };
@@ -139,6 +147,32 @@ impl Pass {
         let id = id.unwrap_or_else(|| self.out.fresh());
         self.last(at, SELECT, &[ty, id, other, b, a]);
         Some(id)
+    }
+
+    /// The instruction that gives both parts in a structure, and a store of the second.
+    fn parts(&mut self, (ty, id): (u32, u32), call: [u32; 3], pointer: u32, at: usize) -> Option<()> {
+        let (Type::Float(_), count) = self.shape(ty)? else { return None };
+        let &Type::Pointer(_, target) = self.facts.of_value(pointer)? else { return None };
+        let second = if call[1] == 36 {
+            Some(ty).filter(|ty| *ty == target)?
+        } else {
+            let (Type::Int(32, _), _) = self.shape(target).filter(|(_, of)| *of == count)? else { return None };
+            let word = self.declared(&Type::Int(32, true), 21, &[32, 1]);
+            self.vector(word, count)
+        };
+        let pair = match self.pairs.get(&(ty, second)) {
+            Some(&known) => known,
+            None => self.out.declare(self.start, 30, &[ty, second]),
+        };
+        self.pairs.insert((ty, second), pair);
+        let both = self.out.value(at, 12, pair, &call);
+        self.last(at, 81, &[ty, id, both, 0]);
+        let mut stored = self.out.value(at, 81, second, &[both, 1]);
+        if second != target {
+            stored = self.out.value(at, 124, target, &[stored]);
+        }
+        self.last(at, 62, &[pointer, stored]);
+        Some(())
     }
 
     /// A count of a shift in 32 bits; `None` where it has them.

@@ -31,13 +31,17 @@ fn register_results(module: &mut Module) {
         expressions.any(|(_, e)| matches!(e, Expression::Math { fun: found, .. } if *found == fun))
     };
     let (frexp, modf) = (uses(MathFunction::Frexp), uses(MathFunction::Modf));
-    let scalar = Scalar::F32;
-    for size in [None, Some(VectorSize::Bi), Some(VectorSize::Tri), Some(VectorSize::Quad)] {
-        if frexp {
-            module.generate_predeclared_type(PredeclaredType::FrexpResult { size, scalar });
+    for scalar in [Scalar::F32, Scalar::F16, Scalar::F64] {
+        if !module.types.iter().any(|(_, ty)| ty.inner.scalar() == Some(scalar)) {
+            continue;
         }
-        if modf {
-            module.generate_predeclared_type(PredeclaredType::ModfResult { size, scalar });
+        for size in [None, Some(VectorSize::Bi), Some(VectorSize::Tri), Some(VectorSize::Quad)] {
+            if frexp {
+                module.generate_predeclared_type(PredeclaredType::FrexpResult { size, scalar });
+            }
+            if modf {
+                module.generate_predeclared_type(PredeclaredType::ModfResult { size, scalar });
+            }
         }
     }
 }
