@@ -624,12 +624,6 @@ TEST(t13_an_update_to_a_grid_from_memory_lets_the_node_fail_late)
     CHECK_EQ(get_word(stream, b, 1), 1);
 }
 
-static uint64_t thread_ns(void)
-{
-    struct timespec now;
-    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
-    return (uint64_t)now.tv_sec * SECONDS + (uint64_t)now.tv_nsec;
-}
 /* A training step writes its gradients from the last to the first. */
 TEST(g5_a_replay_is_as_quick_whatever_the_order_in_which_it_uses_its_buffers)
 {

@@ -628,6 +628,78 @@ TEST(s1_threads_that_allocate_and_clean_up_at_once_get_memory_of_their_own)
     CHECK_EQ(usage().bytes_reserved, 0);
 }
 
+/* M4: a stream has the pools that it was given, whether it has had memory or not. */
+TEST(m4_pools_of_a_stream_without_memory_are_not_those_that_another_sets_later)
+{
+    set_up();
+    const compute_pool_desc small = { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 8 << 20 }, large = { COMPUTE_POOL_EXCLUSIVE, 0, COMPUTE_WHOLE, 0, 0, 0 };
+    compute_stream first = make_stream(device), other = make_stream(device);
+    OK(compute_stream_set_pools(first, &small, 1, 0, E));
+    OK(compute_stream_set_pools(other, &large, 1, 0, E));
+    compute_buffer_desc desc = buffer_desc(first, 16 << 20, 0);
+    compute_buffer buffer = NULL;
+    IS(COMPUTE_ERROR_TOO_LARGE, compute_buffer_create(device, &desc, &buffer, E));
+    desc.stream = other;
+    OK(compute_buffer_create(device, &desc, &buffer, E));
+}
+
+/* M6: what is charged for released memory ends with its uses, also where nothing is allocated any more. */
+TEST(m6_a_readback_has_the_budget_of_what_was_released_and_is_over)
+{
+    set_up();
+    compute_stream spender = make_stream(device);
+    compute_budget budget = make_budget(2 << 20);
+    compute_buffer kept = make_buffer(device, 4096, "kept");
+    fill_words(spender, kept, 7);
+    OK(compute_stream_set_budget(spender, budget, E));
+    compute_buffer_desc desc = buffer_desc(spender, 2 << 20, 0);
+    compute_buffer all = NULL;
+    OK(compute_buffer_create(device, &desc, &all, E));
+    fill_words(spender, all, 1);
+    compute_buffer_release(all);
+    wait_for(spender);
+    compute_view view = whole(kept);
+    compute_readback readback = NULL;
+    const void *bytes = NULL;
+    uint64_t size = 0;
+    OK(compute_stream_read_lazy(spender, &view, &readback, E));
+    OK(compute_readback_get(readback, &bytes, &size, E));
+    CHECK(size == 4096 && ((const uint32_t *)bytes)[1023] == 7);
+    compute_readback_release(readback);
+}
+
+/* F7: releases of a stream that is gone, whose uses go on, take no longer and longer. */
+TEST(f7_buffers_of_a_stream_that_is_gone_are_released_as_quickly_as_others)
+{
+    enum { MANY = 4000 };
+    static compute_buffer buffers[2][MANY];
+    set_up();
+    if (!runs_long(device, stream)) return;
+    compute_stream owners[2] = { make_stream(device), make_stream(device) };
+    for (int kind = 0; kind < 2; kind++) {
+        for (int i = 0; i < MANY; i++) {
+            compute_buffer_desc desc = buffer_desc(owners[kind], 256, 0);
+            OK(compute_buffer_create(device, &desc, &buffers[kind][i], E));
+        }
+    }
+    compute_buffer last = make_buffer(device, 256, "last");
+    long_work(stream, last);
+    long_work(stream, last);
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < MANY; i++) fill_words(stream, buffers[kind][i], 1);
+    compute_stream_release(owners[1]);
+    uint64_t took[2];
+    for (int kind = 0; kind < 2; kind++) {
+        uint64_t start = thread_ns();
+        for (int i = 0; i < MANY; i++) compute_buffer_release(buffers[kind][i]);
+        took[kind] = thread_ns() - start;
+    }
+    printf("  %.1f ms, of a stream that is gone %.1f ms\n", (double)took[0] / 1e6, (double)took[1] / 1e6);
+    CHECK(took[1] < 30 * took[0]);
+    compute_stream_release(owners[0]);
+    wait_for(stream);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -656,5 +728,8 @@ int main(int argc, char **argv)
     RUN(f1_whichever_call_of_the_device_fails_no_page_is_lost_and_none_is_given_out_twice);
     RUN(f1_bad_streams_and_handles_are_refused);
     RUN(s1_threads_that_allocate_and_clean_up_at_once_get_memory_of_their_own);
+    RUN(m4_pools_of_a_stream_without_memory_are_not_those_that_another_sets_later);
+    RUN(m6_a_readback_has_the_budget_of_what_was_released_and_is_over);
+    RUN(f7_buffers_of_a_stream_that_is_gone_are_released_as_quickly_as_others);
     return finish();
 }

@@ -447,6 +447,55 @@ TEST(f1_whichever_call_of_the_device_fails_deferred_memory_is_neither_lost_nor_g
     }
 }
 
+/* M5: makes and releases buffers in an order that only the seed decides. */
+static compute_status at_random(compute_stream on, uint64_t most, uint32_t seed, int uses)
+{
+    enum { SLOTS = 300, STEPS = 3000 };
+    compute_buffer buffers[SLOTS] = { NULL };
+    compute_status status = COMPUTE_OK;
+    for (int i = 0; i < STEPS && status == COMPUTE_OK; i++) {
+        compute_buffer *slot = &buffers[next_random(&seed) % SLOTS];
+        uint64_t largest = most >> next_random(&seed) % 12, size = 1 + next_random(&seed) % largest;
+        if (*slot) {
+            compute_buffer_release(*slot);
+            *slot = NULL;
+            continue;
+        }
+        compute_buffer_desc desc = buffer_desc(on, size, 0);
+        status = compute_buffer_create(device, &desc, slot, E);
+        if (status == COMPUTE_OK && uses) {
+            compute_view first = range(*slot, 0, 1);
+            OK(compute_stream_fill(on, &first, "x", 1, E));
+        }
+    }
+    for (int i = 0; i < SLOTS; i++) compute_buffer_release(buffers[i]);
+    return status;
+}
+
+TEST(m5_caps_that_a_dry_run_measured_hold_the_same_work)
+{
+    static const uint64_t most[] = { 16 << 10, 1 << 20, 40 << 20 };
+    set_up();
+    for (int kind = 0; kind < 3; kind++) {
+        for (uint32_t seed = 1; seed <= 12; seed++) {
+            compute_stream measured = make_stream(device);
+            compute_pool_desc plan[16];
+            size_t count = 0;
+            OK(compute_stream_begin_dry_run(measured, E));
+            CHECK_EQ(at_random(measured, most[kind], seed * 2654435761u, 0), COMPUTE_OK);
+            OK(compute_stream_end_dry_run(measured, E));
+            OK(compute_stream_get_plan(measured, plan, 0, COUNT_OF(plan), &count, E));
+            OK(compute_stream_set_pools(measured, plan, count, 0, E));
+            compute_status status = at_random(measured, most[kind], seed * 2654435761u, kind < 2 && seed % 2);
+            if (status != COMPUTE_OK) printf("  sizes up to %llu, seed %u\n", (unsigned long long)most[kind], seed);
+            CHECK_EQ(status, COMPUTE_OK);
+            for (size_t i = 0; i < count; i++) plan[i].cap = 0;
+            OK(compute_stream_set_pools(measured, plan, count, 0, E));
+            compute_stream_release(measured);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -462,5 +511,6 @@ int main(int argc, char **argv)
     RUN(m5_threads_that_use_a_deferred_buffer_first_at_once_share_one_allocation);
     RUN(m2_frozen_pools_take_no_page_and_say_how_much_is_missing);
     RUN(f1_whichever_call_of_the_device_fails_deferred_memory_is_neither_lost_nor_given_out_twice);
+    RUN(m5_caps_that_a_dry_run_measured_hold_the_same_work);
     return finish();
 }

@@ -436,6 +436,13 @@ HELPER long proc_status(const char *name)
 #ifndef RSS_SLACK_KIB
 #define RSS_SLACK_KIB 0
 #endif
+/* Time of this thread alone. */
+HELPER uint64_t thread_ns(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
+    return (uint64_t)now.tv_sec * SECONDS + (uint64_t)now.tv_nsec;
+}
 HELPER long rss_kib(void) { return proc_status("VmRSS"); }
 
 HELPER uint32_t next_random(uint32_t *state)

@@ -19,6 +19,9 @@ pub struct Move {
     pub to: Placement,
 }
 
+/// Pages of a pool whose contents may find no room before no more are tried.
+const FAILURES: u32 = 16;
+
 impl<U> Pools<U> {
     /// Plans to empty the least used pages into free space of others. `movable` is asked by page and offset. Pages that cannot be emptied
     /// wholly are left alone, and so are those that would need a page to be emptied into, and frozen pools. Without host memory for the plan nothing is planned.
@@ -81,6 +84,7 @@ impl<U> Pools<U> {
             self.hold_out(index, page, held)?;
             page = self.pools[index].idle_after(page);
         }
+        let mut failures = 0;
         for (in_use, _, page) in candidates {
             if self.pools[index].pages[page as usize].in_use != in_use {
                 // Allocations move here.
@@ -94,7 +98,11 @@ impl<U> Pools<U> {
             let before = moves.len();
             if !self.plan_page(index, page, moves)? {
                 self.unplan(moves, before);
-                break;
+                // What is in this one finds no room; what is in a fuller one may be in smaller pieces.
+                failures += 1;
+                if failures == FAILURES {
+                    break;
+                }
             }
         }
         Ok(())

@@ -240,6 +240,16 @@ impl<U> Pools<U> {
         self.sweep(usize::MAX, progress);
     }
 
+    /// Whether anything is live. What is pending is not.
+    pub fn has_live(&self) -> bool {
+        self.live > 0
+    }
+
+    /// Whether a main pool may not have as many pages as it likes.
+    pub fn is_capped(&self) -> bool {
+        self.pools[PERSISTENT..].iter().any(|pool| pool.spec.cap != u64::MAX)
+    }
+
     /// Whether nothing is live or pending.
     pub fn is_empty(&self) -> bool {
         self.live == 0 && self.pending.is_empty()
@@ -366,6 +376,11 @@ impl<U> Pools<U> {
             return Err(Reason::Frozen(least));
         }
         let mut page = self.pools[index].page_for(least).min(whole).max(least);
+        // Beyond the last peak idle pages pay for the new one, but for a twelfth of what is in use: that much they may be too small or too large. First, as it would be
+        // without a cap: what fits into one goes through the same pages then, and a cap that was measured without one holds.
+        let allowed = self.in_use().saturating_add(self.pending()).saturating_add(page);
+        let allowed = self.peak_reserved.max(allowed.saturating_add(allowed / TOLERATED));
+        self.give_back(0..self.pools.len(), progress, |pools| pools.reserved().saturating_add(page) <= allowed);
         // Pages of other sizes make room under a cap.
         self.give_back(index..index + 1, progress, |pools| pools.pools[index].counters.reserved.saturating_add(page) <= spec.cap);
         let left = spec.cap.saturating_sub(self.pools[index].counters.reserved);
@@ -373,10 +388,6 @@ impl<U> Pools<U> {
         if page < least {
             return Err(Reason::Capped(spec.cap));
         }
-        // Beyond the last peak idle pages pay for the new one, but for a twelfth of what is in use: that much they may be too small or too large.
-        let allowed = self.in_use().saturating_add(self.pending()).saturating_add(page);
-        let allowed = self.peak_reserved.max(allowed.saturating_add(allowed / TOLERATED));
-        self.give_back(0..self.pools.len(), progress, |pools| pools.reserved().saturating_add(page) <= allowed);
         Ok(PageRequest { size: page, least, slice: size, alignment, pool: index, epoch: self.epoch })
     }
 
@@ -498,7 +509,12 @@ impl<U> Pools<U> {
 
     /// Looks at all that is pending and lets go of every idle page, but for those that are still in use.
     pub fn cleanup(&mut self, progress: &impl Progress<U>) {
-        self.sweep(usize::MAX, progress);
+        self.cleanup_after(usize::MAX, progress);
+    }
+
+    /// As [`Self::cleanup`], with a look at so many of what is pending: the next ones in turn.
+    pub fn cleanup_after(&mut self, looks: usize, progress: &impl Progress<U>) {
+        self.sweep(looks, progress);
         if self.frozen {
             return;
         }

@@ -284,6 +284,26 @@ fn m1_an_idle_page_of_another_size_makes_room_under_a_cap() {
 }
 
 #[test]
+fn a_page_whose_contents_find_no_room_keeps_no_fuller_one_from_being_emptied() {
+    // Of mebibytes: one with a slice that fits nowhere, one with three small ones, and three with a hole for one of these each.
+    const KIB: u64 = 1024;
+    let mut world = World::new(&[PoolSpec::sliced(1024 * KIB, 1024 * KIB)]);
+    let mut freed = Vec::new();
+    world.get(600 * KIB);
+    freed.push(world.get(424 * KIB));
+    (0..3).for_each(|_| _ = world.get(220 * KIB));
+    freed.push(world.get(364 * KIB));
+    for _ in 0..3 {
+        world.get(780 * KIB);
+        freed.push(world.get(244 * KIB));
+    }
+    freed.into_iter().for_each(|placed| world.put(placed));
+    let moves = world.pools.compact(|_, _| true).unwrap();
+    assert_eq!(moves.len(), 3);
+    assert!(moves.iter().all(|planned| planned.memory == moves[0].memory && planned.to.memory != planned.memory));
+}
+
+#[test]
 fn a_compaction_empties_pages_into_others_and_leaves_what_may_not_move() {
     let mut world = World::new(&[PoolSpec::sliced(1024, 8192)]);
     let mut held: Vec<_> = (0..32).map(|_| Some(world.get(1024))).collect();

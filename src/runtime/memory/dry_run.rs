@@ -53,6 +53,8 @@ impl DryRun {
         let placement = match pools.allocate(size, 1, mode, &Idle).map_err(refused)? {
             Answer::Placed(placement) => placement,
             Answer::NeedPage(request) => {
+                // As a stream's own pools do it, which are to take the same pages.
+                while pools.take_released(&Idle).is_some() {}
                 let page = self.pages.fetch_add(1, Ordering::Relaxed);
                 pools.add_page(&request, page, request.size).map_err(|_| no_host_memory(size))?
             }

@@ -31,7 +31,7 @@ pub(crate) use scratch::{ScratchLease, ScratchUse, of_no_stream};
 pub(crate) use budget::Charge;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use home::{Deferral, Home, Left};
-pub(crate) use ready::{BUDGETED, CAPTURING, DRY, Keeper, keep};
+pub(crate) use ready::{BUDGETED, CAPPED, CAPTURING, DRY, Keeper, keep};
 
 use super::code;
 use super::device::Device;
@@ -47,6 +47,8 @@ const TRACKED_ABOVE: u64 = 1 << 20;
 const ALIGNMENT: u32 = 256;
 /// So many sets of streams that are gone are looked at whenever a page is needed: more than a stream leaves.
 const ENDED_AT_ONCE: usize = 4;
+/// How many releases of a set that has ended are looked at whenever one more comes or a page is made: all of them each time would take the square of their number.
+const ENDED_LOOKS: usize = 64;
 /// How often a page that came too late is tried again: pools are replaced seldom.
 const TRIES: u32 = 4;
 
@@ -328,7 +330,7 @@ impl Device {
         };
         self.give_back(set);
         // Nobody else comes to what streams left whose work went on: neither a buffer nor a stream of theirs ends any more.
-        self.memory.some_ended().iter().for_each(|ended| self.clean(ended));
+        self.memory.some_ended().iter().for_each(|ended| self.clean_after(ended, ENDED_LOOKS));
         self.reap();
         match self.new_page(&request) {
             Ok((memory, page)) => Ok(self.take_over(set, &request, memory, page)),
@@ -469,14 +471,19 @@ impl Device {
         let elsewhere = used.then_some(Elsewhere { uses, charge });
         let mut pools = set.pools.lock();
         pools.release(placement, after, elsewhere, &self.seen(&set));
-        let pages = pools.has_released();
+        let (pages, more) = (pools.has_released(), pools.has_live());
         drop(pools);
         if pages {
             self.give_back(&set);
         }
         if set.ended.load(Ordering::Acquire) {
-            self.clean(&set);
+            self.clean_after(&set, if more { ENDED_LOOKS } else { usize::MAX });
         }
+    }
+
+    /// Looks at what was released: where its uses are over its charge ends. Waits for nothing, and may be called with locks of work held.
+    fn look_at_releases(&self) {
+        self.memory.each_set(|set| set.pools.lock().look(&self.seen(set)));
     }
 
     /// Frees the pages that a set has let go of.
@@ -490,8 +497,13 @@ impl Device {
 
     /// Gives every idle page of a set back. A set whose stream is gone is forgotten once it is empty.
     fn clean(&self, set: &Arc<PoolSet>) {
+        self.clean_after(set, usize::MAX);
+    }
+
+    /// As [`Self::clean`], with a look at so many releases whose uses may be over.
+    fn clean_after(&self, set: &Arc<PoolSet>, looks: usize) {
         set.let_go();
-        set.pools.lock().cleanup(&self.seen(set));
+        set.pools.lock().cleanup_after(looks, &self.seen(set));
         self.give_back(set);
         let pools = set.pools.lock();
         let over = set.ended.load(Ordering::Acquire) && pools.is_empty() && pools.reserved() == 0;
@@ -614,7 +626,13 @@ impl Stream {
 
     pub(crate) fn pool_set(&self) -> Result<&Arc<PoolSet>> {
         let keeper = || (!self.device.strict).then(|| Arc::clone(&self.keeper));
-        self.pools.get_or_try_init(|| self.device.memory.new_set(Some(self.queue.index), keeper()))
+        self.pools.get_or_try_init(|| {
+            let set = self.device.memory.new_set(Some(self.queue.index), keeper())?;
+            if set.pools.lock().is_capped() {
+                self.keeper.shut(CAPPED);
+            }
+            Ok(set)
+        })
     }
 
     /// Replaces the main pools (M4): of this stream at once if nothing is live in them, of every later stream in any case.
@@ -626,8 +644,9 @@ impl Stream {
             return fail(code::INVALID_LAYOUT, invalid.to_string());
         }
         let _guard = self.device.guard();
+        // A stream that has had no memory yet has pools from here on, or it would get what another one sets until then.
+        let set = self.pool_set()?;
         *store.layout.lock() = layout.clone();
-        let Some(set) = self.pools.get() else { return Ok(()) };
         set.let_go();
         if set.pools.lock().is_frozen() {
             return fail(
@@ -635,8 +654,16 @@ impl Stream {
                 format!("the pools of stream `{}` are frozen; thaw them before they are replaced", self.label),
             );
         }
-        let replaced = set.pools.lock().replace(layout, &self.device.seen(set));
+        let mut pools = set.pools.lock();
+        let replaced = pools.replace(layout, &self.device.seen(set));
+        let capped = pools.is_capped();
+        drop(pools);
         self.device.give_back(set);
+        if capped {
+            self.keeper.close(CAPPED)
+        } else {
+            self.keeper.open(CAPPED)
+        }
         replaced.map_err(|in_use| Failed::of(error(code::POOLS_IN_USE, in_use.to_string())))
     }
 }

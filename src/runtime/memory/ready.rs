@@ -28,6 +28,8 @@ pub(crate) const BUDGETED: u32 = 1;
 pub(crate) const DRY: u32 = 2;
 /// or a capture of the stream hears of every buffer,
 pub(crate) const CAPTURING: u32 = 8;
+/// or its pools have caps, into which what is kept would have to fit, too,
+pub(crate) const CAPPED: u32 = 16;
 /// or the stream is gone.
 const ENDED: u32 = 4;
 

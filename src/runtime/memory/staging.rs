@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use super::super::device::Device;
 use super::super::error::{Failed, Result, from_device};
 use super::super::stream::Stream;
-use super::Charge;
 use super::budget::over_budget;
+use super::{Budget, Charge};
 
 /// Pieces are multiples of it, and powers of two up to [`MOST_DOUBLED`].
 const LEAST: u64 = 4096;
@@ -164,8 +164,14 @@ impl Stream {
         let none = || Failed::of(from_device(DeviceError::OutOfMemory { asked: size, free: 0 }));
         let (bytes, piece) = usize::try_from(size).ok().zip(rounded(size)).ok_or_else(none)?;
         let budget = self.budget.lock().clone();
-        let charge = budget.map(|budget| Charge::new(budget, piece)).transpose();
-        let charge = charge.map_err(|over| over_budget(&over))?;
+        let charge = |budget: Arc<Budget>| {
+            Charge::new(Arc::clone(&budget), piece).or_else(|_| {
+                // What was released is charged until somebody sees that its uses are over.
+                self.device.look_at_releases();
+                Charge::new(budget, piece)
+            })
+        };
+        let charge = budget.map(charge).transpose().map_err(|over| over_budget(&over))?;
         lend(&self.device, bytes, piece, charge).map_err(|failed| self.device.broken(failed))
     }
 
