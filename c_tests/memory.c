@@ -700,6 +700,30 @@ TEST(f7_buffers_of_a_stream_that_is_gone_are_released_as_quickly_as_others)
     wait_for(stream);
 }
 
+/* M6: a page whose last use goes on, and that is a little too large for the budget, is waited for. */
+TEST(m6_an_allocation_that_fits_the_budget_is_not_refused_for_an_idle_page_that_is_too_large)
+{
+    compute_device_desc opened = COMPUTE_DEVICE_DESC_INIT;
+    opened.backend = getenv("RULES_BACKEND") ? getenv("RULES_BACKEND") : "cpu";
+    opened.backend_length = COMPUTE_NUL_TERMINATED;
+    opened.idle_bytes = UINT64_C(1) << 30;
+    OK(compute_device_open(&opened, &device, E));
+    stream = make_stream(device);
+    if (!runs_long(device, stream)) return;
+    compute_buffer busy = make_buffer(device, 64, "busy");
+    compute_buffer_desc desc = buffer_desc(stream, 80 << 20, 0);
+    compute_buffer first = NULL, second = NULL;
+    OK(compute_buffer_create(device, &desc, &first, E));
+    long_work(stream, busy);
+    compute_view view = range(first, 0, 4);
+    OK(compute_stream_fill(stream, &view, "word", 4, E));
+    compute_buffer_release(first);
+    compute_budget tight = make_budget(78 << 20);
+    OK(compute_stream_set_budget(stream, tight, E));
+    desc.size = 75 << 20;
+    OK(compute_buffer_create(device, &desc, &second, E));
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -731,5 +755,6 @@ int main(int argc, char **argv)
     RUN(m4_pools_of_a_stream_without_memory_are_not_those_that_another_sets_later);
     RUN(m6_a_readback_has_the_budget_of_what_was_released_and_is_over);
     RUN(f7_buffers_of_a_stream_that_is_gone_are_released_as_quickly_as_others);
+    RUN(m6_an_allocation_that_fits_the_budget_is_not_refused_for_an_idle_page_that_is_too_large);
     return finish();
 }

@@ -72,7 +72,9 @@ impl Device {
         let more = placement.capacity.saturating_sub(charge.bytes);
         if let Err(over) = charge.budget.charge(more) {
             set.pools.lock().release(placement, 0, None, &self.seen(set));
-            return Err(over_budget(&over));
+            // Of the whole, a part of which is charged.
+            let (asked, charged) = (charge.bytes.saturating_add(more), over.charged.saturating_sub(charge.bytes));
+            return Err(over_budget(&OverBudget { asked, charged, ..over }));
         }
         charge.bytes += more;
         Ok(placement)

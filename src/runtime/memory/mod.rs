@@ -298,6 +298,12 @@ impl Device {
                 Ok(placement) => return Ok(Block { set: Arc::clone(set), placement, charge }),
                 Err(over) if attempt == TRIES => return Err(over),
                 // An idle page that is larger than needed: without it there will be one that is not.
+                Err(_) if attempt == 1 => self.clean(set),
+                // Its last use goes on.
+                Err(_) if !reclaimed => {
+                    self.reclaim();
+                    reclaimed = true;
+                }
                 Err(_) => self.clean(set),
             }
         }
