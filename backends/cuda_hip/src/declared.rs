@@ -15,7 +15,7 @@ use crate::api::{Inside, Object};
 use crate::artifact;
 use crate::device::Shared;
 use crate::driver::{Places, Status};
-use crate::kernel::{Compiler, Input, Kernel, Loading, Refused, compile_text, refused};
+use crate::kernel::{Compiler, Input, Kernel, Loading, Refused, broken_compiler, compile_text, refused};
 use crate::source;
 
 /// Bytes of arguments that every driver takes.
@@ -132,9 +132,7 @@ impl Compiler<'_> {
                 log: format!("{what} for {target}:\n{log}{}", hint(&log, &source.headers)),
                 refusal: true,
             },
-            Refused::Call(failure) => {
-                refused(format!("the runtime compiler failed for {target}: {} answered {}", failure.call, failure.code), false)
-            }
+            Refused::Call(failure, log) => broken_compiler(&failure, &log, &format!("for {target}")),
         }
     }
 }

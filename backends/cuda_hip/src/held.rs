@@ -49,6 +49,14 @@ pub(crate) enum Step {
     Blocked(Box<Held>),
 }
 
+/// Why a launch that was accepted did not come about, though its device goes on.
+fn refused_late(error: DeviceError) -> LateCause {
+    match error {
+        DeviceError::Driver { code, name, message, .. } => LateCause::Driver { code, name, message },
+        other => LateCause::Driver { code: 0, name: "REFUSED".into(), message: other.to_string() },
+    }
+}
+
 impl Submit {
     /// Has a queue go on once a position is in the stream. It may ask as often as it likes.
     fn tell_later(&mut self, position: Position, waiter: &Arc<Lane>) {
@@ -165,7 +173,18 @@ impl Lane {
         if asked.contains(&0) {
             return self.execute(submit, place, &mut Op::Mark, 0);
         }
-        self.execute_held(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0)
+        match self.execute_held(submit, place, Op::Launch(Call { groups: Groups::Direct(asked), ..call }), 0) {
+            // Still one whose failure can be told late.
+            Ok(Step::Blocked(held)) => Ok(Step::Blocked(Box::new(match *held {
+                Held::Work(place, Op::Launch(call), _) => Held::Launch(place, call, counts),
+                held => held,
+            }))),
+            Err(error) if !matches!(error, DeviceError::Lost(_)) => {
+                submit.load.late.push(LateFailure { position: place.at, cause: refused_late(error) });
+                self.execute(submit, place, &mut Op::Mark, 0)
+            }
+            step => step,
+        }
     }
 
     /// Puts as much of a write that was held back into the stream as there is room for.

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use crate::api::{Api, Garbage, Inside, Object};
 use crate::artifact;
 use crate::device::Shared;
-use crate::driver::{CompilerCalls, Failure, Handle};
+use crate::driver::{CompilerCalls, Failure, Handle, Status};
 use crate::plain::Plan;
 use crate::reclaim::Reclaim;
 use crate::table::Thing;
@@ -406,7 +406,23 @@ impl Compiler<'_> {
 pub(crate) enum Refused {
     /// The compiler's words.
     Text(String),
-    Call(Failure),
+    /// It is not the text's fault. What it said besides.
+    Call(Failure, String),
+}
+
+/// What a runtime compiler answers of a text or an option that is wrong: invalid input, invalid option, compilation. All else is a compiler that is starved or broken. The
+/// numbers are NVIDIA's, which AMD has taken over.
+const FAULTS_OF_TEXTS: [Status; 3] = [3, 5, 6];
+/// It had no memory.
+const STARVED: Status = 1;
+
+/// What is to be told of a failure that is not the text's fault.
+pub(crate) fn broken_compiler(failure: &Failure, log: &str, of: &str) -> DeviceError {
+    if failure.code == STARVED {
+        return DeviceError::NoMemoryFor { what: "the runtime compiler", call: failure.call };
+    }
+    let log = if log.is_empty() { String::new() } else { format!(":\n{log}") };
+    refused(format!("the runtime compiler failed {of}: {} answered {}{log}", failure.call, failure.code), false)
 }
 
 fn explain(api: &Api, why: Refused, label: &str, target: &str) -> DeviceError {
@@ -419,10 +435,7 @@ fn explain(api: &Api, why: Refused, label: &str, target: &str) -> DeviceError {
                 false,
             )
         }
-        Refused::Call(failure) => refused(
-            format!("the runtime compiler failed on kernel \"{label}\" for {target}: {} answered {}", failure.call, failure.code),
-            false,
-        ),
+        Refused::Call(failure, log) => broken_compiler(&failure, &log, &format!("on kernel \"{label}\" for {target}")),
     }
 }
 
@@ -458,16 +471,18 @@ pub(crate) fn compile_text(calls: &CompilerCalls, input: &Input<'_>) -> Result<V
     unsafe {
         if let Err(failure) = calls.create(&mut program.handle, source.as_ptr(), name.as_ptr(), header_count, texts, names) {
             std::mem::forget(program);
-            return Err(Refused::Call(failure));
+            return Err(Refused::Call(failure, String::new()));
         }
         if let Err(failure) = calls.compile(program.handle, option_count, option_texts.as_ptr()) {
             let log = compiler_log(&program);
-            return Err(if log.is_empty() { Refused::Call(failure) } else { Refused::Text(log) });
+            let of_text = !log.is_empty() && FAULTS_OF_TEXTS.contains(&failure.code);
+            return Err(if of_text { Refused::Text(log) } else { Refused::Call(failure, log) });
         }
+        let silent = |failure| Refused::Call(failure, String::new());
         let mut size = 0;
-        calls.code_size(program.handle, &mut size).map_err(Refused::Call)?;
+        calls.code_size(program.handle, &mut size).map_err(silent)?;
         let mut code = vec![0_u8; size];
-        calls.code(program.handle, code.as_mut_ptr().cast()).map_err(Refused::Call)?;
+        calls.code(program.handle, code.as_mut_ptr().cast()).map_err(silent)?;
         if code.is_empty() {
             return Err(Refused::Text("the compiler made no machine code".into()));
         }

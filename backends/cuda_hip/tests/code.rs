@@ -180,3 +180,27 @@ fn pkg_03_a_device_that_the_runtime_compiler_does_not_know_has_no_text_compiled_
         mock.hook(|_| {});
     }
 }
+
+#[test]
+fn a_runtime_compiler_that_is_broken_or_starved_is_not_taken_for_a_wrong_text() {
+    let mock = mock::Mock::compiling_for(&[120]);
+    let device = open(&mock);
+    let mut make = |code: i32| {
+        mock.arm_named("compile", code);
+        let made = load(&*device, NativeLanguage::CudaCpp, format!("text {code}").as_bytes(), &[]);
+        assert_eq!(mock.disarm(), Some("compile"));
+        made.unwrap_err()
+    };
+    // Compilation, and an option that it does not know.
+    for code in [6, 5] {
+        let why = make(code);
+        assert!(matches!(&why, DeviceError::Compile { log, refusal: true, .. } if log.contains("a warning")), "{code}: {why:?}");
+    }
+    // A part of it is missing, or something inside went wrong.
+    for code in [7, 11] {
+        let why = make(code);
+        assert!(matches!(&why, DeviceError::Compile { log, refusal: false, .. } if log.contains("a warning")), "{code}: {why:?}");
+    }
+    assert!(matches!(make(1), DeviceError::NoMemoryFor { .. }));
+    load(&*device, NativeLanguage::CudaCpp, b"text 6", &[]).unwrap();
+}

@@ -10,8 +10,8 @@ use std::time::Duration;
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, Kept, KernelId, Launch,
-    NativeInterface, NativeLanguage, NativeSource, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver, Grid, HostTarget, Kept, KernelId, LateCause,
+    LateFailure, Launch, NativeInterface, NativeLanguage, NativeSource, OpenOptions, Position, Queue, Region, Waited,
 };
 
 use mock::scene::thread;
@@ -226,6 +226,28 @@ fn l2_of_a_counted_grid_as_many_workgroups_are_launched_as_the_device_has_at_onc
         .unwrap();
     world.wait(5);
     assert_eq!(mock.grid(), 320, "what invocations allow, where the driver does not say");
+}
+
+#[test]
+fn t13_a_launch_of_counts_that_the_host_read_fails_late_where_the_driver_refuses_it_and_the_device_goes_on() {
+    let mock = mock::Mock::launching();
+    let world = World::new(&mock, false);
+    let (kernel, bindings) = (world.kernel, world.views.map(Binding::Buffer));
+    let counts = Region { size: 12, ..world.views[0] };
+    world.queue.fill(4, world.views[0], &[1, 0, 0, 0]).unwrap();
+    world.wait(4);
+    for (at, armed) in [(5, mock::OUT_OF_MEMORY), (7, mock::REFUSED)] {
+        mock.arm_named("launch", armed);
+        // Its form that reads the counts on the device was never made.
+        let launch = Launch { kernel, grid: Grid::Indirect(counts), bindings: &bindings, immediates: &[], time_limit: 0 };
+        world.queue.launch(at, &launch).unwrap();
+        world.wait(at);
+        assert_eq!(mock.disarm(), Some("launch"));
+        let late = world.queue.take_late();
+        assert!(matches!(&late[..], [LateFailure { position, cause: LateCause::Driver { .. } }] if *position == at), "{late:?}");
+        world.launch(at + 1).unwrap();
+        world.wait(at + 1);
+    }
 }
 
 /// Takes about a MiB of the thread's stack, as compilers do.
