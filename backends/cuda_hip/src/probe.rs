@@ -112,7 +112,9 @@ impl GpuDriver {
                 return None;
             }
         };
-        if let Err(why) = start(self.vendor, &calls) {
+        let started = start(self.vendor, &calls);
+        calls.forget_failures();
+        if let Err(why) = started {
             tried.push(why);
             return None;
         }
@@ -242,6 +244,13 @@ fn told(vendor: &Vendor, calls: &Calls, failure: Failure) -> String {
 
 /// The devices that there are, and what went wrong with others. An index counts those that answer.
 fn list(api: &Api) -> Result<(Vec<Description>, Vec<Failure>), Failure> {
+    let listed = look(api);
+    // Some of what is asked older drivers refuse (FFI-03).
+    api.calls.forget_failures();
+    listed
+}
+
+fn look(api: &Api) -> Result<(Vec<Description>, Vec<Failure>), Failure> {
     let mut count = 0;
     // SAFETY: the place is ours.
     match unsafe { api.calls.device_count(&mut count) } {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::{
-    CompileRequest, CompileSource, Device, DeviceError, Fit, KernelId, NativeInterface, NativeLanguage, NativeParameter,
+    CompileRequest, CompileSource, Device, DeviceError, Driver, Fit, KernelId, NativeInterface, NativeLanguage, NativeParameter,
     NativeSource,
 };
 use mock::scene::open;
@@ -185,7 +185,7 @@ fn pkg_03_a_device_that_the_runtime_compiler_does_not_know_has_no_text_compiled_
 fn a_runtime_compiler_that_is_broken_or_starved_is_not_taken_for_a_wrong_text() {
     let mock = mock::Mock::compiling_for(&[120]);
     let device = open(&mock);
-    let mut make = |code: i32| {
+    let make = |code: i32| {
         mock.arm_named("compile", code);
         let made = load(&*device, NativeLanguage::CudaCpp, format!("text {code}").as_bytes(), &[]);
         assert_eq!(mock.disarm(), Some("compile"));
@@ -203,4 +203,19 @@ fn a_runtime_compiler_that_is_broken_or_starved_is_not_taken_for_a_wrong_text() 
     }
     assert!(matches!(make(1), DeviceError::NoMemoryFor { .. }));
     load(&*device, NativeLanguage::CudaCpp, b"text 6", &[]).unwrap();
+}
+
+#[test]
+fn ffi_03_a_list_of_devices_leaves_no_failure_for_the_host_to_find() {
+    let mock = mock::Mock::amd();
+    for refused in ["device_count", "device_attribute"] {
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let list = Arc::clone(&calls);
+        mock.hook(move |name| list.lock().unwrap().push(name));
+        mock.arm_named(refused, mock::REFUSED);
+        mock.driver.probe();
+        assert_eq!(mock.disarm(), Some(refused));
+        mock.hook(|_| {});
+        assert_eq!(calls.lock().unwrap().last(), Some(&"last_error"), "{refused}");
+    }
 }
