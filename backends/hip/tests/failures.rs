@@ -14,8 +14,8 @@ use compute_cuda_hip::GpuDriver;
 use compute_hal::kernel::reflection::Bounds;
 use compute_hal::kernel::{Module, Source};
 use compute_hal::{
-    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver as _, GraphRequest, Grid, HostTarget, KernelId, Launch,
-    Node, NodeWork, OpenOptions, Position, Queue, Region, Waited,
+    Binding, CompileRequest, CompileSource, Device, DeviceError, Driver as _, GraphRequest, Grid, HostTarget, KernelId,
+    LateCause, LateFailure, Launch, Node, NodeWork, OpenOptions, Position, Queue, Region, Waited,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,7 +114,12 @@ fn work(device: &Arc<dyn Device>) -> Result<(), DeviceError> {
     second.launch(turn, Grid::Direct([15, 1, 1]), &[whole])?;
     let mut expected: Vec<u32> = (0..COUNT).map(|n| (3 + n) * 3 + n).collect();
     expected[..960].chunks_exact_mut(64).for_each(<[u32]>::reverse);
-    if let Some(got) = second.read(&**device, o)? {
+    let got = second.read(&**device, o)?;
+    // Counts that the host reads are there after the launch was accepted, so that its failure is told late.
+    if let Some(LateFailure { cause: LateCause::Driver { code, name, message }, .. }) = second.queue.take_late().pop() {
+        return Err(DeviceError::Driver { call: "launch", code, name, message });
+    }
+    if let Some(got) = got {
         assert_eq!(got, expected, "what two queues computed");
     }
     first.queue.wait_for(second.queue.id(), second.last)?;
